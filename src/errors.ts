@@ -110,3 +110,20 @@ export class ConfigInvalid extends CouncilError {
     super(`Cannot use ${variable}="${value}": ${accepted} is accepted`);
   }
 }
+
+// The language model
+
+/** A call to the model gave nothing usable. `kind` names what happened; retryable failures may be asked again. */
+export class ModelFailed extends CouncilError {
+  readonly code = 'model.failed';
+  constructor(
+    readonly kind: string,
+    message: string,
+    readonly retryable: boolean,
+    /** How long the provider asked to wait, in milliseconds. */
+    readonly retryAfterMs: number | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
