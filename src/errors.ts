@@ -3,9 +3,16 @@
  * Faults of the programs themselves are plain errors and appear nowhere here.
  */
 
-/** Base of the errors below: a literal `code`, a message written by the constructor, a `cause` where there is one. */
-export abstract class CouncilError extends Error {
+/** Base of the errors below: a literal `code`, a message written by the constructor, what it is about in `data`, the `cause` kept. */
+export abstract class CouncilError<Data extends object = object> extends Error {
   abstract readonly code: string;
+  readonly data: Readonly<Data>;
+
+  constructor(message: string, data: Data, options?: ErrorOptions) {
+    super(message, options);
+    this.data = data;
+  }
+
   override get name(): string {
     return this.constructor.name;
   }
@@ -14,37 +21,30 @@ export abstract class CouncilError extends Error {
 // The event log
 
 /** Another event stands where the append wanted to stand. Surely not written. */
-export class RevisionConflict extends CouncilError {
+export class RevisionConflict extends CouncilError<{
+  stream: string;
+  expected: 'none' | number;
+  actual: 'none' | number;
+}> {
   readonly code = 'log.conflict';
-  constructor(
-    readonly stream: string,
-    readonly expected: 'none' | number,
-    readonly actual: 'none' | number,
-  ) {
-    super(`Cannot append to "${stream}": revision ${expected} expected, ${actual} found`);
+  constructor(data: { stream: string; expected: 'none' | number; actual: 'none' | number }) {
+    super(`Cannot append to "${data.stream}": revision ${data.expected} expected, ${data.actual} found`, data);
   }
 }
 
 /** The append is larger than the log takes. Surely not written. */
-export class AppendTooLarge extends CouncilError {
+export class AppendTooLarge extends CouncilError<{ stream: string; bytes: number; limit: number }> {
   readonly code = 'log.too-large';
-  constructor(
-    readonly stream: string,
-    readonly bytes: number,
-    readonly limit: number,
-  ) {
-    super(`Cannot append to "${stream}": ${bytes} bytes, at most ${limit} allowed`);
+  constructor(data: { stream: string; bytes: number; limit: number }) {
+    super(`Cannot append to "${data.stream}": ${data.bytes} bytes, at most ${data.limit} allowed`, data);
   }
 }
 
 /** The append is malformed: no events, an id twice, an unusable name or data that is no JSON object. Surely not written. */
-export class AppendInvalid extends CouncilError {
+export class AppendInvalid extends CouncilError<{ stream: string; reason: string }> {
   readonly code = 'log.invalid';
-  constructor(
-    readonly stream: string,
-    readonly reason: string,
-  ) {
-    super(`Cannot append to "${stream}": ${reason}`);
+  constructor(data: { stream: string; reason: string }) {
+    super(`Cannot append to "${data.stream}": ${data.reason}`, data);
   }
 }
 
@@ -52,7 +52,7 @@ export class AppendInvalid extends CouncilError {
 export class LogClosed extends CouncilError {
   readonly code = 'log.closed';
   constructor() {
-    super('Cannot use the event log: it is closed');
+    super('Cannot use the event log: it is closed', {});
   }
 }
 
@@ -60,70 +60,57 @@ export class LogClosed extends CouncilError {
 export class LogUnavailable extends CouncilError {
   readonly code = 'log.unavailable';
   constructor(options?: ErrorOptions) {
-    super('Cannot reach the event log', options);
+    super('Cannot reach the event log', {}, options);
   }
 }
 
 /** Nobody knows whether the append was written: retry with the same ids and revision. */
-export class AppendOutcomeUnknown extends CouncilError {
+export class AppendOutcomeUnknown extends CouncilError<{ stream: string }> {
   readonly code = 'log.outcome-unknown';
-  constructor(
-    readonly stream: string,
-    options?: ErrorOptions,
-  ) {
-    super(`Cannot tell whether the append to "${stream}" was written`, options);
+  constructor(data: { stream: string }, options?: ErrorOptions) {
+    super(`Cannot tell whether the append to "${data.stream}" was written`, data, options);
   }
 }
 
 /** A subscription ended on its own; subscribe again after `last`. */
-export class SubscriptionDropped extends CouncilError {
+export class SubscriptionDropped extends CouncilError<{ last: string | null }> {
   readonly code = 'log.dropped';
-  constructor(
-    readonly last: string | null,
-    options?: ErrorOptions,
-  ) {
-    super(`Subscription dropped after position ${last ?? 'start'}`, options);
+  constructor(data: { last: string | null }, options?: ErrorOptions) {
+    super(`Subscription dropped after position ${data.last ?? 'start'}`, data, options);
   }
 }
 
 /** Another process holds the data directory. */
-export class DataDirHeld extends CouncilError {
+export class DataDirHeld extends CouncilError<{ path: string; holder: string }> {
   readonly code = 'data-dir.held';
-  constructor(
-    readonly path: string,
-    readonly holder: string,
-  ) {
-    super(`Cannot use the data directory "${path}": ${holder} holds it`);
+  constructor(data: { path: string; holder: string }) {
+    super(`Cannot use the data directory "${data.path}": ${data.holder} holds it`, data);
   }
 }
 
 // Configuration
 
 /** A setting holds an unusable value. */
-export class ConfigInvalid extends CouncilError {
+export class ConfigInvalid extends CouncilError<{ variable: string; value: string; accepted: string }> {
   readonly code = 'config.invalid';
-  constructor(
-    readonly variable: string,
-    readonly value: string,
-    readonly accepted: string,
-  ) {
-    super(`Cannot use ${variable}="${value}": ${accepted} is accepted`);
+  constructor(data: { variable: string; value: string; accepted: string }) {
+    super(`Cannot use ${data.variable}="${data.value}": ${data.accepted} is accepted`, data);
   }
 }
 
 // The language model
 
 /** A call to the model gave nothing usable. `kind` names what happened; retryable failures may be asked again. */
-export class ModelFailed extends CouncilError {
+export class ModelFailed extends CouncilError<ModelFault> {
   readonly code = 'model.failed';
-  constructor(
-    readonly kind: string,
-    message: string,
-    readonly retryable: boolean,
-    /** How long the provider asked to wait, in milliseconds. */
-    readonly retryAfterMs: number | null = null,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
+  constructor(message: string, fault: ModelFault, options?: ErrorOptions) {
+    super(message, fault, options);
   }
+}
+
+export interface ModelFault {
+  readonly kind: string;
+  readonly retryable: boolean;
+  /** How long the provider asked to wait, in milliseconds. */
+  readonly retryAfterMs?: number;
 }
