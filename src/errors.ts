@@ -98,6 +98,56 @@ export class ConfigInvalid extends CouncilError<{ variable: string; value: strin
   }
 }
 
+// Runs
+
+/** No run has this id. */
+export class RunUnknown extends CouncilError<{ runId: string }> {
+  readonly code = 'run.unknown';
+  constructor(data: { runId: string }) {
+    super(`Cannot find run "${data.runId}"`, data);
+  }
+}
+
+/** The run has ended; nothing changes it any more. */
+export class RunFinished extends CouncilError<{ runId: string; status: string; action: string }> {
+  readonly code = 'run.finished';
+  constructor(data: { runId: string; status: string; action: string }) {
+    super(`Cannot ${data.action} run "${data.runId}": it is ${data.status}`, data);
+  }
+}
+
+/** A run's stream does not bear out: a broken hash chain, or a transition its chart does not allow. */
+export class RunDamaged extends CouncilError<{ runId: string; seq: number; reason: string }> {
+  readonly code = 'run.damaged';
+  constructor(data: { runId: string; seq: number; reason: string }, options?: ErrorOptions) {
+    super(`The record of run "${data.runId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
+  }
+}
+
+/** The Idempotency-Key was used for another body. */
+export class KeyReused extends CouncilError<{ runId: string }> {
+  readonly code = 'run.key-reused';
+  constructor(data: { runId: string }) {
+    super('Cannot use this Idempotency-Key again: it was sent with another body', data);
+  }
+}
+
+/** As many runs wait as may wait. */
+export class TooManyPending extends CouncilError<{ limit: number; retryAfterSeconds: number }> {
+  readonly code = 'run.too-many-pending';
+  constructor(data: { limit: number; retryAfterSeconds: number }) {
+    super(`Cannot take another run: ${data.limit} are pending`, data);
+  }
+}
+
+/** The service is stopping or not ready yet. */
+export class ServiceStopping extends CouncilError {
+  readonly code = 'service.stopping';
+  constructor() {
+    super('Cannot take new work: the service is stopping', {});
+  }
+}
+
 // The language model
 
 /** A call to the model gave nothing usable. `kind` names what happened; retryable failures may be asked again. */

@@ -1,0 +1,139 @@
+/** Executes one node: asks its model, reads and measures the answer. What comes next is decided elsewhere. */
+import { ModelFailed } from '../errors.js';
+import type { GraphNode } from '../generated/schemas.js';
+import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../model/port.js';
+import { renderBrief } from './brief.js';
+import { readCritique } from './critique.js';
+import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from './limits.js';
+
+/** One call to a model, with run, deadline and signal already bound by the caller. */
+export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
+
+export interface Step {
+  readonly node: GraphNode;
+  readonly brief: Brief;
+  readonly ask: Ask;
+  /** Ends the step; the same signal that `ask` obeys. */
+  readonly signal: AbortSignal;
+  /** As in Ambient. */
+  readonly monotonicMs: () => number;
+}
+
+export interface StepFailure {
+  /** `empty_answer`, `unusable_critique`, `draft_too_large`, `feedback_too_large`, `aborted`, `model_error` or a ModelFailed's kind. */
+  readonly kind: string;
+  /** Well-formed, at most 2000 UTF-16 units. */
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+}
+
+/** What both successful outcomes cost. */
+interface Effort {
+  /** Summed over all asks of the step. */
+  readonly usage: ModelUsage;
+  /** Whole milliseconds from start to outcome, waiting for a slot included. */
+  readonly durationMs: number;
+}
+
+export type StepOutcome =
+  | ({ readonly kind: 'drafted'; readonly draft: string } & Effort)
+  | ({ readonly kind: 'scored'; readonly score: number; readonly feedback: string } & Effort)
+  | { readonly kind: 'failed'; readonly failure: StepFailure };
+
+/**
+ * Runs one attempt of a node. An agent's answer becomes the draft; a critic is asked once more when its answer is
+ * unusable. Never rejects: whatever is thrown becomes a failure, and an abort wins over every other outcome.
+ */
+export async function executeStep(step: Step): Promise<StepOutcome> {
+  const startedMs = step.monotonicMs();
+  const spent = { inputTokens: 0, outputTokens: 0 };
+  const ask = async (request: ModelRequest): Promise<string> => {
+    step.signal.throwIfAborted();
+    const { text, usage } = await step.ask(request);
+    step.signal.throwIfAborted();
+    spent.inputTokens += usage.inputTokens;
+    spent.outputTokens += usage.outputTokens;
+    return text.toWellFormed();
+  };
+  try {
+    const found = step.brief.role === 'critic' ? await score(step, ask) : await draft(step, ask);
+    if (found.kind === 'failed') return found;
+    return { ...found, usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs) };
+  } catch (error) {
+    return { kind: 'failed', failure: failureOf(error, step) };
+  }
+}
+
+type Found = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
+type Failed = Extract<StepOutcome, { kind: 'failed' }>;
+type AskText = (request: ModelRequest) => Promise<string>;
+
+async function draft({ node, brief }: Step, ask: AskText): Promise<Found> {
+  const text = await ask(requestOf(node, brief));
+  if (text.trim() === '') return failed('empty_answer', `Cannot use the draft of node "${node.id}": it is empty`, true);
+  const bytes = jsonBytes(text);
+  if (bytes > MAX_DRAFT_BYTES) return tooLarge('draft', node, bytes, MAX_DRAFT_BYTES);
+  return { kind: 'drafted', draft: text };
+}
+
+async function score({ node, brief }: Step, ask: AskText): Promise<Found> {
+  const request = requestOf(node, brief);
+  let answer = await ask(request);
+  let critique = readCritique(answer);
+  if (critique === null) {
+    const hint = `Your last answer could not be used: ${unusable(answer)} Score the draft again.`;
+    answer = await ask({ ...request, prompt: `${request.prompt}\n\n${hint}` });
+    critique = readCritique(answer);
+  }
+  if (critique === null) {
+    return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusable(answer)}`, false);
+  }
+  const bytes = jsonBytes(critique.feedback);
+  if (bytes > MAX_FEEDBACK_BYTES) return tooLarge('feedback', node, bytes, MAX_FEEDBACK_BYTES);
+  return { kind: 'scored', ...critique };
+}
+
+function requestOf(node: GraphNode, brief: Brief): ModelRequest {
+  return {
+    ...(node.model === undefined ? {} : { model: node.model }),
+    ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
+    ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
+    ...renderBrief(brief),
+    brief,
+    answer: brief.role === 'critic' ? 'critique' : 'text',
+  };
+}
+
+/** What is and what is wanted, for the critic and for the log alike. The answer is quoted as JSON: it stays data. */
+function unusable(answer: string): string {
+  const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
+  const rest = answer.length > QUOTED_CHARS ? ' and more' : '';
+  return `the answer was ${quoted}${rest}; wanted is one JSON object with a number "score" from 0 to 10 and a string "feedback".`;
+}
+
+function tooLarge(what: 'draft' | 'feedback', node: GraphNode, bytes: number, limit: number): Failed {
+  const message = `Cannot take the ${what} of node "${node.id}": ${bytes} bytes as JSON, at most ${limit} allowed`;
+  return failed(`${what}_too_large`, message, false);
+}
+
+function failed(kind: string, message: string, retryable: boolean): Failed {
+  return { kind: 'failed', failure: { kind, message: bounded(message), retryable } };
+}
+
+function failureOf(error: unknown, { node, signal }: Step): StepFailure {
+  if (signal.aborted) return { kind: 'aborted', message: bounded(`Node "${node.id}" was aborted`), retryable: true };
+  const message = bounded(error instanceof Error ? error.message || error.name : String(error));
+  if (!(error instanceof ModelFailed)) return { kind: 'model_error', message, retryable: false };
+  return { ...error.data, message };
+}
+
+function bounded(message: string): string {
+  return message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
+}
+
+/** Of an unusable answer, in UTF-16 units: enough to see what it was. */
+const QUOTED_CHARS = 200;
+
+/** Of a failure's message, in UTF-16 units: an exception's text has no bound of its own, an event has. */
+const MAX_MESSAGE_CHARS = 2000;

@@ -1,0 +1,49 @@
+/** A stand-in for a language model that needs no network and says what it is. */
+import type { Ambient } from '../ambient.js';
+import { callAborted } from './call-aborted.js';
+import { draftOffline } from './offline-author.js';
+import { critiqueOffline } from './offline-critic.js';
+import type { LanguageModel } from './port.js';
+
+export interface OfflineOptions {
+  /** How long each answer takes, in milliseconds, so that a demonstration can be watched; default 0: at once. */
+  readonly latencyMs?: number;
+  readonly ambient: Pick<Ambient, 'after'>;
+}
+
+/**
+ * The offline model: deterministic, the same brief gives the same answer. It drafts and scores by the rules stated in
+ * draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. It goes by the brief alone: model name,
+ * temperature and maxOutputTokens of a request change nothing. Usage counts a token for each four UTF-16 units begun.
+ */
+export function offlineModel({ latencyMs = 0, ambient }: OfflineOptions): LanguageModel {
+  return {
+    provider: 'offline',
+    defaultModel: 'offline-1',
+    async ask({ system, prompt, brief, answer }, signal) {
+      await pause(latencyMs, signal, ambient);
+      const text = answer === 'critique' ? JSON.stringify(critiqueOffline(brief.draft)) : draftOffline(brief);
+      return { text, usage: { inputTokens: tokens(system.length + prompt.length), outputTokens: tokens(text.length) } };
+    },
+  };
+}
+
+async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<Ambient, 'after'>): Promise<void> {
+  if (signal.aborted) throw callAborted(signal);
+  if (delayMs <= 0) return;
+  await new Promise<void>((resolve, reject) => {
+    const giveUp = (): void => {
+      cancel();
+      reject(callAborted(signal));
+    };
+    const cancel = ambient.after(delayMs, () => {
+      signal.removeEventListener('abort', giveUp);
+      resolve();
+    });
+    signal.addEventListener('abort', giveUp, { once: true });
+  });
+}
+
+function tokens(chars: number): number {
+  return Math.ceil(chars / 4);
+}

@@ -1,0 +1,100 @@
+/**
+ * The persistent run history. Rows change in memory first and are written behind, with the checkpoint they belong to,
+ * by a worker of their own; what is not written yet is folded from the log again after a crash.
+ */
+import type { Ambient } from '../ambient.js';
+import type { Position } from '../log/port.js';
+import type { RunSummary } from './run-summary.js';
+import type { ViewsClient } from './views-client.js';
+
+/** Longest a change waits to be written, in milliseconds. */
+const WRITE_BEHIND_MS = 100;
+/** Changed rows that are written at once; twice as many hold the projector up. */
+const MAX_CHANGED = 500;
+
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export class History {
+  readonly #views: ViewsClient;
+  readonly #ambient: Pick<Ambient, 'after'>;
+  readonly #onFault: (error: unknown) => void;
+  #changed = new Map<string, RunSummary>();
+  #writing: ReadonlyMap<string, RunSummary> = new Map();
+  #checkpoint: Position | null;
+  #written: Promise<void> = Promise.resolve();
+  #cancelTimer: (() => void) | null = null;
+
+  constructor(views: ViewsClient, ambient: Pick<Ambient, 'after'>, onFault: (error: unknown) => void) {
+    this.#views = views;
+    this.#ambient = ambient;
+    this.#onFault = onFault;
+    this.#checkpoint = views.checkpoint;
+  }
+
+  /** Position up to which the stored rows were folded when this process started, then how far it has come. */
+  get checkpoint(): Position | null {
+    return this.#checkpoint;
+  }
+
+  /** Takes a run's newest summary; waits when too many are still to be written. */
+  async put(summary: RunSummary): Promise<void> {
+    this.#changed.set(summary.id, summary);
+    if (this.#changed.size >= 2 * MAX_CHANGED) await this.flush();
+    else if (this.#changed.size === MAX_CHANGED) this.#flushSoon(0);
+    else this.#flushSoon(WRITE_BEHIND_MS);
+  }
+
+  /** Everything up to this position has been put. */
+  reached(position: Position): void {
+    this.#checkpoint = position;
+  }
+
+  async find(runId: string): Promise<RunSummary | null> {
+    return this.#changed.get(runId) ?? this.#writing.get(runId) ?? (await this.#views.find(runId));
+  }
+
+  /** Newest first, ties by id ascending. */
+  async list(page: Page): Promise<readonly RunSummary[]> {
+    await this.flush();
+    return await this.#views.list(page);
+  }
+
+  /** Ids of runs that have not ended and do not wait for a human, oldest first. */
+  async unfinished(): Promise<readonly string[]> {
+    await this.flush();
+    return await this.#views.unfinished();
+  }
+
+  /** Writes what has changed so far. */
+  flush(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#written = this.#written.catch(() => undefined).then(() => this.#write());
+    return this.#written;
+  }
+
+  async #write(): Promise<void> {
+    if (this.#changed.size === 0) return;
+    this.#writing = this.#changed;
+    this.#changed = new Map();
+    try {
+      await this.#views.write([...this.#writing.values()], this.#checkpoint);
+    } catch (error) {
+      this.#changed = new Map([...this.#writing, ...this.#changed]);
+      throw error;
+    } finally {
+      this.#writing = new Map();
+    }
+  }
+
+  #flushSoon(delayMs: number): void {
+    if (this.#cancelTimer !== null && delayMs > 0) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#ambient.after(delayMs, () => {
+      this.flush().catch((error: unknown) => this.#onFault(error));
+    });
+  }
+}

@@ -1,0 +1,49 @@
+/** What poll and history tell of a run: one flat record, derived from the fold alone. */
+import type { ExecutionMode } from '../generated/schemas.js';
+import type { RunState, RunStatus } from '../run/state.js';
+
+export interface RunSummary {
+  readonly id: string;
+  readonly blueprintId: string | null;
+  /** The topic of the start, whatever a human made of it later. */
+  readonly inputTopic: string;
+  readonly status: RunStatus;
+  readonly executionMode: ExecutionMode;
+  /** Node started last; while paused the first that waits; `done` after completion. */
+  readonly activeNode: string | null;
+  readonly finalDraft: string | null;
+  readonly criticScore: number | null;
+  /** Null before the first draft. */
+  readonly iterationCount: number | null;
+  readonly error: string | null;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly createdAt: string;
+  /** Time of the terminal event, of failures too. */
+  readonly completedAt: string | null;
+  /** What a human decides on: set only in God Mode. */
+  readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
+}
+
+export function summaryOf(run: RunState): RunSummary {
+  return {
+    id: run.runId,
+    blueprintId: run.blueprintId,
+    inputTopic: run.requestedTopic,
+    status: run.status,
+    executionMode: run.executionMode,
+    activeNode: run.activeNode,
+    finalDraft: run.finalDraft,
+    criticScore: run.shown.score,
+    iterationCount: run.iterationCount === 0 ? null : run.iterationCount,
+    error: run.failure?.error ?? null,
+    createdAt: run.createdAt,
+    completedAt: run.completedAt,
+    session: sessionOf(run),
+  };
+}
+
+function sessionOf(run: RunState): RunSummary['session'] {
+  if (!run.godMode) return null;
+  const waiting = run.status === 'paused' && run.gate !== null ? run.gate.nextNodes : [];
+  return { nextNodes: waiting, currentDraft: run.shown.draft };
+}

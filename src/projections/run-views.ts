@@ -1,0 +1,130 @@
+/**
+ * The runs being followed: one small store per run, fed by the projector, read by sockets and by the history. Paused,
+ * pending and finished runs leave memory unless somebody watches them; they are folded from the log again on demand.
+ */
+import { createStore } from '@xstate/store';
+import type { EventLog } from '../log/port.js';
+import type { RunEvent } from '../run/events.js';
+import { evolve, firstState } from '../run/evolve.js';
+import type { RunState } from '../run/state.js';
+import { isFinished } from '../run/state.js';
+import { foldRun } from '../run/stream.js';
+
+/** Most running runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
+const MAX_UNWATCHED = 5_000;
+
+type RunStore = ReturnType<typeof runStore>;
+
+interface View {
+  readonly store: RunStore;
+  watchers: number;
+}
+
+export interface Watched {
+  /** The run as it was when watching began. */
+  readonly run: RunState;
+  readonly stop: () => void;
+}
+
+export class RunViews {
+  readonly #log: EventLog;
+  readonly #views = new Map<string, View>();
+  readonly #loading = new Map<string, Promise<View | null>>();
+
+  constructor(log: EventLog) {
+    this.#log = log;
+  }
+
+  /** Runs held in memory. */
+  get size(): number {
+    return this.#views.size;
+  }
+
+  /**
+   * Takes one event of the log; events already folded are passed over.
+   *
+   * @returns the run after it, or after whatever has been folded beyond it
+   */
+  async apply(runId: string, event: RunEvent): Promise<RunState | null> {
+    const view = this.#views.get(runId) ?? (await this.#open(runId, event));
+    if (view === null) return null;
+    const { run } = view.store.getSnapshot().context;
+    if (event.seq === run.seq + 1) view.store.trigger.recorded({ event });
+    this.#settle(runId, view);
+    return view.store.getSnapshot().context.run;
+  }
+
+  /**
+   * Follows a run from where it stands: `onChange` is called with the state after every later event, none left out.
+   *
+   * @returns null when there is no such run
+   */
+  async watch(runId: string, onChange: (run: RunState, before: RunState) => void): Promise<Watched | null> {
+    const view = this.#views.get(runId) ?? (await this.#load(runId));
+    if (view === null) return null;
+    let before = view.store.getSnapshot().context.run;
+    view.watchers += 1;
+    const subscription = view.store.subscribe(({ context: { run } }) => {
+      const last = before;
+      before = run;
+      onChange(run, last);
+    });
+    let watching = true;
+    const stop = (): void => {
+      if (!watching) return;
+      watching = false;
+      subscription.unsubscribe();
+      view.watchers -= 1;
+      this.#settle(runId, view);
+    };
+    return { run: before, stop };
+  }
+
+  async #open(runId: string, event: RunEvent): Promise<View | null> {
+    if (event.type !== 'RunRequested') return await this.#load(runId);
+    const loading = this.#loading.get(runId);
+    return loading === undefined ? this.#keep(runId, firstState(event)) : await loading;
+  }
+
+  #load(runId: string): Promise<View | null> {
+    let loading = this.#loading.get(runId);
+    if (loading === undefined) {
+      loading = foldRun(this.#log, runId)
+        .then((run) => (run === null ? null : (this.#views.get(runId) ?? this.#keep(runId, run))))
+        .finally(() => this.#loading.delete(runId));
+      this.#loading.set(runId, loading);
+    }
+    return loading;
+  }
+
+  #keep(runId: string, run: RunState): View {
+    const view = { store: runStore(run), watchers: 0 };
+    this.#views.set(runId, view);
+    return view;
+  }
+
+  /** Lets go of what nobody needs in memory. */
+  #settle(runId: string, view: View): void {
+    if (view.watchers > 0 || this.#views.get(runId) !== view) return;
+    const { run } = view.store.getSnapshot().context;
+    const rests = isFinished(run) || run.owner === null;
+    this.#views.delete(runId);
+    if (rests) return;
+    this.#views.set(runId, view);
+    if (this.#views.size <= MAX_UNWATCHED) return;
+    for (const [oldest, { watchers }] of this.#views) {
+      if (watchers > 0) continue;
+      this.#views.delete(oldest);
+      break;
+    }
+  }
+}
+
+function runStore(run: RunState) {
+  return createStore({
+    context: { run },
+    on: {
+      recorded: (context, { event }: { event: RunEvent }) => ({ run: evolve(context.run, event) }),
+    },
+  });
+}

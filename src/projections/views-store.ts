@@ -1,0 +1,108 @@
+/**
+ * The stored read models: one SQLite file that may be deleted while the service is stopped. Rows and the checkpoint
+ * they were folded to are written in one transaction. It is synced at checkpoints only, so a power cut may cost the
+ * newest rows but never the file; they are folded again. Runs inside the views worker.
+ */
+import { DatabaseSync } from '@photostructure/sqlite';
+import type { Page } from './history.js';
+import type { RunSummary } from './run-summary.js';
+
+/** Raise it when rows mean something else: the file is then folded anew. */
+const VIEWS_VERSION = '1';
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS runs (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL,
+    status TEXT NOT NULL,
+    summary TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS runs_newest ON runs (created_at DESC, id);
+  CREATE INDEX IF NOT EXISTS runs_unfinished ON runs (created_at, id) WHERE status IN ('pending', 'running');
+`;
+
+export interface ViewsStore {
+  /** Position the rows were folded to; null when there are none yet, or none that can be trusted. */
+  readonly checkpoint: string | null;
+  write(summaries: readonly RunSummary[], checkpoint: string | null): void;
+  find(id: string): RunSummary | null;
+  list(page: Page): readonly RunSummary[];
+  unfinished(): readonly string[];
+  close(): void;
+}
+
+/**
+ * Opens the file, or begins it anew when it belongs to another log, another version, or lies past the log's head.
+ *
+ * @param log.identity of the log the rows are folded from
+ * @param log.head newest position of that log
+ */
+export function openViewsStore(
+  file: string,
+  log: { readonly identity: string; readonly head: string | null },
+): ViewsStore {
+  const database = new DatabaseSync(file);
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
+  database.exec(SCHEMA);
+  const read = database.prepare('SELECT value FROM meta WHERE key = ?');
+  const stored = (key: string): string | null => textOf(read.get(key), 'value');
+  const checkpoint = stored('checkpoint');
+  const isOurs = stored('identity') === log.identity && stored('version') === VIEWS_VERSION;
+  const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
+  if (!isOurs || isPast) begin(database, log.identity);
+
+  const saveMeta = database.prepare(
+    'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+  );
+  const save = database.prepare(
+    `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET status = excluded.status, summary = excluded.summary`,
+  );
+  const find = database.prepare('SELECT summary FROM runs WHERE id = ?');
+  const list = database.prepare('SELECT summary FROM runs ORDER BY created_at DESC, id LIMIT ? OFFSET ?');
+  const unfinished = database.prepare(
+    `SELECT id FROM runs WHERE status IN ('pending', 'running') ORDER BY created_at, id`,
+  );
+
+  return {
+    checkpoint: stored('checkpoint'),
+    write(summaries, position) {
+      database.exec('BEGIN');
+      try {
+        for (const each of summaries) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
+        if (position !== null) saveMeta.run('checkpoint', position);
+        database.exec('COMMIT');
+      } catch (error) {
+        database.exec('ROLLBACK');
+        throw error;
+      }
+    },
+    find: (id) => summaryIn(find.get(id)),
+    list: ({ limit, offset }) => list.all(limit, offset).flatMap((row) => summaryIn(row) ?? []),
+    unfinished: () => unfinished.all().flatMap((row) => textOf(row, 'id') ?? []),
+    close: () => database.close(),
+  };
+}
+
+function begin(database: DatabaseSync, identity: string): void {
+  database.exec('BEGIN; DELETE FROM runs; DELETE FROM meta; COMMIT');
+  const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
+  save.run('identity', identity);
+  save.run('version', VIEWS_VERSION);
+}
+
+function textOf(row: unknown, column: string): string | null {
+  if (typeof row !== 'object' || row === null) return null;
+  const value: unknown = Reflect.get(row, column);
+  return typeof value === 'string' ? value : null;
+}
+
+/** Only this file writes the column. */
+function summaryIn(row: unknown): RunSummary | null {
+  const text = textOf(row, 'summary');
+  if (text === null) return null;
+  const summary: RunSummary = JSON.parse(text);
+  return summary;
+}

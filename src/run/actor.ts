@@ -1,0 +1,182 @@
+/**
+ * One live run. Commands come in one at a time; what they decide is appended, then adopted by the chart's live actor,
+ * then acted on: the chart's effects start and abandon nodes, whose reports come back as commands.
+ */
+import type { ActorRefFrom } from 'xstate';
+import { createActor } from 'xstate';
+import type { Ambient } from '../ambient.js';
+import type { StepOutcome } from '../council/step.js';
+import { executeStep } from '../council/step.js';
+import { LogClosed, RevisionConflict } from '../errors.js';
+import { appendSurely, pause } from '../log/append-surely.js';
+import type { EventLog } from '../log/port.js';
+import type { BoundedModel } from '../model/bounded.js';
+import { retryInMs } from './backoff.js';
+import type { DecisionScene, RunCommand } from './decide.js';
+import { briefFor, decide } from './decide.js';
+import type { RunEvent, RunFact } from './events.js';
+import { runStream } from './events.js';
+import type { Chart, Effect, RunSnapshot } from './machine.js';
+import type { FrontNode, RunState } from './state.js';
+import { readRun, sealFacts } from './stream.js';
+
+/** What every run of an instance works with. */
+export interface RunSurroundings {
+  readonly log: EventLog;
+  readonly model: BoundedModel;
+  readonly ambient: Ambient;
+  readonly instanceId: string;
+  /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
+  readonly onLeft: (runId: string) => void;
+  /** Told of faults that no caller waits for. */
+  readonly onFault: (runId: string, error: unknown) => void;
+}
+
+export class RunActor {
+  readonly #chart: Chart;
+  readonly #around: RunSurroundings;
+  readonly #live: ActorRefFrom<Chart['machine']>;
+  readonly #calls = new Map<string, AbortController>();
+  readonly #stopped = new AbortController();
+  #releasing = false;
+  /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(chart: Chart, snapshot: RunSnapshot, around: RunSurroundings) {
+    this.#chart = chart;
+    this.#around = around;
+    this.#live = createActor(chart.machine, { snapshot });
+    this.#live.on('*', (effect: Effect) => this.#act(effect));
+    this.#live.start();
+  }
+
+  /** The run as far as it is recorded and adopted. */
+  get run(): RunState {
+    return this.#live.getSnapshot().context.run;
+  }
+
+  /**
+   * Decides and records a command, after those before it.
+   *
+   * @returns the facts it led to, none when it came too late to mean anything; null when the run is no longer ours
+   * @throws what the log throws when it surely did not take the facts
+   */
+  send(command: RunCommand): Promise<readonly RunFact[] | null> {
+    const handled = this.#queue.then(() => this.#handle(command));
+    this.#queue = handled.catch(() => undefined);
+    return handled;
+  }
+
+  /** Takes facts that are recorded already: what was appended here, or what another instance did. */
+  adopt(facts: readonly RunEvent[]): void {
+    for (const fact of facts) this.#live.send(this.#chart.eventOf(fact));
+    if (!this.#isOurs()) this.stop();
+  }
+
+  /** Gives up the calls under way and releases the run; reports still queued are recorded before. */
+  async release(): Promise<void> {
+    this.#releasing = true;
+    for (const call of this.#calls.values()) call.abort();
+    await this.send({ type: 'ReleaseRun' });
+  }
+
+  /** Gives up all calls and forgets; what is recorded stays. May be called twice. */
+  stop(): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#stopped.abort();
+    for (const call of this.#calls.values()) call.abort();
+    this.#live.stop();
+    this.#around.onLeft(this.run.runId);
+  }
+
+  #isOurs(): boolean {
+    return this.run.owner === this.#around.instanceId;
+  }
+
+  async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
+    while (!this.#stopped.signal.aborted) {
+      const facts = decide(this.#chart, this.#live.getSnapshot(), { command, scene: this.#scene() });
+      if (facts.length === 0) return facts;
+      try {
+        this.adopt(await this.#append(facts));
+        return facts;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+        for await (const event of readRun(this.#around.log, this.run.runId, { from: this.run.seq + 1 }))
+          this.adopt([event]);
+      }
+    }
+    return null;
+  }
+
+  async #append(facts: readonly RunFact[]): Promise<readonly RunEvent[]> {
+    const { log, ambient } = this.#around;
+    const { run } = this;
+    const sealed = sealFacts(facts, { head: run, runId: run.runId, around: this.#around });
+    await appendSurely(
+      log,
+      { stream: runStream(run.runId), events: sealed.events, expected: run.seq },
+      { ambient, signal: this.#stopped.signal },
+    );
+    return sealed.recorded;
+  }
+
+  #scene(): DecisionScene {
+    const { ambient, instanceId, model } = this.#around;
+    return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
+  }
+
+  #act(effect: Effect): void {
+    this.#calls.get(effect.type === 'execute' ? effect.at.node : effect.node)?.abort();
+    if (effect.type === 'abandon') {
+      this.#calls.delete(effect.node);
+    } else if (this.#isOurs() && !this.#releasing) {
+      const call = new AbortController();
+      this.#calls.set(effect.at.node, call);
+      this.#execute(effect.at, call.signal).catch((error: unknown) => this.#fault(error));
+    }
+  }
+
+  async #execute(at: FrontNode, signal: AbortSignal): Promise<void> {
+    const { ambient, model } = this.#around;
+    const { run } = this;
+    const node = run.plan.node(at.node);
+    if (at.delayMs > 0) await pause(ambient, at.delayMs, signal);
+    const terms = { runId: run.runId, timeoutMs: node.timeoutMs, signal };
+    const outcome = await executeStep({
+      node,
+      brief: briefFor(run, at.node, at.branch),
+      ask: (request) => model.ask(request, terms),
+      signal,
+      monotonicMs: ambient.monotonicMs,
+    });
+    if (signal.aborted) return;
+    await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: ambient.random() }));
+  }
+
+  #fault(error: unknown): void {
+    if (error instanceof LogClosed || this.#stopped.signal.aborted) return;
+    this.#around.onFault(this.run.runId, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    this.send({ type: 'FailRun', error: reason }).catch((again: unknown) =>
+      this.#around.onFault(this.run.runId, again),
+    );
+  }
+}
+
+function reportOf(
+  { step, attempt, failures }: FrontNode,
+  outcome: StepOutcome,
+  { maxAttempts, random }: { readonly maxAttempts: number; readonly random: number },
+): RunCommand {
+  if (outcome.kind === 'failed') {
+    const { failure } = outcome;
+    const { kind, message, retryable } = failure;
+    const waitMs = retryInMs(failure, { failures: failures + 1, maxAttempts, random });
+    return { type: 'FailNode', failure: { step, attempt, kind, message, retryable }, retryInMs: waitMs };
+  }
+  const { usage, durationMs } = outcome;
+  const output =
+    outcome.kind === 'drafted' ? { draft: outcome.draft } : { score: outcome.score, feedback: outcome.feedback };
+  return { type: 'CompleteNode', result: { step, attempt, output, usage, durationMs } };
+}

@@ -1,0 +1,29 @@
+/** How long a node waits before it is tried again. */
+import type { StepFailure } from '../council/step.js';
+
+/** First wait in milliseconds; doubles with every failure up to the longest. */
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+/** A provider's Retry-After is honoured up to this (contract, section 1). */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/**
+ * Milliseconds until the next attempt: exponential with full jitter, never less than the provider asked for.
+ *
+ * @param failures failed attempts of the step so far, this one included
+ * @param random in [0, 1)
+ * @returns null when no further attempt will be made
+ */
+export function retryInMs(
+  failure: StepFailure,
+  {
+    failures,
+    maxAttempts,
+    random,
+  }: { readonly failures: number; readonly maxAttempts: number; readonly random: number },
+): number | null {
+  if (!failure.retryable || failures >= maxAttempts) return null;
+  const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1)) * random;
+  const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, failure.retryAfterMs ?? 0);
+  return Math.round(Math.max(backoffMs, askedMs));
+}

@@ -1,0 +1,182 @@
+/**
+ * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
+ * joined where they meet again (contract, "How a blueprint runs").
+ */
+import { MAX_ALL_FEEDBACK_BYTES, jsonBytes } from '../council/limits.js';
+import type { StateOverride } from '../generated/schemas.js';
+
+export type RouteDecision = 'approve' | 'rework';
+
+export interface Feedback {
+  /** Who gave it: a step number or a gate; feedback that two branches share is kept once. */
+  readonly from: string;
+  readonly text: string;
+}
+
+export interface Branch {
+  readonly draft: string | null;
+  /** Step or gate the draft comes from; null before the first one. */
+  readonly draftFrom: string | null;
+  /** Node that wrote the draft. */
+  readonly draftBy: string | null;
+  readonly score: number | null;
+  readonly scoreFrom: string | null;
+  /** Oldest first. */
+  readonly feedback: readonly Feedback[];
+  /** The last critic's verdict, as shown. */
+  readonly decision: RouteDecision | null;
+  /** The verdict as conditions see it: at the rework cap `approve`, whatever was decided. */
+  readonly route: RouteDecision | null;
+  /** Where this branch parted from others, outermost first. */
+  readonly forks: readonly Fork[];
+}
+
+/** The step after which branches parted, and what they had in common there. */
+export interface Fork {
+  readonly step: number;
+  readonly draftFrom: string | null;
+  readonly scoreFrom: string | null;
+}
+
+/** The state a run starts from. */
+export const EMPTY_BRANCH: Branch = {
+  draft: null,
+  draftFrom: null,
+  draftBy: null,
+  score: null,
+  scoreFrom: null,
+  feedback: [],
+  decision: null,
+  route: null,
+  forks: [],
+};
+
+/** A branch on its way to a join, and its place among the others. */
+export interface Joining {
+  readonly branch: Branch;
+  readonly order: number;
+}
+
+/**
+ * Joins branches: drafts in order, each under its author's label; the lowest score given; all feedback. What no
+ * branch has changed since they parted stays as it is.
+ *
+ * @param from the step that joins them, or null at the end of a run
+ */
+export function joinBranches(
+  joining: readonly Joining[],
+  into: { readonly from: string | null; readonly by: string | null; readonly labelOf: (node: string) => string },
+): Branch {
+  const branches = [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
+  const [first = EMPTY_BRANCH, ...others] = branches;
+  if (others.length === 0) return first;
+  const forks = commonForks(branches);
+  const fork = forks.at(-1);
+  return {
+    ...joinDrafts(branches, fork, into),
+    ...joinVerdicts(branches, fork),
+    feedback: joinFeedback(branches),
+    forks,
+  };
+}
+
+function joinDrafts(
+  branches: readonly Branch[],
+  fork: Fork | undefined,
+  into: { readonly from: string | null; readonly by: string | null; readonly labelOf: (node: string) => string },
+): Pick<Branch, 'draft' | 'draftFrom' | 'draftBy'> {
+  const written = distinct(
+    branches.filter((branch) => branch.draft !== null && branch.draftFrom !== (fork?.draftFrom ?? null)),
+    (branch) => branch.draftFrom,
+  );
+  const [only] = written;
+  const shared = branches.every((branch) => branch.draftFrom === branches[0]?.draftFrom);
+  if (only === undefined || shared) {
+    const { draft, draftFrom, draftBy } = only ?? branches[0] ?? EMPTY_BRANCH;
+    return { draft, draftFrom, draftBy };
+  }
+  const parts = written.map((branch) => `## ${into.labelOf(branch.draftBy ?? '')}\n${branch.draft}`);
+  return { draft: parts.join('\n\n'), draftFrom: into.from, draftBy: into.by };
+}
+
+function joinVerdicts(
+  branches: readonly Branch[],
+  fork: Fork | undefined,
+): Pick<Branch, 'score' | 'scoreFrom' | 'decision' | 'route'> {
+  const given = branches.filter((branch) => branch.score !== null && branch.scoreFrom !== (fork?.scoreFrom ?? null));
+  const lowest = given.reduce(
+    (low, branch) => ((branch.score ?? 0) < (low.score ?? 0) ? branch : low),
+    given[0] ?? branches[0] ?? EMPTY_BRANCH,
+  );
+  const { score, scoreFrom, decision, route } = lowest;
+  return { score, scoreFrom, decision, route };
+}
+
+function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
+  const all = branches.flatMap((branch) => branch.feedback);
+  return boundedFeedback(distinct(all, (feedback) => feedback.from));
+}
+
+function commonForks(branches: readonly Branch[]): readonly Fork[] {
+  const [first = EMPTY_BRANCH, ...others] = branches;
+  const differs = first.forks.findIndex((fork, depth) =>
+    others.some((branch) => branch.forks[depth]?.step !== fork.step),
+  );
+  return differs < 0 ? first.forks : first.forks.slice(0, differs);
+}
+
+function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] {
+  const seen = new Map<string | null, T>();
+  for (const item of items) if (!seen.has(key(item))) seen.set(key(item), item);
+  return [...seen.values()];
+}
+
+/** A critic's verdict on its score; null without one. */
+export function verdict(score: number | null, passScore: number): RouteDecision | null {
+  if (score === null) return null;
+  return score >= passScore ? 'approve' : 'rework';
+}
+
+/**
+ * Applies a human's override to a branch; keys that are absent change nothing, lists replace. Every branch of a front
+ * gets the same override, so what it sets counts as common ground at a later join. A score without a verdict brings its own.
+ */
+export function overrideBranch(
+  branch: Branch,
+  override: StateOverride,
+  { gate, passScore }: { readonly gate: string; readonly passScore: number },
+): Branch {
+  const changed: { -readonly [K in keyof Branch]: Branch[K] } = { ...branch };
+  if (override.current_draft !== undefined) {
+    changed.draft = override.current_draft;
+    changed.draftFrom = gate;
+    changed.draftBy = null;
+    changed.forks = changed.forks.map((fork) => ({ ...fork, draftFrom: gate }));
+  }
+  if (override.critic_score !== undefined) {
+    changed.score = override.critic_score;
+    changed.scoreFrom = gate;
+    changed.decision = changed.route = verdict(override.critic_score, passScore);
+    changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
+  }
+  if (override.feedback_history !== undefined) {
+    changed.feedback = override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text }));
+  }
+  if (override.route_decision !== undefined) {
+    changed.decision = override.route_decision;
+    changed.route = override.route_decision;
+  }
+  return changed;
+}
+
+/** All feedback in the state stays within its limit: the oldest is dropped (contract, section 2, sizes). */
+export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
+  let bytes = feedback.reduce((sum, each) => sum + jsonBytes(each.text), 0);
+  let dropped = 0;
+  for (const each of feedback) {
+    if (bytes <= MAX_ALL_FEEDBACK_BYTES) break;
+    bytes -= jsonBytes(each.text);
+    dropped += 1;
+  }
+  return dropped === 0 ? feedback : feedback.slice(dropped);
+}

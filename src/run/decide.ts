@@ -1,0 +1,276 @@
+/**
+ * Decisions: what a command makes of a run, as facts to record in one append. Pure; what follows a fact is asked of
+ * the chart before it is written down, so nothing is recorded that the chart does not allow.
+ */
+import { renderBrief } from '../council/brief.js';
+import { MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
+import { routeAfter } from '../council/routing.js';
+import type { NodeCompletedData, NodeFailedData, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { Brief } from '../model/port.js';
+import type { Branch } from './branch.js';
+import type { RunEvent, RunFact } from './events.js';
+import { afterOutput } from './evolve.js';
+import { branchAtEnd, branchInto, nextFront } from './front.js';
+import type { Chart, RunSnapshot } from './machine.js';
+import type { FrontNode, RunState } from './state.js';
+import { isFinished, isFrontDone, labelOf } from './state.js';
+
+/** What a decision needs to know of the world. */
+export interface DecisionScene {
+  readonly at: string;
+  readonly instanceId: string;
+  readonly defaultModel: string;
+  readonly sha256: (text: string) => string;
+}
+
+export type RunCommand =
+  /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
+  | { readonly type: 'ClaimRun'; readonly reason: 'started' | 'recovered' | 'handover' }
+  /** A node's attempt has ended well. */
+  | { readonly type: 'CompleteNode'; readonly result: Omit<NodeCompletedData, 'route' | 'node'> }
+  /** A node's attempt has failed; `retryInMs` is null when no further attempt will be made. */
+  | {
+      readonly type: 'FailNode';
+      readonly failure: Omit<NodeFailedData, 'node'>;
+      readonly retryInMs: number | null;
+    }
+  | { readonly type: 'CancelRun' }
+  /** A fault of the service itself: no node is to blame. */
+  | { readonly type: 'FailRun'; readonly error: string }
+  /** The instance stops: anyone may go on. */
+  | { readonly type: 'ReleaseRun' };
+
+/** The facts of a new run; with `claim` it starts at once, without it waits for an instance with room. */
+export function requestRun(
+  chart: Chart,
+  requested: RunRequestedData,
+  options: { readonly scene: DecisionScene; readonly claim: boolean },
+): readonly RunFact[] {
+  const first: RunFact = { type: 'RunRequested', data: requested };
+  if (!options.claim) return [first];
+  const snapshot = chart.first({ ...first, seq: 0, id: '', at: options.scene.at, hash: '' });
+  return [
+    first,
+    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }),
+  ];
+}
+
+/** The facts a command leads to; none when it comes too late to mean anything. */
+export function decide(
+  chart: Chart,
+  snapshot: RunSnapshot,
+  { command, scene }: { readonly command: RunCommand; readonly scene: DecisionScene },
+): readonly RunFact[] {
+  const run = snapshot.context.run;
+  if (isFinished(run)) return [];
+  const page = new Page(chart, snapshot, scene);
+  switch (command.type) {
+    case 'ClaimRun':
+      claim(page, command.reason);
+      break;
+    case 'CompleteNode':
+      completeNode(page, command.result);
+      break;
+    case 'FailNode':
+      failNode(page, command.failure, command.retryInMs);
+      break;
+    case 'CancelRun':
+      fail(page, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
+      break;
+    case 'FailRun':
+      fail(page, { kind: 'internal', error: command.error, node: page.run.activeNode });
+      break;
+    case 'ReleaseRun':
+      release(page, 'shutdown');
+      break;
+    default:
+      command satisfies never;
+  }
+  return page.facts;
+}
+
+/** Facts being written down, each checked against the chart; `run` is the state they add up to. */
+class Page {
+  readonly facts: RunFact[] = [];
+  readonly scene: DecisionScene;
+  readonly #chart: Chart;
+  #snapshot: RunSnapshot;
+
+  constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionScene) {
+    this.#chart = chart;
+    this.#snapshot = snapshot;
+    this.scene = scene;
+  }
+
+  get run(): RunState {
+    return this.#snapshot.context.run;
+  }
+
+  write(fact: RunFact): void {
+    const event: RunEvent = { ...fact, seq: this.run.seq + 1, id: '', at: this.scene.at, hash: '' };
+    this.#snapshot = this.#chart.next(this.#snapshot, event);
+    this.facts.push(fact);
+  }
+}
+
+function claim(page: Page, reason: 'started' | 'recovered' | 'handover'): void {
+  const { run, scene } = page;
+  if (run.status === 'paused') return;
+  const epoch = run.epoch + 1;
+  page.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason } });
+  if (run.status === 'pending') page.write({ type: 'RunStarted', data: { epoch } });
+  if (page.run.takeovers > run.limits.maxTakeovers) {
+    const error = `Taken over ${page.run.takeovers} times without a completed step`;
+    fail(page, { kind: 'takeover_limit', error, node: run.activeNode });
+    return;
+  }
+  const outstanding = page.run.front.filter((each) => each.active);
+  for (const each of outstanding) startAgain(page, each, 0);
+  if (outstanding.length === 0) advance(page);
+}
+
+function completeNode(page: Page, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
+  const { run } = page;
+  const at = underWay(run, result);
+  if (at === undefined) return;
+  const { branch, iterationCount } = afterOutput(run, result.step, result.output);
+  const route = routeAfter(run.plan, at.node, {
+    route: branch.route,
+    score: branch.score,
+    iteration: iterationCount,
+    draftLength: branch.draft?.length ?? 0,
+  });
+  page.write({
+    type: 'NodeCompleted',
+    data: { ...result, node: at.node, route: route ?? { next: [], reason: 'no condition holds' } },
+  });
+  if (route === null) {
+    const error = `No outgoing edge of node "${at.node}" holds: route ${branch.route}, score ${branch.score}`;
+    fail(page, { kind: 'no_route', error, node: at.node });
+  } else if (isFrontDone(page.run)) {
+    advance(page);
+  }
+}
+
+function failNode(page: Page, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
+  const at = underWay(page.run, failure);
+  if (at === undefined) return;
+  page.write({ type: 'NodeFailed', data: { ...failure, node: at.node } });
+  if (retryInMs !== null) {
+    startAgain(page, at, retryInMs);
+  } else {
+    fail(page, { kind: 'node_failed', error: failure.message, node: at.node });
+  }
+}
+
+/** An attempt's report counts only while that attempt is the one under way. */
+function underWay(run: RunState, report: { readonly step: number; readonly attempt: number }): FrontNode | undefined {
+  return run.front.find((each) => each.active && each.step === report.step && each.attempt === report.attempt);
+}
+
+/** All nodes of the front have ended: the next front, a pause before it, or the end. */
+function advance(page: Page): void {
+  const { run } = page;
+  const next = nextFront(run);
+  const { maxNodeExecutions } = run.limits;
+  if (next.length === 0) {
+    finish(page);
+  } else if (run.steps + next.length > maxNodeExecutions) {
+    const error = `Stopped after ${maxNodeExecutions} node executions`;
+    fail(page, { kind: 'execution_limit', error, node: next[0] ?? null });
+  } else if (run.godMode) {
+    pause(page, next);
+  } else {
+    startFront(page, next);
+  }
+}
+
+function startFront(page: Page, nodes: readonly string[]): void {
+  for (const node of nodes) {
+    const step = page.run.steps + 1;
+    const branch = branchInto(page.run, node, step);
+    if (isTooLarge(branch)) return failTooLarge(page, node);
+    startNode(page, { node, step, attempt: 1, branch }, 0);
+  }
+}
+
+function startAgain(page: Page, at: FrontNode, delayMs: number): void {
+  startNode(page, { ...at, attempt: at.attempt + 1 }, delayMs);
+}
+
+function startNode(
+  page: Page,
+  { node, step, attempt, branch }: Pick<FrontNode, 'node' | 'step' | 'attempt' | 'branch'>,
+  delayMs: number,
+): void {
+  const { run, scene } = page;
+  const { system, prompt } = renderBrief(briefFor(run, node, branch));
+  page.write({
+    type: 'NodeStarted',
+    data: {
+      step,
+      node,
+      attempt,
+      iteration: run.iterationCount,
+      inputHash: scene.sha256(`${system}\n${prompt}`),
+      model: run.plan.node(node).model ?? scene.defaultModel,
+      tools: [],
+      delayMs,
+    },
+  });
+}
+
+/** What a node is told: pure, so that an attempt's prompt can be derived from the events before it. */
+export function briefFor(run: RunState, node: string, branch: Branch): Brief {
+  const { label, role, systemPrompt } = run.plan.node(node);
+  const feedback = branch.feedback.map((each) => each.text);
+  return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback };
+}
+
+function pause(page: Page, nextNodes: readonly string[]): void {
+  const { run } = page;
+  page.write({
+    type: 'RunPaused',
+    data: {
+      gate: run.gates + 1,
+      nextNodes: [...nextNodes],
+      criticScore: run.shown.score,
+      iteration: run.iterationCount,
+    },
+  });
+  release(page, 'paused');
+}
+
+function release(page: Page, reason: 'paused' | 'shutdown'): void {
+  const { epoch, owner } = page.run;
+  if (owner === null) return;
+  page.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
+}
+
+function finish(page: Page): void {
+  const { run } = page;
+  const last = branchAtEnd(run);
+  if (isTooLarge(last)) return failTooLarge(page, run.activeNode);
+  page.write({
+    type: 'RunCompleted',
+    data: {
+      finalDraft: last.draft,
+      criticScore: last.score,
+      iterationCount: run.iterationCount === 0 ? null : run.iterationCount,
+    },
+  });
+}
+
+function fail(page: Page, failure: RunFailedData): void {
+  page.write({ type: 'RunFailed', data: failure });
+}
+
+function isTooLarge(branch: Branch): boolean {
+  return branch.draft !== null && jsonBytes(branch.draft) > MAX_DRAFT_BYTES;
+}
+
+function failTooLarge(page: Page, node: string | null): void {
+  const label = node === null ? 'the end' : labelOf(page.run.plan.graph, node);
+  const error = `The drafts joined before ${label} are larger than ${MAX_DRAFT_BYTES} bytes`;
+  fail(page, { kind: 'draft_too_large', error, node });
+}

@@ -1,0 +1,22 @@
+/** The events of a run's stream, as the domain reads them. Their data is defined by schemas/run-events.json. */
+import type { RunFacts } from '../generated/schemas.js';
+
+export type RunFactType = keyof RunFacts;
+
+/** A fact a decision asks to record: not yet numbered, dated or hashed. */
+export type RunFact = { [T in RunFactType]: { readonly type: T; readonly data: RunFacts[T] } }[RunFactType];
+
+/** A recorded fact: the shape the events endpoint shows. */
+export type RunEvent = RunFact & {
+  /** Revision in the run's stream, from 0. */
+  readonly seq: number;
+  readonly id: string;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+  readonly hash: string;
+};
+
+/** Stream of a run. */
+export function runStream(runId: string): string {
+  return `run-${runId}`;
+}

@@ -1,0 +1,239 @@
+/** The fold: a run's state after one more recorded event. Total and pure; what may follow what is the chart's business. */
+import type { NodeOutput, StateOverride } from '../generated/schemas.js';
+import { planOf } from '../council/plan.js';
+import type { Branch } from './branch.js';
+import { EMPTY_BRANCH, boundedFeedback, overrideBranch, verdict } from './branch.js';
+import type { RunEvent } from './events.js';
+import { branchAtEnd, branchInto } from './front.js';
+import type { Arrival, FrontNode, RunState } from './state.js';
+
+type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
+
+/** The state of a run after its first event. */
+export function firstState(event: Of<'RunRequested'>): RunState {
+  const { data } = event;
+  return {
+    runId: data.runId,
+    status: 'pending',
+    createdAt: event.at,
+    completedAt: null,
+    seq: event.seq,
+    hash: event.hash,
+    lastEventId: event.id,
+    requestedTopic: data.inputTopic,
+    inputTopic: data.inputTopic,
+    godMode: data.godMode,
+    executionMode: data.executionMode,
+    blueprintId: data.blueprintId,
+    blueprintName: data.blueprintName,
+    plan: planOf(data.graph),
+    graphHash: data.graphHash,
+    limits: data.limits,
+    bodyHash: data.bodyHash,
+    epoch: 0,
+    owner: null,
+    takeovers: 0,
+    steps: 0,
+    iterationCount: 0,
+    scores: {},
+    front: [],
+    arrivals: [{ node: data.graph.entry, from: 0, order: -1, branch: EMPTY_BRANCH }],
+    ended: [],
+    shown: EMPTY_BRANCH,
+    activeNode: null,
+    gate: null,
+    gates: 0,
+    finalDraft: null,
+    failure: null,
+  };
+}
+
+/** The state after an event; the event must be the next of the same run. */
+export function evolve(state: RunState, event: RunEvent): RunState {
+  const next = { ...state, seq: event.seq, hash: event.hash, lastEventId: event.id };
+  switch (event.type) {
+    case 'RunRequested':
+      return firstState(event);
+    case 'RunClaimed':
+      return { ...next, ...claimed(state, event) };
+    case 'RunReleased':
+      return { ...next, owner: null };
+    case 'RunStarted':
+      return { ...next, status: 'running' };
+    case 'RunResumed':
+      return { ...next, status: 'running', gate: null };
+    case 'NodeStarted':
+      return { ...next, ...nodeStarted(state, event) };
+    case 'NodeCompleted':
+      return { ...next, ...nodeCompleted(state, event) };
+    case 'NodeFailed':
+      return {
+        ...next,
+        front: changeStep(state, event.data.step, (each) => ({ ...each, active: false, failures: each.failures + 1 })),
+      };
+    case 'RunPaused':
+      return { ...next, ...paused(state, event) };
+    case 'GateDecided':
+      return { ...next, ...gateDecided(state, event) };
+    case 'RunCompleted':
+      return { ...next, ...completed(state, event) };
+    case 'RunFailed':
+      return { ...next, status: 'failed', completedAt: event.at, owner: null, gate: null, failure: event.data };
+    default:
+      return unknownEvent(event);
+  }
+}
+
+function claimed(state: RunState, { data }: Of<'RunClaimed'>): Partial<RunState> {
+  const takesOver = data.reason === 'recovered' || data.reason === 'handover';
+  return { epoch: data.epoch, owner: data.instanceId, takeovers: state.takeovers + (takesOver ? 1 : 0) };
+}
+
+function nodeStarted(state: RunState, { data }: Of<'NodeStarted'>): Partial<RunState> {
+  const { node, step, attempt, delayMs } = data;
+  if (state.front.some((each) => each.step === step)) {
+    const front = changeStep(state, step, (each) => ({ ...each, attempt, delayMs, active: true }));
+    return { front, activeNode: node };
+  }
+  const branch = branchInto(state, node, step);
+  const stillRunning = state.front.filter((each) => each.active);
+  const front: FrontNode[] = [...stillRunning, { node, step, attempt, delayMs, failures: 0, active: true, branch }];
+  return {
+    front,
+    steps: Math.max(state.steps, step),
+    arrivals: state.arrivals.filter((each) => each.node !== node),
+    activeNode: node,
+    shown: front[0]?.branch ?? branch,
+  };
+}
+
+function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<RunState> {
+  const { step, node, output, route } = data;
+  const { branch, scores, iterationCount } = afterOutput(state, step, output);
+  const front = changeStep(state, step, (each) => ({ ...each, active: false, branch }));
+  return {
+    front,
+    scores,
+    iterationCount,
+    takeovers: 0,
+    shown: front[0]?.step === step ? branch : state.shown,
+    ...leave(state, { node, step, branch, next: route.next }),
+  };
+}
+
+function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
+  const { gate, nextNodes } = event.data;
+  const [first] = nextNodes;
+  return {
+    status: 'paused',
+    activeNode: first ?? null,
+    gates: gate,
+    gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decided: false },
+    shown: first === undefined ? state.shown : branchInto(state, first, state.steps + 1),
+  };
+}
+
+function gateDecided(state: RunState, { data }: Of<'GateDecided'>): Partial<RunState> {
+  const gate = state.gate === null ? null : { ...state.gate, nextNodes: data.nextNodes, decided: true };
+  const override = data.action === 'modify' ? data.modifiedState : null;
+  if (override === null) return { gate };
+  const overridden = overrideState(state, override, `g${data.gate}`);
+  const routed = data.route === null ? overridden : { ...overridden, ...rerouted(overridden, data.route.next) };
+  const [first] = data.nextNodes;
+  return { ...routed, gate, shown: first === undefined ? routed.shown : branchInto(routed, first, state.steps + 1) };
+}
+
+function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState> {
+  const { finalDraft, criticScore } = event.data;
+  return {
+    status: 'completed',
+    completedAt: event.at,
+    owner: null,
+    activeNode: 'done',
+    finalDraft,
+    shown: { ...branchAtEnd(state), draft: finalDraft, score: criticScore },
+  };
+}
+
+/** What a node's output makes of its branch and of the run's counters; decisions route on it before it is recorded. */
+export function afterOutput(
+  state: RunState,
+  step: number,
+  output: NodeOutput,
+): Pick<RunState, 'scores' | 'iterationCount'> & { readonly branch: Branch } {
+  const { scores, iterationCount, limits, plan } = state;
+  const ran = state.front.find((each) => each.step === step);
+  if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
+  const from = String(step);
+  if ('draft' in output) {
+    const branch = { ...ran.branch, draft: output.draft, draftFrom: from, draftBy: ran.node };
+    return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
+  }
+  const { score, feedback } = output;
+  const times = (scores[ran.node] ?? 0) + 1;
+  const decision = verdict(score, limits.passScore);
+  const branch: Branch = {
+    ...ran.branch,
+    score,
+    scoreFrom: from,
+    decision,
+    route: times >= limits.maxIterations ? 'approve' : decision,
+    feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
+  };
+  return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
+}
+
+/** The state under a human's override, in every living branch; the last node, if it was alone, counts as overridden too. */
+export function overrideState(state: RunState, override: StateOverride, gate: string): RunState {
+  const change = <T extends { readonly branch: Branch }>(each: T): T => ({
+    ...each,
+    branch: overrideBranch(each.branch, override, { gate, passScore: state.limits.passScore }),
+  });
+  return {
+    ...state,
+    inputTopic: override.input_topic ?? state.inputTopic,
+    iterationCount: override.iteration_count ?? state.iterationCount,
+    arrivals: state.arrivals.map(change),
+    front: state.front.map(change),
+    ended: state.ended.map(change),
+  };
+}
+
+/** The state after its last front's only node has taken another route. */
+export function rerouted(state: RunState, next: readonly string[]): RunState {
+  const [last] = state.front;
+  if (last === undefined) return state;
+  const others = {
+    ...state,
+    arrivals: state.arrivals.filter((each) => each.from !== last.step),
+    ended: state.ended.filter((each) => each.from !== last.step),
+  };
+  return { ...others, ...leave(others, { node: last.node, step: last.step, branch: last.branch, next }) };
+}
+
+function leave(
+  state: RunState,
+  left: { readonly node: string; readonly step: number; readonly branch: Branch; readonly next: readonly string[] },
+): Pick<RunState, 'arrivals' | 'ended'> {
+  const { node, step, branch, next } = left;
+  if (next.length === 0) {
+    return { arrivals: state.arrivals, ended: [...state.ended, { node, from: step, branch }] };
+  }
+  const { draftFrom, scoreFrom } = branch;
+  const parted = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };
+  const arrivals: Arrival[] = next.map((target) => ({
+    node: target,
+    from: step,
+    order: state.plan.edgeOrder(node, target),
+    branch: parted,
+  }));
+  return { arrivals: [...state.arrivals, ...arrivals], ended: state.ended };
+}
+
+function changeStep(state: RunState, step: number, change: (each: FrontNode) => FrontNode): readonly FrontNode[] {
+  return state.front.map((each) => (each.step === step ? change(each) : each));
+}
+
+function unknownEvent(event: never): never {
+  throw new Error(`Unknown event: ${JSON.stringify(event)}`);
+}

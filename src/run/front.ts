@@ -1,0 +1,47 @@
+/** Which nodes run next, and what they run on: branches that move in step, wait for each other and join. */
+import type { Branch, Joining } from './branch.js';
+import { joinBranches } from './branch.js';
+import type { Arrival, RunState } from './state.js';
+import { labelOf } from './state.js';
+
+/**
+ * The next front: every node reached that no other live branch can still reach. When all of them wait for one
+ * another, the first in the graph's list runs. In the order of the edges the branches came by.
+ */
+export function nextFront(state: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
+  const { plan } = state;
+  const reached = [...new Set([...state.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
+  const ready = reached.filter((node) => !reached.some((other) => other !== node && plan.reaches(other, node)));
+  if (ready.length > 0 || reached.length === 0) return ready;
+  return [reached.reduce((first, node) => (plan.nodeOrder(node) < plan.nodeOrder(first) ? node : first))];
+}
+
+/** What a node of the next front works on: its arrivals, joined. */
+export function branchInto(state: RunState, node: string, step: number): Branch {
+  const joining = state.arrivals.filter((each) => each.node === node);
+  const joined = joinBranches(joining, {
+    from: String(step),
+    by: node,
+    labelOf: (id) => labelOf(state.plan.graph, id),
+  });
+  return joining.length < 2 ? joined : { ...joined, forks: openForks(joined, state, node) };
+}
+
+/** The run's last word: the branches that ended, joined in the order of the graph's nodes. */
+export function branchAtEnd(state: RunState): Branch {
+  const joining: Joining[] = state.ended.map(({ node, branch }) => ({ branch, order: state.plan.nodeOrder(node) }));
+  return joinBranches(joining, { from: null, by: null, labelOf: (id) => labelOf(state.plan.graph, id) });
+}
+
+/** Forks of a joined branch that still have another living or ended branch to meet. */
+function openForks(joined: Branch, state: RunState, into: string): Branch['forks'] {
+  const others: readonly Branch[] = [
+    ...state.arrivals.filter((each: Arrival) => each.node !== into).map((each) => each.branch),
+    ...state.front.filter((each) => each.active).map((each) => each.branch),
+    ...state.ended.map((each) => each.branch),
+  ];
+  const lastOpen = joined.forks.findLastIndex((fork, depth) =>
+    others.some((other) => other.forks[depth]?.step === fork.step),
+  );
+  return joined.forks.slice(0, lastOpen + 1);
+}

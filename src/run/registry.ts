@@ -1,0 +1,231 @@
+/**
+ * The runs of this instance: starts them, finds them, stops them, takes up what a dead owner left. A run lives in
+ * memory while it runs here; every other run is replayed from the log when something is asked of it, and the exact
+ * revision of its append is all the locking there is.
+ */
+import { KeyReused, RevisionConflict, RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
+import type { RunRequestedData } from '../generated/schemas.js';
+import { appendSurely } from '../log/append-surely.js';
+import type { RunSurroundings } from './actor.js';
+import { RunActor } from './actor.js';
+import type { Admission } from './admission.js';
+import { admission } from './admission.js';
+import type { Charts } from './charts.js';
+import type { DecisionScene, RunCommand } from './decide.js';
+import { decide, requestRun } from './decide.js';
+import type { RunFact } from './events.js';
+import { runStream } from './events.js';
+import type { Chart, RunSnapshot } from './machine.js';
+import { evolve } from './evolve.js';
+import type { RunState } from './state.js';
+import { readRun, replayRun, sealFacts } from './stream.js';
+
+export interface RegistryOptions {
+  readonly maxActiveRuns: number;
+}
+
+/** A run replayed, or about to begin. */
+interface Replayed {
+  readonly chart: Chart;
+  readonly snapshot: RunSnapshot | null;
+}
+
+export class RunRegistry {
+  readonly #around: RunSurroundings;
+  readonly #charts: Charts;
+  readonly #admission: Admission;
+  readonly #live = new Map<string, RunActor>();
+  readonly #stopping = new AbortController();
+  /** Admissions and their claims under way, so that stop() can wait for them. */
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, { maxActiveRuns }: RegistryOptions) {
+    this.#around = { ...around, onLeft: (runId) => this.#left(runId) };
+    this.#charts = charts;
+    this.#admission = admission(maxActiveRuns, (runId) => this.#track(this.#admit(runId)));
+  }
+
+  /** The run as its actor holds it, when it runs here. */
+  live(runId: string): RunState | null {
+    return this.#live.get(runId)?.run ?? null;
+  }
+
+  /**
+   * Records a new run and starts it, or lets it wait when as many as may be are active. Resolves once its first event
+   * is durable.
+   *
+   * @returns what was requested: on a repeated key that of the first request
+   * @throws {KeyReused} the run exists and was requested with another body
+   * @throws {TooManyPending} nothing is recorded
+   */
+  async start(requested: RunRequestedData): Promise<RunRequestedData> {
+    this.#assertTakingWork();
+    const chart = this.#charts.of(requested);
+    const claim = this.#admission.tryEnter();
+    if (!claim) this.#admission.assertRoomToWait();
+    const facts = requestRun(chart, requested, { claim, scene: this.#scene() });
+    try {
+      await this.#track(this.#record(requested.runId, { chart, snapshot: null }, facts));
+      if (!claim) this.#admission.wait(requested.runId);
+      return requested;
+    } catch (error) {
+      if (claim) this.#admission.leave();
+      if (!(error instanceof RevisionConflict)) throw error;
+      return (await this.repeated(requested.runId, requested.bodyHash)) ?? requested;
+    }
+  }
+
+  /**
+   * What an earlier request with the same key asked for; null when there was none.
+   *
+   * @throws {KeyReused} its body was another
+   */
+  async repeated(runId: string, bodyHash: string): Promise<RunRequestedData | null> {
+    for await (const event of readRun(this.#around.log, runId, { max: 1 })) {
+      if (event.type !== 'RunRequested') break;
+      if (event.data.bodyHash !== bodyHash) throw new KeyReused({ runId });
+      return event.data;
+    }
+    return null;
+  }
+
+  /**
+   * Fails an unfinished run at the user's wish, wherever it stands.
+   *
+   * @throws {RunUnknown | RunFinished | RunDamaged}
+   */
+  async cancel(runId: string): Promise<RunState> {
+    const run = await this.#track(this.#command(runId, { type: 'CancelRun' }));
+    this.#admission.forget(runId);
+    return run;
+  }
+
+  /** Queues runs that nobody runs, pending ones and those of a dead or stopped owner, in the order given. */
+  recover(runIds: Iterable<string>): void {
+    for (const runId of runIds) this.#admission.wait(runId);
+  }
+
+  /** Takes no new work, gives up the calls under way and releases every run, so that anyone may go on with it. */
+  async stop(): Promise<void> {
+    this.#admission.close();
+    this.#stopping.abort();
+    await Promise.allSettled(this.#underWay);
+    const actors = [...this.#live.values()];
+    await Promise.allSettled(actors.map((actor) => actor.release()));
+    for (const actor of actors) actor.stop();
+    this.#live.clear();
+  }
+
+  /** The state after a command that must mean something; decided again whenever someone else was faster. */
+  async #command(runId: string, command: RunCommand): Promise<RunState> {
+    for (;;) {
+      this.#assertTakingWork();
+      const actor = this.#live.get(runId);
+      const state = actor === undefined ? await this.#commandAtRest(runId, command) : await this.#tell(actor, command);
+      if (state !== null) return state;
+    }
+  }
+
+  /** @returns null when the actor has lost the run in the meantime */
+  async #tell(actor: RunActor, command: RunCommand): Promise<RunState | null> {
+    const facts = await actor.send(command);
+    if (facts === null) return null;
+    if (facts.length === 0) throw tooLate(actor.run, command);
+    return actor.run;
+  }
+
+  /** @returns null when another append came first */
+  async #commandAtRest(runId: string, command: RunCommand): Promise<RunState | null> {
+    const replayed = await this.#replay(runId);
+    if (replayed === null) throw new RunUnknown({ runId });
+    const facts = decide(replayed.chart, replayed.snapshot, { command, scene: this.#scene() });
+    if (facts.length === 0) throw tooLate(replayed.snapshot.context.run, command);
+    return await this.#record(runId, replayed, facts).catch(nullOnConflict);
+  }
+
+  /** Runs a run that holds a place: one that waited, or that was left by its owner. */
+  async #admit(runId: string): Promise<void> {
+    try {
+      for (;;) {
+        const replayed = await this.#replay(runId);
+        const facts = replayed === null ? [] : this.#claim(replayed.chart, replayed.snapshot);
+        if (replayed === null || facts.length === 0) break;
+        const claimed = await this.#record(runId, replayed, facts).catch(nullOnConflict);
+        if (claimed !== null) return;
+      }
+    } catch (error) {
+      this.#around.onFault(runId, error);
+    }
+    this.#admission.leave();
+  }
+
+  #claim(chart: Chart, snapshot: RunSnapshot): readonly RunFact[] {
+    const { status, owner } = snapshot.context.run;
+    const reason = status === 'pending' ? 'started' : owner === null ? 'handover' : 'recovered';
+    return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: this.#scene() });
+  }
+
+  /** Appends facts to a run at rest, or to a new one; if they claim it, its actor goes on from there. */
+  async #record(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
+    const head = snapshot?.context.run ?? null;
+    const sealed = sealFacts(facts, { head, runId, around: this.#around });
+    await appendSurely(
+      this.#around.log,
+      { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? 'none' },
+      { ambient: this.#around.ambient, signal: this.#stopping.signal },
+    );
+    const start = snapshot ?? chart.first(sealed.recorded[0]);
+    const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
+    if (!facts.some((fact) => fact.type === 'RunClaimed')) return rest.reduce(evolve, start.context.run);
+    const actor = new RunActor(chart, start, this.#around);
+    this.#live.set(runId, actor);
+    actor.adopt(rest);
+    return actor.run;
+  }
+
+  #replay(runId: string): ReturnType<typeof replayRun> {
+    return replayRun(this.#around.log, runId, { charts: this.#charts, sha256: this.#around.ambient.sha256 });
+  }
+
+  /** A run is no longer run here: it has ended, paused, or gone to another owner. */
+  #left(runId: string): void {
+    if (this.#live.delete(runId)) this.#admission.leave();
+  }
+
+  #scene(): DecisionScene {
+    const { ambient, instanceId, model } = this.#around;
+    return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
+  }
+
+  #assertTakingWork(): void {
+    if (this.#stopping.signal.aborted) throw new ServiceStopping();
+  }
+
+  /** Keeps a promise where stop() can wait for it. */
+  async #track<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#underWay.delete(work);
+    }
+  }
+}
+
+function tooLate(run: RunState, command: RunCommand): RunFinished {
+  return new RunFinished({ runId: run.runId, status: run.status, action: ACTIONS[command.type] });
+}
+
+const ACTIONS: Readonly<Record<RunCommand['type'], string>> = {
+  ClaimRun: 'claim',
+  CompleteNode: 'report to',
+  FailNode: 'report to',
+  FailRun: 'fail',
+  CancelRun: 'cancel',
+  ReleaseRun: 'release',
+};
+
+function nullOnConflict(error: unknown): null {
+  if (error instanceof RevisionConflict) return null;
+  throw error;
+}

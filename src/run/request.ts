@@ -1,0 +1,67 @@
+/** What a start endpoint asks for, as the first event of a run. */
+import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../council/limits.js';
+import type { Graph, RunRequestedData } from '../generated/schemas.js';
+
+/** Takeovers without a completed step before a run fails (architecture, invariant 5). */
+const MAX_TAKEOVERS = 5;
+
+export interface RunRequest {
+  readonly runId: string;
+  readonly inputTopic: string;
+  readonly godMode: boolean;
+  /** Null: the fixed graph, which does not act on God Mode. */
+  readonly blueprint: { readonly id: string; readonly name: string } | null;
+  readonly graph: Graph;
+  readonly graphHash: string;
+  readonly keyHash: string | null;
+  readonly bodyHash: string;
+}
+
+export function requestedRun(request: RunRequest): RunRequestedData {
+  const { blueprint, graph } = request;
+  const godMode = blueprint !== null && request.godMode;
+  return {
+    runId: request.runId,
+    inputTopic: request.inputTopic,
+    godMode,
+    executionMode: godMode ? 'god-mode' : 'auto-pilot',
+    blueprintId: blueprint?.id ?? null,
+    blueprintName: blueprint?.name ?? null,
+    graph,
+    graphHash: request.graphHash,
+    limits: {
+      maxIterations: MAX_ITERATIONS,
+      passScore: PASS_SCORE,
+      maxNodeExecutions: maxNodeExecutions(graph.nodes.length),
+      maxTakeovers: MAX_TAKEOVERS,
+    },
+    parent: null,
+    state: null,
+    keyHash: request.keyHash,
+    bodyHash: request.bodyHash,
+  };
+}
+
+/** Where an Idempotency-Key was sent; the same key on another path means another request. */
+export interface KeyScope {
+  readonly method: string;
+  /** Without trailing slash. */
+  readonly path: string;
+  readonly key: string;
+}
+
+/**
+ * The id of the run an Idempotency-Key stands for: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID,
+ * so that the log itself decides which of many equal requests is the first (architecture, section 3).
+ */
+export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: string) => string): string {
+  const hex = sha256(`${method}\n${path}\n${key}`);
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-');
+}

@@ -1,0 +1,107 @@
+/** A run as its events tell it: the one fold from which poll, channel, history, recovery and decisions are answered. */
+import type { ExecutionMode, Graph, RunFailureKind, RunLimits } from '../generated/schemas.js';
+import type { Plan } from '../council/plan.js';
+import type { Branch } from './branch.js';
+
+export type RunStatus = 'pending' | 'running' | 'paused' | 'completed' | 'failed';
+
+/** One node of the front: running, or done and waiting for the others. */
+export interface FrontNode {
+  readonly node: string;
+  readonly step: number;
+  readonly attempt: number;
+  /** Failed attempts of this step; attempts lost with their instance do not count. */
+  readonly failures: number;
+  readonly delayMs: number;
+  readonly active: boolean;
+  /** What the node works on; once it is done, what it made of it. */
+  readonly branch: Branch;
+}
+
+/** A branch that has reached a node which has not started yet. */
+export interface Arrival {
+  readonly node: string;
+  /** Step it comes from, 0 for the start. */
+  readonly from: number;
+  /** Place of the edge it came by; joins and fronts keep this order. */
+  readonly order: number;
+  readonly branch: Branch;
+}
+
+/** A branch that ended at a node without outgoing edges. */
+export interface Ended {
+  readonly node: string;
+  /** Step it ended with. */
+  readonly from: number;
+  readonly branch: Branch;
+}
+
+/** An open pause: what waits for a human's decision. */
+export interface Gate {
+  readonly gate: number;
+  readonly nextNodes: readonly string[];
+  /** Revision of its RunPaused event. */
+  readonly seq: number;
+  readonly pausedAt: string;
+  /** Whether the decision is recorded and the run about to go on. */
+  readonly decided: boolean;
+}
+
+export interface RunState {
+  readonly runId: string;
+  readonly status: RunStatus;
+  readonly createdAt: string;
+  readonly completedAt: string | null;
+  /** Revision and hash of the last event. */
+  readonly seq: number;
+  readonly hash: string;
+  readonly lastEventId: string;
+
+  /** The topic of the start; history keeps it. */
+  readonly requestedTopic: string;
+  /** The topic the council works on, which a human may change. */
+  readonly inputTopic: string;
+  readonly godMode: boolean;
+  readonly executionMode: ExecutionMode;
+  readonly blueprintId: string | null;
+  readonly blueprintName: string | null;
+  readonly plan: Plan;
+  readonly graphHash: string;
+  readonly limits: RunLimits;
+  readonly bodyHash: string;
+
+  readonly epoch: number;
+  /** Instance that runs it now; null when anyone may claim it. */
+  readonly owner: string | null;
+  /** Owners since the last completed step that took the run over from a dead or stopping one. */
+  readonly takeovers: number;
+
+  /** Node executions so far; the last step's number. */
+  readonly steps: number;
+  readonly iterationCount: number;
+  /** How often each critic has scored. */
+  readonly scores: Readonly<Record<string, number>>;
+  readonly front: readonly FrontNode[];
+  readonly arrivals: readonly Arrival[];
+  readonly ended: readonly Ended[];
+  /** What a client is shown: the only branch, or while several live that of the first node of the front. */
+  readonly shown: Branch;
+  readonly activeNode: string | null;
+  readonly gate: Gate | null;
+  readonly gates: number;
+
+  readonly finalDraft: string | null;
+  readonly failure: { readonly kind: RunFailureKind; readonly error: string; readonly node: string | null } | null;
+}
+
+export function isFinished(state: RunState): boolean {
+  return state.status === 'completed' || state.status === 'failed';
+}
+
+export function isFrontDone(state: RunState): boolean {
+  return state.front.every((each) => !each.active);
+}
+
+export function labelOf(graph: Graph, node: string): string {
+  return graph.nodes.find((each) => each.id === node)?.label ?? node;
+}

@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/council/limits.js';
+import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
+import { ModelFailed } from '../../src/errors.js';
+import type { GraphNode } from '../../src/generated/schemas.js';
+import { briefFor, nodeWith } from '../support/briefs.js';
+import { manualAmbient } from '../support/manual-ambient.js';
+import { scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
+
+const agent = nodeWith({ id: 'poet' });
+const critic = nodeWith({ id: 'judge', role: 'critic' });
+
+function execute(model: ScriptedModel, node: GraphNode, signal = new AbortController().signal): Promise<StepOutcome> {
+  return executeStep({
+    node,
+    brief: briefFor(node, { draft: node.role === 'critic' ? 'Green.' : null }),
+    ask: (request) => model.ask(request, signal),
+    signal,
+    monotonicMs: manualAmbient().monotonicMs,
+  });
+}
+
+async function failureOf(node: GraphNode, ...replies: Reply[]): Promise<StepFailure> {
+  const outcome = await execute(scriptedModel(replies), node);
+  if (outcome.kind !== 'failed') throw new Error(`The step did not fail: ${outcome.kind}`);
+  return outcome.failure;
+}
+
+const good = { text: '{"score":9,"feedback":"Fine."}' };
+const bad = { text: '9/10, well done' };
+
+describe('executeStep with an agent', () => {
+  it('takes the answer as the draft, with what it cost', async () => {
+    const ambient = manualAmbient();
+    const model = scriptedModel(() => {
+      ambient.advance(30.4);
+      return { text: ' Green.\n' };
+    });
+    const signal = new AbortController().signal;
+    const { monotonicMs } = ambient;
+    const outcome = await executeStep({
+      node: agent,
+      brief: briefFor(agent),
+      ask: (r) => model.ask(r, signal),
+      signal,
+      monotonicMs,
+    });
+    const usage = { inputTokens: 10, outputTokens: 5 };
+    expect(outcome).to.deep.equal({ kind: 'drafted', draft: ' Green.\n', usage, durationMs: 30 });
+  });
+
+  it('hands on what the node says about its model and nothing it does not say', async () => {
+    const model = scriptedModel();
+    await execute(model, nodeWith({ model: 'm', temperature: 0, maxOutputTokens: 9 }));
+    await execute(model, agent);
+    expect(model.requests[0]).to.include({ model: 'm', temperature: 0, maxOutputTokens: 9, answer: 'text' });
+    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'brief', 'answer');
+  });
+
+  it('makes the draft well-formed', async () => {
+    expect(await execute(scriptedModel([{ text: 'a\ud800' }]), agent)).to.include({
+      kind: 'drafted',
+      draft: 'a\ufffd',
+    });
+  });
+
+  it('takes a draft of exactly the limit, escapes and quotes counted', async () => {
+    const outcome = await execute(scriptedModel([{ text: '\n' + 'x'.repeat(MAX_DRAFT_BYTES - 4) }]), agent);
+    expect(outcome.kind).to.equal('drafted');
+  });
+
+  it('refuses a draft one byte over the limit, naming node and sizes', async () => {
+    const failure = await failureOf(agent, { text: '\n' + 'x'.repeat(MAX_DRAFT_BYTES - 3) });
+    const message = 'Cannot take the draft of node "poet": 131073 bytes as JSON, at most 131072 allowed';
+    expect(failure).to.deep.equal({ kind: 'draft_too_large', message, retryable: false });
+  });
+
+  for (const text of ['', ' \n\t']) {
+    it(`fails retryably on the empty draft ${JSON.stringify(text)}`, async () => {
+      expect(await failureOf(agent, { text })).to.include({ kind: 'empty_answer', retryable: true });
+    });
+  }
+});
+
+describe('executeStep with a critic', () => {
+  it('reads score and feedback', async () => {
+    expect(await execute(scriptedModel([good]), critic)).to.include({ kind: 'scored', score: 9, feedback: 'Fine.' });
+  });
+
+  it('asks once more after an unusable answer, shows it, and sums the usage', async () => {
+    const model = scriptedModel([bad, good]);
+    const outcome = await execute(model, critic);
+    expect(outcome).to.deep.include({ kind: 'scored', score: 9, usage: { inputTokens: 20, outputTokens: 10 } });
+    expect(model.requests.map(({ answer }) => answer)).to.deep.equal(['critique', 'critique']);
+    expect(model.requests[1]?.prompt).to.contain('the answer was "9/10, well done"; wanted is one JSON object');
+  });
+
+  it('fails for good after two unusable answers, quoting the second', async () => {
+    const failure = await failureOf(critic, { text: 'no' }, bad, good);
+    expect(failure).to.include({ kind: 'unusable_critique', retryable: false });
+    expect(failure.message).to.contain('node "judge"').and.to.contain('"9/10, well done"');
+  });
+
+  it('quotes only the beginning of a long unusable answer, well-formed', async () => {
+    const { message } = await failureOf(critic, bad, { text: '😀'.repeat(50_000).slice(1) });
+    expect(message.length).to.be.below(600);
+    expect(message.isWellFormed()).to.equal(true);
+  });
+
+  it('takes a feedback of exactly the limit and refuses one byte more', async () => {
+    const answer = (length: number): Reply => ({ text: JSON.stringify({ score: 9, feedback: 'x'.repeat(length) }) });
+    expect((await execute(scriptedModel([answer(MAX_FEEDBACK_BYTES - 2)]), critic)).kind).to.equal('scored');
+    const message = 'Cannot take the feedback of node "judge": 8193 bytes as JSON, at most 8192 allowed';
+    expect(await failureOf(critic, answer(MAX_FEEDBACK_BYTES - 1))).to.deep.equal({
+      kind: 'feedback_too_large',
+      message,
+      retryable: false,
+    });
+  });
+
+  it('fails as the model does when the second ask fails', async () => {
+    const error = new ModelFailed('Busy', { kind: 'overloaded', retryable: true });
+    expect(await failureOf(critic, bad, { error })).to.include({ kind: 'overloaded', retryable: true });
+  });
+});
+
+describe('executeStep when the model fails', () => {
+  it('hands on kind, retryability and the wait asked for', async () => {
+    const error = new ModelFailed('Busy', { kind: 'rate_limited', retryable: true, retryAfterMs: 700 });
+    const failure = { kind: 'rate_limited', message: 'Busy', retryable: true, retryAfterMs: 700 };
+    expect(await failureOf(agent, { error })).to.deep.equal(failure);
+  });
+
+  it('takes any other error as final, with its text', async () => {
+    const failure = { kind: 'model_error', message: 'x is not a function', retryable: false };
+    expect(await failureOf(agent, { error: new TypeError('x is not a function') })).to.deep.equal(failure);
+    expect(await failureOf(agent, { error: 'thrown text' })).to.include({
+      kind: 'model_error',
+      message: 'thrown text',
+    });
+  });
+
+  it('bounds the text of an error and makes it well-formed', async () => {
+    const { message } = await failureOf(agent, { error: new Error('😀'.repeat(100_000).slice(1)) });
+    expect(message).to.have.length(2000);
+    expect(message.isWellFormed()).to.equal(true);
+  });
+});
+
+describe('executeStep under an aborted signal', () => {
+  it('asks nobody when it was aborted before', async () => {
+    const model = scriptedModel();
+    const outcome = await execute(model, agent, AbortSignal.abort());
+    expect(outcome).to.deep.include({ kind: 'failed' }).and.to.have.nested.property('failure.kind', 'aborted');
+    expect(model.requests).to.have.length(0);
+  });
+
+  for (const [node, text] of [
+    [agent, 'Green.'],
+    [critic, good.text],
+    [critic, bad.text],
+  ] as const) {
+    it(`drops the answer ${text} to the ${node.role} after the abort, and asks no second time`, async () => {
+      const model = scriptedModel(['hold', good]);
+      const abort = new AbortController();
+      const outcome = execute(model, node, abort.signal);
+      await model.called(1);
+      abort.abort();
+      model.held[0]?.release(text);
+      expect(await outcome).to.have.nested.property('failure.kind', 'aborted');
+      expect(model.requests).to.have.length(1);
+    });
+  }
+
+  it('calls whatever the adapter throws an abort', async () => {
+    const model = scriptedModel(['hold']);
+    const abort = new AbortController();
+    const outcome = execute(model, agent, abort.signal);
+    await model.called(1);
+    abort.abort();
+    model.held[0]?.fail(new ModelFailed('cut', { kind: 'network', retryable: true }));
+    expect(await outcome).to.have.nested.property('failure.kind', 'aborted');
+  });
+});

@@ -1,0 +1,33 @@
+import type { GraphNode } from '../../src/generated/schemas.js';
+import type { Brief, ModelRequest } from '../../src/model/port.js';
+import { renderBrief } from '../../src/council/brief.js';
+
+/** A node of a graph; whatever a test leaves out is plain. */
+export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
+  return {
+    id: 'n1',
+    label: 'Poet',
+    role: 'agent',
+    systemPrompt: 'Write verse.',
+    tools: { webSearch: false, pdfReader: false },
+    countsIteration: true,
+    timeoutMs: 1000,
+    maxAttempts: 4,
+    ...fields,
+  };
+}
+
+/** What a node is told; whatever a test leaves out is the start of a run on "Trees". */
+export function briefFor(node: GraphNode, state: Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>> = {}): Brief {
+  const { label, role, systemPrompt } = node;
+  return { label, role, systemPrompt, topic: 'Trees', draft: null, feedback: [], ...state };
+}
+
+/** The request a node makes of its model. */
+export function requestFor(
+  node: GraphNode,
+  state: Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>> = {},
+): ModelRequest {
+  const brief = briefFor(node, state);
+  return { ...renderBrief(brief), brief, answer: node.role === 'critic' ? 'critique' : 'text' };
+}

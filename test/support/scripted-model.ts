@@ -1,0 +1,101 @@
+import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/model/port.js';
+
+/** What a call gets: an answer's text, an error to throw, or `'hold'`: nothing until the test settles the held call. */
+export type Reply = { readonly text: string } | { readonly error: unknown } | 'hold';
+
+/** Chooses the reply to a request; `index` counts all requests from 0. */
+export type Script = (request: ModelRequest, index: number) => Reply;
+
+/** A call that a script holds. It ignores its signal, as an adapter that hangs does. */
+export interface HeldCall {
+  readonly request: ModelRequest;
+  readonly signal: AbortSignal;
+  release(text?: string): void;
+  fail(error: unknown): void;
+}
+
+export interface ScriptedModel extends LanguageModel {
+  /** Every request so far, oldest first. */
+  readonly requests: readonly ModelRequest[];
+  /** Held calls not yet settled, oldest first. */
+  readonly held: readonly HeldCall[];
+  /** Resolves once this many requests have come in all. */
+  called(times: number): Promise<void>;
+}
+
+/** A language model that answers by a script: a function, or a list used up in order. */
+export function scriptedModel(script: Script | readonly Reply[] = councilScript([8])): ScriptedModel {
+  const choose = typeof script === 'function' ? script : fromList(script);
+  const requests: ModelRequest[] = [];
+  const held: HeldCall[] = [];
+  const watchers = new Set<() => void>();
+
+  return {
+    provider: 'scripted',
+    defaultModel: 'scripted-1',
+    requests,
+    held,
+    async ask(request, signal) {
+      requests.push(request);
+      const reply = choose(request, requests.length - 1);
+      const answer = reply === 'hold' ? hold(held, request, signal) : settled(reply);
+      watchers.forEach((watch) => watch());
+      return answer;
+    },
+    called: (times) =>
+      new Promise((resolve) => {
+        const watch = (): void => {
+          if (requests.length < times) return;
+          watchers.delete(watch);
+          resolve();
+        };
+        watchers.add(watch);
+        watch();
+      }),
+  };
+}
+
+/** Critics give these scores in order, the last one again and again; agents answer `Draft 1`, `Draft 2` and so on. */
+export function councilScript(scores: readonly number[]): Script {
+  let scored = 0;
+  let drafted = 0;
+  return ({ answer, brief }) => {
+    if (answer === 'text') {
+      drafted += 1;
+      return { text: `Draft ${drafted} by ${brief.label}` };
+    }
+    const score = scores[Math.min(scored, scores.length - 1)];
+    scored += 1;
+    return { text: JSON.stringify({ score, feedback: `Feedback ${scored}` }) };
+  };
+}
+
+function fromList(replies: readonly Reply[]): Script {
+  return (_request, index) =>
+    replies[index] ?? { error: new Error(`The script has ${replies.length} replies, this is call ${index + 1}`) };
+}
+
+async function settled(reply: Exclude<Reply, 'hold'>): Promise<ModelAnswer> {
+  if ('error' in reply) throw reply.error;
+  return answerOf(reply.text);
+}
+
+function hold(held: HeldCall[], request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      held.splice(held.indexOf(call), 1);
+      act();
+    };
+    const call: HeldCall = {
+      request,
+      signal,
+      release: (text = `Draft by ${request.brief.label}`) => settle(() => resolve(answerOf(text))),
+      fail: (error) => settle(() => reject(error)),
+    };
+    held.push(call);
+  });
+}
+
+function answerOf(text: string): ModelAnswer {
+  return { text, usage: { inputTokens: 10, outputTokens: 5 } };
+}
