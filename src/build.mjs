@@ -1,29 +1,27 @@
 /**
  * Transpiles src (and test, with --all) into dist when dist is stale. Types are erased, not checked, so a start
- * needs no devDependencies; `npm run build` checks them first. Safe to run in several processes at once: every
- * file is written whole, and the stamp last.
+ * needs no devDependencies; `npm run build` checks them first. Safe to run in several processes at once, and beside
+ * one that runs from dist: every file is replaced whole, files without a source go only then, and the stamp is last.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Brings dist up to date with the folders named; returns whether anything had to be written. */
 export async function build(folders) {
-  const sources = folders.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts'))
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
-  );
+  const sources = folders
+    .flatMap((folder) => filesUnder(folder))
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
   const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   const stampFile = join(root, 'dist', `.stamp-${folders.join('-')}`);
   const stamp = fingerprint(texts);
   if (readIfThere(stampFile) === stamp) return false;
 
   const { default: ts } = await import('typescript');
-  for (const folder of folders) rmSync(join(root, 'dist', folder), { recursive: true, force: true });
+  const outputs = new Set();
   for (const [path, text] of texts) {
     const { outputText } = ts.transpileModule(text, {
       fileName: join(root, path),
@@ -35,10 +33,27 @@ export async function build(folders) {
         inlineSources: true,
       },
     });
-    writeWhole(join(root, 'dist', path.replace(/\.ts$/, '.js')), outputText);
+    const output = join('dist', path.replace(/\.ts$/, '.js'));
+    writeWhole(join(root, output), outputText);
+    outputs.add(output);
   }
+  // Only what a build leaves: the drafts of another build under way end otherwise.
+  const built = folders.flatMap((folder) => filesUnder(join('dist', folder))).filter((path) => path.endsWith('.js'));
+  for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
   writeWhole(stampFile, stamp);
   return true;
+}
+
+/** Paths of a folder's files at any depth, from the root; a missing folder has none. */
+function filesUnder(folder) {
+  try {
+    return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+  } catch (error) {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 function fingerprint(texts) {
@@ -62,7 +77,16 @@ function writeWhole(path, text) {
   renameSync(draft, path);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+/** Whether node was started with this file, also through a symbolic link. */
+function isStarted() {
+  try {
+    return realpathSync(process.argv[1] ?? '') === fileURLToPath(import.meta.url);
+  } catch {
+    return false;
+  }
+}
+
+if (isStarted()) {
   await build(['src']);
   if (process.argv.includes('--all')) await build(['test']);
 }

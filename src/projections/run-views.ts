@@ -20,10 +20,10 @@ interface View {
   watchers: number;
 }
 
-export interface Watched {
-  /** The run as it was when watching began. */
-  readonly run: RunState;
-  readonly stop: () => void;
+export interface Watcher {
+  readonly onState: (run: RunState) => void;
+  /** Ends the watching. */
+  readonly signal: AbortSignal;
 }
 
 export class RunViews {
@@ -55,29 +55,24 @@ export class RunViews {
   }
 
   /**
-   * Follows a run from where it stands: `onChange` is called with the state after every later event, none left out.
+   * Follows a run: `onState` is called at once with the state as it stands, then with the state after every later
+   * event, none left out, until the signal.
    *
-   * @returns null when there is no such run
+   * @returns false when there is no such run
    */
-  async watch(runId: string, onChange: (run: RunState, before: RunState) => void): Promise<Watched | null> {
+  async watch(runId: string, { onState, signal }: Watcher): Promise<boolean> {
     const view = this.#views.get(runId) ?? (await this.#load(runId));
-    if (view === null) return null;
-    let before = view.store.getSnapshot().context.run;
+    if (view === null) return false;
+    if (signal.aborted) return true;
     view.watchers += 1;
-    const subscription = view.store.subscribe(({ context: { run } }) => {
-      const last = before;
-      before = run;
-      onChange(run, last);
-    });
-    let watching = true;
-    const stop = (): void => {
-      if (!watching) return;
-      watching = false;
+    const subscription = view.store.subscribe(({ context }) => onState(context.run));
+    signal.addEventListener('abort', () => {
       subscription.unsubscribe();
       view.watchers -= 1;
       this.#settle(runId, view);
-    };
-    return { run: before, stop };
+    });
+    onState(view.store.getSnapshot().context.run);
+    return true;
   }
 
   async #open(runId: string, event: RunEvent): Promise<View | null> {

@@ -3,6 +3,7 @@
  * they were folded to are written in one transaction. It is synced at checkpoints only, so a power cut may cost the
  * newest rows but never the file; they are folded again. Runs inside the views worker.
  */
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { Page } from './history.js';
 import type { RunSummary } from './run-summary.js';
@@ -86,7 +87,7 @@ export function openViewsStore(
   };
 }
 
-function begin(database: DatabaseSync, identity: string): void {
+function begin(database: DatabaseSyncInstance, identity: string): void {
   database.exec('BEGIN; DELETE FROM runs; DELETE FROM meta; COMMIT');
   const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
   save.run('identity', identity);

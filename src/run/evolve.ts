@@ -43,6 +43,7 @@ export function firstState(event: Of<'RunRequested'>): RunState {
     activeNode: null,
     gate: null,
     gates: 0,
+    resumedBy: null,
     finalDraft: null,
     failure: null,
   };
@@ -61,7 +62,7 @@ export function evolve(state: RunState, event: RunEvent): RunState {
     case 'RunStarted':
       return { ...next, status: 'running' };
     case 'RunResumed':
-      return { ...next, status: 'running', gate: null };
+      return { ...next, status: 'running', gate: null, resumedBy: state.gate?.decision ?? null };
     case 'NodeStarted':
       return { ...next, ...nodeStarted(state, event) };
     case 'NodeCompleted':
@@ -128,13 +129,13 @@ function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
     status: 'paused',
     activeNode: first ?? null,
     gates: gate,
-    gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decided: false },
+    gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decision: null },
     shown: first === undefined ? state.shown : branchInto(state, first, state.steps + 1),
   };
 }
 
 function gateDecided(state: RunState, { data }: Of<'GateDecided'>): Partial<RunState> {
-  const gate = state.gate === null ? null : { ...state.gate, nextNodes: data.nextNodes, decided: true };
+  const gate = state.gate === null ? null : { ...state.gate, nextNodes: data.nextNodes, decision: data.action };
   const override = data.action === 'modify' ? data.modifiedState : null;
   if (override === null) return { gate };
   const overridden = overrideState(state, override, `g${data.gate}`);

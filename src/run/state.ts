@@ -1,5 +1,5 @@
 /** A run as its events tell it: the one fold from which poll, channel, history, recovery and decisions are answered. */
-import type { ExecutionMode, Graph, RunFailureKind, RunLimits } from '../generated/schemas.js';
+import type { ExecutionMode, GateAction, Graph, RunFailureKind, RunLimits } from '../generated/schemas.js';
 import type { Plan } from '../council/plan.js';
 import type { Branch } from './branch.js';
 
@@ -43,8 +43,8 @@ export interface Gate {
   /** Revision of its RunPaused event. */
   readonly seq: number;
   readonly pausedAt: string;
-  /** Whether the decision is recorded and the run about to go on. */
-  readonly decided: boolean;
+  /** The human's word once it is recorded and the run about to go on. */
+  readonly decision: GateAction | null;
 }
 
 export interface RunState {
@@ -89,6 +89,8 @@ export interface RunState {
   readonly activeNode: string | null;
   readonly gate: Gate | null;
   readonly gates: number;
+  /** The last decision that let the run go on. */
+  readonly resumedBy: GateAction | null;
 
   readonly finalDraft: string | null;
   readonly failure: { readonly kind: RunFailureKind; readonly error: string; readonly node: string | null } | null;

@@ -28,21 +28,15 @@ export function sealFacts(
   },
 ): { readonly events: readonly NewEvent[]; readonly recorded: readonly RunEvent[] } {
   const { ambient, instanceId } = around;
-  const at = ambient.now();
-  const sealed = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
-    at,
+  const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
+    at: ambient.now(),
     nextId: ambient.uuid,
     sha256: ambient.sha256,
     metadata: { instanceId },
     correlationId: runId,
     causationId: head?.lastEventId ?? runId,
   });
-  const recorded = facts.map((fact, index): RunEvent => {
-    const event = sealed.events[index];
-    const seq = (head?.seq ?? -1) + 1 + index;
-    return { ...fact, seq, id: event?.id ?? '', at, hash: event?.metadata['hash'] ?? '' };
-  });
-  return { events: sealed.events, recorded };
+  return { events, recorded: exported.filter(isRunEvent) };
 }
 
 /** A recorded event as the domain reads it. */

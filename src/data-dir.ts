@@ -1,0 +1,79 @@
+/** The one folder this service writes to, held by one process at a time. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { ConfigInvalid, DataDirHeld } from './errors.js';
+
+/** Who holds a data directory, for the one who finds it held. */
+export interface Holder {
+  readonly pid: number;
+  readonly hostname: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+}
+
+export interface DataDir {
+  readonly path: string;
+  /** The embedded log: the one thing to back up. */
+  readonly logFile: string;
+  /** Read models; may be deleted while the service is stopped. */
+  readonly viewsDir: string;
+  /** Swept at every start. */
+  readonly tmpDir: string;
+  release(): void;
+}
+
+/**
+ * Takes the data directory, creating what is missing. The lock is a file lock that the system drops with the process,
+ * however it ends.
+ *
+ * @throws {DataDirHeld} naming the process that holds it
+ * @throws {ConfigInvalid} when the folder cannot be used
+ */
+export function openDataDir(folder: string, holder: Holder): DataDir {
+  const path = resolve(folder);
+  const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
+  try {
+    mkdirSync(path, { recursive: true });
+    const release = lock(path, holder);
+    rmSync(tmpDir, { recursive: true, force: true });
+    mkdirSync(tmpDir);
+    mkdirSync(viewsDir, { recursive: true });
+    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, release };
+  } catch (error) {
+    if (error instanceof DataDirHeld) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigInvalid({ variable: 'DATA_DIR', value: folder, accepted: `a folder this process may write to (${reason})` });
+  }
+}
+
+function lock(path: string, holder: Holder): () => void {
+  const holderFile = join(path, 'holder.json');
+  const database = new DatabaseSync(join(path, 'lock.sqlite'));
+  try {
+    // A rollback-journal transaction that never ends: others cannot begin one, and it dies with the process.
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE');
+  } catch (error) {
+    database.close();
+    if (!isBusy(error)) throw error;
+    throw new DataDirHeld({ path, holder: nameOf(holderFile) });
+  }
+  writeFileSync(holderFile, JSON.stringify(holder));
+  return () => {
+    rmSync(holderFile, { force: true });
+    database.close();
+  };
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && /locked|busy/i.test(error.message);
+}
+
+function nameOf(holderFile: string): string {
+  try {
+    const { pid, hostname, startedAt }: Partial<Holder> = JSON.parse(readFileSync(holderFile, 'utf8'));
+    return `process ${pid} on ${hostname} (since ${startedAt})`;
+  } catch {
+    return 'another process';
+  }
+}

@@ -1,0 +1,54 @@
+/** One connection's life: what is recorded of its run is pushed as it becomes durable, until the run has ended. */
+import type { WebSocket } from 'ws';
+import type { ChannelMessage } from '../generated/schemas.js';
+import type { RunViews } from '../projections/run-views.js';
+import type { RunState } from '../run/state.js';
+import { CLOSE_FAULT, CLOSE_NORMAL, CLOSE_TOO_SLOW } from './close-codes.js';
+import type { Announced } from './messages.js';
+import { announce, connectedMessage, NOTHING_ANNOUNCED, unknownRunMessage } from './messages.js';
+
+/** Unsent bytes at which a slow reader is given up (contract, section 3). It can connect again and lose nothing. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+
+export interface ChannelOptions {
+  readonly views: RunViews;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Serves a run's channel on an open socket. */
+export function serveChannel(socket: WebSocket, runId: string, { views, onFault }: ChannelOptions): void {
+  const closed = new AbortController();
+  let announced: Announced | null = null;
+
+  const push = (messages: readonly ChannelMessage[]): void => {
+    for (const message of messages) {
+      if (socket.readyState !== socket.OPEN) return;
+      socket.send(JSON.stringify(message));
+      if (socket.bufferedAmount > MAX_UNSENT_BYTES) return end(CLOSE_TOO_SLOW, 'too slow');
+    }
+  };
+  const end = (code: number, reason?: string): void => {
+    socket.close(code, reason);
+    closed.abort();
+  };
+  const onState = (run: RunState): void => {
+    if (announced === null) push([connectedMessage(run)]);
+    const news = announce(run, announced ?? NOTHING_ANNOUNCED);
+    announced = news.announced;
+    push(news.messages);
+    if (news.isLast) end(CLOSE_NORMAL);
+  };
+
+  socket.on('close', () => closed.abort());
+  views.watch(runId, { onState, signal: closed.signal }).then(
+    (isKnown) => {
+      if (isKnown) return;
+      push([unknownRunMessage(runId)]);
+      end(CLOSE_NORMAL);
+    },
+    (error: unknown) => {
+      onFault(error);
+      end(CLOSE_FAULT);
+    },
+  );
+}

@@ -1,0 +1,100 @@
+/** What a client of the default channel is told: a pure function of the run and of what was announced before. */
+import type { ChannelMessage } from '../generated/schemas.js';
+import type { RunState } from '../run/state.js';
+
+/** What one connection has been told so far. */
+export interface Announced {
+  readonly node: string | null;
+  /** The pause that was announced and not yet resumed. */
+  readonly gate: number | null;
+}
+
+export const NOTHING_ANNOUNCED: Announced = { node: null, gate: null };
+
+export interface Announcement {
+  readonly messages: readonly ChannelMessage[];
+  readonly announced: Announced;
+  /** Nothing follows: the service closes the connection. */
+  readonly isLast: boolean;
+}
+
+export function connectedMessage(run: RunState): ChannelMessage {
+  return { event: 'connected', run_id: run.runId, status: run.status };
+}
+
+export function unknownRunMessage(runId: string): ChannelMessage {
+  return { event: 'error', message: `Run ${runId} not found` };
+}
+
+/** The news of a run. The active node comes before the status (specification, "Connection behaviour", 6). */
+export function announce(run: RunState, announced: Announced): Announcement {
+  const messages: ChannelMessage[] = [];
+  const { activeNode } = run;
+  if (activeNode !== null && activeNode !== announced.node) {
+    messages.push({ event: 'node_active', run_id: run.runId, node: activeNode, iteration: iterationOf(run) });
+  }
+  const { message, gate } = statusNews(run, announced.gate);
+  if (message !== null) messages.push(message);
+  return {
+    messages,
+    announced: { node: activeNode, gate },
+    isLast: run.status === 'completed' || run.status === 'failed',
+  };
+}
+
+interface StatusNews {
+  readonly message: ChannelMessage | null;
+  readonly gate: number | null;
+}
+
+function statusNews(run: RunState, gate: number | null): StatusNews {
+  const { runId, status } = run;
+  switch (status) {
+    case 'pending':
+      return { message: null, gate };
+    case 'running':
+      return { message: gate === null ? null : resumedMessage(run), gate: null };
+    case 'paused':
+      return pausedNews(run, gate);
+    case 'completed':
+      return {
+        message: {
+          event: 'run_complete',
+          run_id: runId,
+          final_draft: run.finalDraft,
+          critic_score: run.shown.score,
+          iteration_count: iterationOf(run),
+        },
+        gate: null,
+      };
+    case 'failed':
+      return { message: { event: 'run_failed', run_id: runId, error: run.failure?.error ?? null }, gate: null };
+    default:
+      return status satisfies never;
+  }
+}
+
+function resumedMessage(run: RunState): ChannelMessage {
+  return { event: 'run_resumed', run_id: run.runId, action: run.resumedBy === 'modify' ? 'modify' : 'approve' };
+}
+
+function pausedNews(run: RunState, announced: number | null): StatusNews {
+  const open = run.gate !== null && run.gate.decision === null ? run.gate : null;
+  if (open === null || open.gate === announced) return { message: null, gate: announced };
+  return {
+    message: {
+      event: 'run_paused',
+      run_id: run.runId,
+      next_nodes: [...open.nextNodes],
+      current_draft: run.shown.draft,
+      critic_score: run.shown.score,
+      iteration_count: iterationOf(run),
+    },
+    gate: open.gate,
+  };
+}
+
+/** Null before the first draft (contract, section 2). */
+function iterationOf(run: RunState): number | null {
+  return run.iterationCount === 0 ? null : run.iterationCount;
+}

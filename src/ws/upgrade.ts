@@ -1,0 +1,111 @@
+/** The door to the channels: which upgrades are let in, and the pulse that finds dead connections. */
+import type { IncomingMessage, Server } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import { WebSocketServer } from 'ws';
+import type { Ambient } from '../ambient.js';
+import type { ChannelOptions } from './channel.js';
+import { serveChannel } from './channel.js';
+import { CLOSE_RESTART } from './close-codes.js';
+
+/** Time between pings in milliseconds (contract, section 3). */
+const PING_MS = 20_000;
+/** Pings without an answer before a connection counts as dead. */
+const MAX_MISSED_PONGS = 2;
+/** Largest message taken from a client in bytes; text from clients is ignored (contract, section 3). */
+const MAX_CLIENT_MESSAGE_BYTES = 4 * 1024;
+/** Sockets open at once; more are refused with 503. About 20 KB of memory each. */
+const MAX_SOCKETS = 20_000;
+/** How long a closed socket may take to say goodbye, in milliseconds. */
+const GOODBYE_MS = 2_000;
+
+export interface ChannelServerOptions extends ChannelOptions {
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** Origins let in beside the service's own host. */
+  readonly corsOrigins: readonly string[];
+}
+
+export interface ChannelServer {
+  /** Closes every socket with 1012 and refuses further ones. */
+  stop(): Promise<void>;
+}
+
+/** Serves `/ws/council/{run_id}` on a server's upgrades; every other upgrade is refused with a plain 404. */
+export function serveChannels(server: Server, options: ChannelServerOptions): ChannelServer {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_CLIENT_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  });
+  const missed = new Map<WebSocket, number>();
+  let stopped = false;
+
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => socket.destroy());
+    const runId = runIdIn(request.url ?? '');
+    if (runId === null) return refuse(socket, 404, 'No such channel');
+    if (!isAllowedOrigin(request, options.corsOrigins)) return refuse(socket, 403, 'This origin is not allowed');
+    if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
+    sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on('error', () => client.terminate());
+      client.on('pong', () => missed.set(client, 0));
+      client.on('close', () => missed.delete(client));
+      missed.set(client, 0);
+      serveChannel(client, runId, options);
+    });
+  };
+
+  const beat = (): void => {
+    for (const [client, count] of missed) {
+      if (count >= MAX_MISSED_PONGS) client.terminate();
+      else {
+        missed.set(client, count + 1);
+        client.ping();
+      }
+    }
+    cancelBeat = options.ambient.after(PING_MS, beat);
+  };
+
+  server.on('upgrade', onUpgrade);
+  let cancelBeat = options.ambient.after(PING_MS, beat);
+  return {
+    async stop() {
+      if (stopped) return;
+      stopped = true;
+      cancelBeat();
+      const open = [...sockets.clients];
+      const gone = open.map((client) => new Promise<void>((resolve) => client.once('close', () => resolve())));
+      for (const client of open) client.close(CLOSE_RESTART, 'the service stops');
+      const cancel = options.ambient.after(GOODBYE_MS, () => open.forEach((client) => client.terminate()));
+      await Promise.all(gone);
+      cancel();
+    },
+  };
+}
+
+function runIdIn(url: string): string | null {
+  const [path = ''] = url.split('?', 1);
+  const found = /^\/ws\/council\/([^/]+)\/?$/.exec(path)?.[1];
+  if (found === undefined) return null;
+  try {
+    return decodeURIComponent(found);
+  } catch {
+    return found;
+  }
+}
+
+/** Clients that are no browsers send no origin; a page's origin must be this host or a listed one. */
+function isAllowedOrigin({ headers }: IncomingMessage, allowed: readonly string[]): boolean {
+  const { origin, host } = headers;
+  if (origin === undefined || allowed.includes(origin)) return true;
+  return URL.canParse(origin) && new URL(origin).host === host;
+}
+
+function refuse(socket: Duplex, status: number, detail: string): void {
+  const body = JSON.stringify({ detail });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+describe('Build', () => {
+  let house: string;
+  const inHouse = (path: string): string => join(house, path);
+  const write = (path: string, text: string): void => {
+    mkdirSync(join(inHouse(path), '..'), { recursive: true });
+    writeFileSync(inHouse(path), text);
+  };
+  /** Runs the copy's own build in a process of its own. */
+  const build = async (...flags: string[]): Promise<void> => {
+    await promisify(execFile)(process.execPath, [inHouse('src/build.mjs'), ...flags]);
+  };
+  const built = (): readonly string[] => filesUnder(inHouse('dist'));
+
+  beforeEach(() => {
+    house = mkdtempSync(join(tmpdir(), 'council-build-'));
+    mkdirSync(inHouse('src'));
+    cpSync(join(root, 'src/build.mjs'), inHouse('src/build.mjs'));
+    symlinkSync(join(root, 'node_modules'), inHouse('node_modules'));
+    write('src/greeting.ts', 'export const greeting: string = "hello";\n');
+    write('src/deep/er/file.ts', 'export const depth: number = 2;\n');
+    write('src/generated/schemas.d.ts', 'export type Nothing = never;\n');
+    write('test/greeting.test.ts', 'export {};\n');
+  });
+
+  afterEach(() => {
+    rmSync(house, { recursive: true, force: true });
+  });
+
+  it('transpiles src, and test with --all', async () => {
+    await build();
+    expect(built()).to.deep.equal(['.stamp-src', 'src/deep/er/file.js', 'src/greeting.js']);
+    expect(readFileSync(inHouse('dist/src/greeting.js'), 'utf8')).to.match(/^export const greeting = "hello";/);
+
+    await build('--all');
+    expect(built()).to.include.members(['.stamp-test', 'test/greeting.test.js']);
+  });
+
+  it('writes nothing when nothing has changed', async () => {
+    await build('--all');
+    const before = statesOf(inHouse('dist'));
+    await build('--all');
+    expect(statesOf(inHouse('dist'))).to.deep.equal(before);
+  });
+
+  it('follows a source that changes', async () => {
+    await build();
+    write('src/greeting.ts', 'export const greeting: string = "good day";\n');
+    await build();
+    expect(readFileSync(inHouse('dist/src/greeting.js'), 'utf8')).to.contain('good day');
+  });
+
+  it('removes what has no source any more, and nothing of the other folder', async () => {
+    await build('--all');
+    rmSync(inHouse('src/deep'), { recursive: true });
+    await build();
+    expect(built()).to.deep.equal(['.stamp-src', '.stamp-test', 'src/greeting.js', 'test/greeting.test.js']);
+  });
+
+  it('starts through a symbolic link', async () => {
+    const link = inHouse('link');
+    symlinkSync(house, link);
+    await promisify(execFile)(process.execPath, [join(link, 'src/build.mjs')]);
+    expect(built()).to.include('src/greeting.js');
+  });
+
+  it('may run several times at once', async () => {
+    write('dist/src/gone.js', 'export {};\n');
+    await Promise.all(Array.from({ length: 6 }, () => build('--all')));
+    expect(built()).to.deep.equal([
+      '.stamp-src',
+      '.stamp-test',
+      'src/deep/er/file.js',
+      'src/greeting.js',
+      'test/greeting.test.js',
+    ]);
+  });
+
+  it('never takes a file away from whoever runs from dist', async () => {
+    await build();
+    const file = inHouse('dist/src/greeting.js');
+    const old = readFileSync(file, 'utf8');
+    write('src/greeting.ts', 'export const greeting: string = "good day";\n');
+
+    const seen = new Set<string>();
+    let isBuilding = true;
+    const builds = Promise.all([build(), build()]).finally(() => (isBuilding = false));
+    while (isBuilding) {
+      seen.add(existsSync(file) ? readFileSync(file, 'utf8') : 'missing');
+      await nextTurn();
+    }
+    await builds;
+    expect([...seen]).to.have.members([old, readFileSync(file, 'utf8')]);
+  });
+});
+
+function filesUnder(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+/** When and as which inode each file was written last. */
+function statesOf(folder: string): readonly string[] {
+  return filesUnder(folder).map((path) => {
+    const { ino, mtimeNs } = statSync(join(folder, path), { bigint: true });
+    return `${path} ${ino} ${mtimeNs}`;
+  });
+}

@@ -1,0 +1,256 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { circlesIn, importGraph, loadedBy, type ImportGraph } from './support/import-graph.js';
+
+/** What a part of src may import beside itself. Names are folders or files of src; a folder means all that is in it. */
+interface Rule {
+  readonly ours: readonly string[];
+  /** Names that may be imported by `import type` only, beside those in `ours`. */
+  readonly types: readonly string[];
+  readonly node: 'any' | 'none' | readonly string[];
+  readonly npm: readonly string[];
+}
+
+const SHARED_TYPES = ['ambient', 'generated'];
+const PORTS = ['log/port', 'model/port', 'model/bounded'];
+/** Pure functions over the log's port: they run wherever the port's types may be named. */
+const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical'];
+const READ_SIDE = [
+  'projections/run-queries',
+  'projections/run-views',
+  'projections/history',
+  'projections/run-summary',
+];
+const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
+const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request'];
+
+const ADAPTER: Rule = { ours: ['errors'], types: SHARED_TYPES, node: 'any', npm: [] };
+const EDGE: Rule = {
+  ours: ['errors', 'council', 'blueprint', ...RUN_FRONT, ...READ_SIDE],
+  types: [...SHARED_TYPES, 'log/chain'],
+  node: 'any',
+  npm: [],
+};
+const DOMAIN: Rule = { ours: ['errors'], types: [...SHARED_TYPES, ...PORTS], node: 'none', npm: [] };
+const ROOT = ['run', 'council', 'blueprint', 'log', 'model', 'library', 'tools', 'projections', 'http', 'ws', 'cli'];
+
+/** Who may import what (architecture, section 1). The longest name that fits a file is its rule. */
+const RULES: Readonly<Record<string, Rule>> = {
+  errors: { ours: [], types: [], node: 'none', npm: [] },
+  // ConfigInvalid stands with the other errors a caller may catch.
+  config: { ours: ['errors'], types: [], node: 'none', npm: [] },
+  ambient: { ours: [], types: [], node: ['node:crypto', 'node:perf_hooks'], npm: [] },
+
+  run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
+  council: DOMAIN,
+  blueprint: { ...DOMAIN, ours: ['errors', 'council', ...LOG_HELPERS] },
+
+  log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
+  'log/port': { ours: [], types: [], node: 'none', npm: [] },
+  'log/append-surely': { ...ADAPTER, types: [...SHARED_TYPES, 'log/port'], node: 'none' },
+  'log/chain': { ...ADAPTER, ours: ['errors', 'log/canonical'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
+  'log/canonical': { ours: ['errors'], types: [], node: 'none', npm: [] },
+  model: ADAPTER,
+  library: ADAPTER,
+  tools: ADAPTER,
+  'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
+
+  projections: {
+    ours: ['errors', ...RUN_FACTS, ...LOG_HELPERS],
+    types: [...SHARED_TYPES, 'log/port'],
+    node: 'any',
+    npm: ['@photostructure/sqlite', '@xstate/store'],
+  },
+
+  http: { ...EDGE, npm: ['koa', '@koa/router', 'koa-body', 'ajv'] },
+  ws: { ...EDGE, npm: ['ws'] },
+  cli: { ...EDGE, ours: [...EDGE.ours, 'config'] },
+
+  service: {
+    ours: [...ROOT, 'errors', 'ambient', 'config', 'data-dir'],
+    types: SHARED_TYPES,
+    node: 'any',
+    npm: ['pino'],
+  },
+  main: { ours: ['service', 'config', 'errors', 'ambient'], types: SHARED_TYPES, node: 'any', npm: ['pino'] },
+};
+
+/** Whatever these load at run time, however far away, must do without Node: they can then be simulated. */
+const DOMAIN_FOLDERS = ['run', 'council', 'blueprint'];
+
+describe('Import rules', () => {
+  const graph = importGraph(sourcesUnder(fileURLToPath(new URL('../../src/', import.meta.url))));
+
+  it('finds the sources', () => {
+    expect([...graph.keys()]).to.include.members(['errors', 'run/registry', 'log/port']);
+  });
+
+  it('holds every import to the direction of the architecture', () => {
+    expect(violations(graph)).to.deep.equal([]);
+  });
+
+  it('keeps Node out of everything the domain loads', () => {
+    expect(impurities(graph)).to.deep.equal([]);
+  });
+
+  it('has no circles, among types neither', () => {
+    expect(circlesIn(graph).map((circle) => circle.join(' → '))).to.deep.equal([]);
+  });
+
+  it('has no rule for what is not there to be imported', () => {
+    const names = new Set(Object.values(RULES).flatMap(({ ours, types }) => [...ours, ...types]));
+    const unknown = [...names].filter(
+      (name) => !isPlanned(name) && ![...graph.keys()].some((file) => isIn(file, name)),
+    );
+    expect(unknown).to.deep.equal([]);
+  });
+});
+
+describe('Import rules, on invented sources', () => {
+  const found = (sources: Record<string, string>): readonly string[] =>
+    violations(importGraph(new Map(Object.entries(sources))));
+
+  it('allow a type of a port and refuse its adapter', () => {
+    expect(found({ 'run/actor.ts': `import type { EventLog } from '../log/port.js';` })).to.deep.equal([]);
+    expect(found({ 'run/actor.ts': `import type { Store } from '../log/embedded.js';` })).to.deep.equal([
+      'src/run/actor.ts may not import the types of ../log/embedded.js',
+    ]);
+  });
+
+  it('refuse a value where a type is allowed, also beside an inline type', () => {
+    expect(found({ 'council/step.ts': `import { type Ambient } from '../ambient.js';` })).to.deep.equal([
+      'src/council/step.ts may not import ../ambient.js',
+    ]);
+    expect(found({ 'council/step.ts': `import type { Ambient } from '../ambient.js';` })).to.deep.equal([]);
+  });
+
+  it('refuse Node and packages that are not in the row', () => {
+    expect(
+      found({ 'run/a.ts': `import { readFileSync } from 'node:fs';\nimport { setup } from 'xstate';` }),
+    ).to.deep.equal(['src/run/a.ts may not import node:fs']);
+    expect(found({ 'http/a.ts': `import Koa from 'koa';\nimport { WebSocket } from 'ws';` })).to.deep.equal([
+      'src/http/a.ts may not import ws',
+    ]);
+    expect(found({ 'http/a.ts': `import x from 'koa/lib/x.js';\nimport y from '@koa/routers';` })).to.deep.equal([
+      'src/http/a.ts may not import @koa/routers',
+    ]);
+  });
+
+  it('see every way to import', () => {
+    const ways = [
+      `import '../main.js';`,
+      `import {\n  start,\n} from '../main.js';`,
+      `export * from '../main.js';`,
+      `export { start } from '../main.js';`,
+      `const { start } = await import('../main.js');`,
+    ];
+    for (const way of ways) {
+      expect(found({ 'http/a.ts': way }), way).to.deep.equal(['src/http/a.ts may not import ../main.js']);
+    }
+    expect(found({ 'http/a.ts': `let main: typeof import('../main.js');` })).to.deep.equal([
+      'src/http/a.ts may not import the types of ../main.js',
+    ]);
+    expect(found({ 'http/a.ts': 'await import(`../${name}.js`);' })).to.have.lengthOf(1);
+  });
+
+  it('do not take comments and texts for imports', () => {
+    expect(found({ 'http/a.ts': `// import '../main.js';\nconst text = "import '../main.js'";` })).to.deep.equal([]);
+  });
+
+  it('refuse files without a rule and imports from outside src', () => {
+    expect(found({ 'helpers/a.ts': '' })).to.deep.equal(['src/helpers/a.ts has no rule: give it a row in RULES']);
+    expect(found({ 'service.ts': `import x from '../schemas/x.json' with { type: 'json' };` })).to.deep.equal([
+      'src/service.ts may not import ../schemas/x.json',
+    ]);
+  });
+
+  it('take the longest name that fits: a file may be held tighter than its folder', () => {
+    expect(found({ 'log/embedded.ts': `import 'node:fs';`, 'log/chain.ts': `import 'node:fs';` })).to.deep.equal([
+      'src/log/chain.ts may not import node:fs',
+    ]);
+  });
+
+  it('find Node behind what the domain loads, and not behind types', () => {
+    const sources = {
+      'run/a.ts': `import { b } from '../log/b.js';\nimport type { D } from '../log/d.js';`,
+      'log/b.ts': `import { c } from './c.js';`,
+      'log/c.ts': `import 'node:fs';`,
+      'log/d.ts': `import 'node:net';`,
+    };
+    expect(impurities(importGraph(new Map(Object.entries(sources))))).to.deep.equal([
+      'node:fs is loaded by run/a → log/b → log/c',
+    ]);
+  });
+
+  it('find circles of any length, through types too', () => {
+    const circles = (sources: Record<string, string>): unknown =>
+      circlesIn(importGraph(new Map(Object.entries(sources))));
+    expect(circles({ 'a.ts': `import './b.js';\nimport './c.js';`, 'b.ts': `import './c.js';`, 'c.ts': '' })).to.be
+      .empty;
+    expect(
+      circles({ 'c.ts': `import type { A } from './a.js';`, 'b.ts': `import './c.js';`, 'a.ts': `import './b.js';` }),
+    ).to.deep.equal([['a', 'b', 'c']]);
+    expect(circles({ 'a.ts': `import './a.js';` })).to.deep.equal([['a']]);
+  });
+});
+
+/** One sentence for each import that its file's rule does not allow. */
+function violations(graph: ImportGraph): readonly string[] {
+  return [...graph].flatMap(([file, imports]) => {
+    const name = ruleNameOf(file);
+    const rule = RULES[name ?? ''];
+    if (name === null || rule === undefined) return [`src/${file}.ts has no rule: give it a row in RULES`];
+    const own = name.includes('/') ? [] : [name];
+    return imports
+      .filter((each) => !isAllowed(each, { ...rule, ours: [...own, ...rule.ours] }))
+      .map(({ specifier, isType }) => `src/${file}.ts may not import ${isType ? 'the types of ' : ''}${specifier}`);
+  });
+}
+
+function ruleNameOf(file: string): string | null {
+  const fitting = Object.keys(RULES).filter((name) => isIn(file, name));
+  return fitting.sort((one, other) => other.length - one.length)[0] ?? null;
+}
+
+function isAllowed(
+  { specifier, target, isType }: { specifier: string; target: string | null; isType: boolean },
+  rule: Rule,
+): boolean {
+  if (target !== null) return [...rule.ours, ...(isType ? rule.types : [])].some((name) => isIn(target, name));
+  if (specifier.startsWith('node:'))
+    return rule.node === 'any' || (rule.node !== 'none' && rule.node.includes(specifier));
+  return rule.npm.some((name) => isIn(specifier, name));
+}
+
+function impurities(graph: ImportGraph): readonly string[] {
+  const found = new Map<string, string>();
+  const domain = [...graph.keys()].filter((file) => DOMAIN_FOLDERS.some((folder) => isIn(file, folder)));
+  for (const start of domain) {
+    for (const [file, way] of loadedBy(start, graph)) {
+      for (const { specifier, isType } of graph.get(file) ?? []) {
+        if (!isType && specifier.startsWith('node:'))
+          found.set(`${specifier} ${file}`, `${specifier} is loaded by ${way}`);
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+function isIn(path: string, name: string): boolean {
+  return path === name || path.startsWith(`${name}/`);
+}
+
+/** Parts of the architecture that later issues bring, and what the build generates. */
+function isPlanned(name: string): boolean {
+  return ['blueprint', 'library', 'tools', 'cli', 'generated'].includes(name);
+}
+
+function sourcesUnder(src: string): ReadonlyMap<string, string> {
+  const files = readdirSync(src, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  return new Map(files.map((file) => [relative(src, file), readFileSync(file, 'utf8')]));
+}

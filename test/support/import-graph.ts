@@ -1,0 +1,81 @@
+import { posix } from 'node:path';
+import ts from 'typescript';
+
+/** One import, export-from, `import()` or `import('…')` type of a file. */
+export interface Import {
+  /** As the source spells it: `./port.js`, `node:fs`, `koa`. */
+  readonly specifier: string;
+  /** Path below src without its ending for a file of ours, otherwise null. Leaves src when it begins with `..`. */
+  readonly target: string | null;
+  /** Gone at run time. */
+  readonly isType: boolean;
+}
+
+/** Imports by importing file; files are paths below src without their ending: `log/port`. */
+export type ImportGraph = ReadonlyMap<string, readonly Import[]>;
+
+/** Reads the imports of sources, given by their path below src (`log/port.ts`). Nothing is executed. */
+export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
+  return new Map([...sources].map(([path, text]) => [path.replace(/\.ts$/, ''), importsOf(path, text)]));
+}
+
+function importsOf(path: string, text: string): readonly Import[] {
+  const found: Import[] = [];
+  const add = (specifier: ts.Node | undefined, isType: boolean): void => {
+    if (specifier === undefined) return;
+    const spelled = ts.isStringLiteralLike(specifier) ? specifier.text : specifier.getText();
+    const target = /^\.\.?\//.test(spelled) ? posix.join(posix.dirname(path), spelled).replace(/\.js$/, '') : null;
+    found.push({ specifier: spelled, target, isType });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, isTypeImport(node));
+    else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true);
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      add(node.arguments[0], false);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true));
+  return found;
+}
+
+/** Under verbatimModuleSyntax `import { type A } from` still loads its module, so it counts as a run-time import. */
+function isTypeImport(node: ts.ImportDeclaration): boolean {
+  return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
+}
+
+/** Files that import each other in a circle, one circle for each way back; each begins with its first name. */
+export function circlesIn(graph: ImportGraph): readonly (readonly string[])[] {
+  const circles = new Map<string, readonly string[]>();
+  const done = new Set<string>();
+  const walk = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) {
+      const circle = fromFirstName(path.slice(start));
+      circles.set(circle.join(), circle);
+      return;
+    }
+    if (done.has(file)) return;
+    for (const { target } of graph.get(file) ?? []) if (target !== null) walk(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of [...graph.keys()].sort()) walk(file, []);
+  return [...circles.values()];
+}
+
+function fromFirstName(circle: readonly string[]): readonly string[] {
+  const at = circle.indexOf([...circle].sort()[0] ?? '');
+  return [...circle.slice(at), ...circle.slice(0, at)];
+}
+
+/** What a file loads at run time, itself included, with the way it is reached: `run/actor → log/chain`. */
+export function loadedBy(file: string, graph: ImportGraph): ReadonlyMap<string, string> {
+  const ways = new Map([[file, file]]);
+  for (const [each, way] of ways) {
+    for (const { target, isType } of graph.get(each) ?? []) {
+      if (target !== null && !isType && !ways.has(target)) ways.set(target, `${way} → ${target}`);
+    }
+  }
+  return ways;
+}

@@ -1,0 +1,63 @@
+/** The engine without edges, on a folder of its own, for tests and benchmarks. */
+import { hostname } from 'node:os';
+import type { Ambient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/ambient.js';
+import { fixedGraph } from '../../src/council/fixed-graph.js';
+import { openDataDir } from '../../src/data-dir.js';
+import { canonical } from '../../src/log/canonical.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { requestedRun } from '../../src/run/request.js';
+import type { Engine } from '../../src/service.js';
+import { openEngine } from '../../src/service.js';
+import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
+
+export interface OpenEngineOptions {
+  readonly path: string;
+  readonly model: LanguageModel;
+  readonly maxActiveRuns?: number;
+  readonly maxModelCalls?: number;
+  readonly ambient?: Ambient;
+}
+
+/** Opens the engine on a folder; `stop` also gives the folder free. Faults are kept for the test to look at. */
+export async function openTestEngine(options: OpenEngineOptions): Promise<Engine & { readonly faults: unknown[] }> {
+  const ambient = options.ambient ?? systemAmbient();
+  const dataDir = openDataDir(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const faults: unknown[] = [];
+  const engine = await openEngine(
+    { maxActiveRuns: options.maxActiveRuns ?? 1_000, maxModelCalls: options.maxModelCalls ?? 1_000 },
+    {
+      dataDir,
+      model: options.model,
+      ambient,
+      logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
+    },
+  );
+  const stop = async (): Promise<void> => {
+    await engine.stop();
+    dataDir.release();
+  };
+  return { ...engine, stop, faults };
+}
+
+/** A request of the fixed graph, or of another one, as a start endpoint would record it. */
+export function runRequest(
+  runId: string,
+  { topic = 'The sea', graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 }), godMode = false }: {
+    readonly topic?: string;
+    readonly graph?: Graph;
+    readonly godMode?: boolean;
+  } = {},
+): RunRequestedData {
+  const { sha256 } = systemAmbient();
+  return requestedRun({
+    runId,
+    inputTopic: topic,
+    godMode,
+    blueprint: godMode ? { id: 'blueprint', name: 'Blueprint' } : null,
+    graph,
+    graphHash: sha256(canonical(graph)),
+    keyHash: null,
+    bodyHash: sha256(topic),
+  });
+}
