@@ -34,8 +34,16 @@ export function readConfig(environment: Environment): Config {
     port: integer('PORT', setting('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
     dataDir: setting('DATA_DIR') ?? './data',
     modelProvider: oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? 'offline', ['offline']),
-    offlineLatencyMs: integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 }),
-    modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), { fallback: 120_000, min: 1, max: MAX_TIMER_MS }),
+    offlineLatencyMs: integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), {
+      fallback: 0,
+      min: 0,
+      max: 60_000,
+    }),
+    modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
+      fallback: 120_000,
+      min: 1,
+      max: MAX_TIMER_MS,
+    }),
     modelMaxAttempts: integer('MODEL_MAX_ATTEMPTS', setting('MODEL_MAX_ATTEMPTS'), { fallback: 4, min: 1, max: 100 }),
     maxActiveRuns: integer('MAX_ACTIVE_RUNS', setting('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: 1_000_000 }),
     maxModelCalls: integer('MAX_MODEL_CALLS', setting('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: 1_000_000 }),
@@ -71,6 +79,10 @@ function origins(variable: string, value: string | null): readonly string[] {
   return value.split(',').map((each) => {
     const text = each.trim();
     if (URL.canParse(text) && new URL(text).origin === text) return text;
-    throw new ConfigInvalid({ variable, value, accepted: 'a comma-separated list of origins such as https://example.org' });
+    throw new ConfigInvalid({
+      variable,
+      value,
+      accepted: 'a comma-separated list of origins such as https://example.org',
+    });
   });
 }

@@ -43,7 +43,11 @@ export function openDataDir(folder: string, holder: Holder): DataDir {
   } catch (error) {
     if (error instanceof DataDirHeld) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigInvalid({ variable: 'DATA_DIR', value: folder, accepted: `a folder this process may write to (${reason})` });
+    throw new ConfigInvalid({
+      variable: 'DATA_DIR',
+      value: folder,
+      accepted: `a folder this process may write to (${reason})`,
+    });
   }
 }
 

@@ -7,8 +7,8 @@ import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { requestedRun } from '../../src/run/request.js';
-import type { Engine } from '../../src/service.js';
-import { openEngine } from '../../src/service.js';
+import type { Engine } from '../../src/engine.js';
+import { openEngine } from '../../src/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 
 export interface OpenEngineOptions {
@@ -43,7 +43,11 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<Engine
 /** A request of the fixed graph, or of another one, as a start endpoint would record it. */
 export function runRequest(
   runId: string,
-  { topic = 'The sea', graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 }), godMode = false }: {
+  {
+    topic = 'The sea',
+    graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 }),
+    godMode = false,
+  }: {
     readonly topic?: string;
     readonly graph?: Graph;
     readonly godMode?: boolean;

@@ -1,0 +1,99 @@
+/** The engine: log, registry and read models wired together, without an edge. */
+import { join } from 'node:path';
+import type { Ambient } from './ambient.js';
+import type { Config } from './config.js';
+import type { DataDir } from './data-dir.js';
+import { openEmbeddedLog } from './log/embedded.js';
+import type { EventLog } from './log/port.js';
+import { boundedModel } from './model/bounded.js';
+import type { LanguageModel } from './model/port.js';
+import { History } from './projections/history.js';
+import { Projector } from './projections/projector.js';
+import { RunQueries } from './projections/run-queries.js';
+import { RunViews } from './projections/run-views.js';
+import { openViews } from './projections/views-client.js';
+import { chartCache } from './run/charts.js';
+import { RunRegistry } from './run/registry.js';
+
+/** Structured lines, as pino writes them. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface Surroundings {
+  readonly dataDir: DataDir;
+  readonly model: LanguageModel;
+  readonly ambient: Ambient;
+  readonly logger: Logger;
+}
+
+/** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
+export interface Engine {
+  readonly log: EventLog;
+  readonly registry: RunRegistry;
+  readonly queries: RunQueries;
+  readonly views: RunViews;
+  /** Whether the log answers and the read models have caught up. */
+  isReady(): Promise<boolean>;
+  /** Takes up what earlier processes left unfinished; resolves once the read models have caught up. */
+  recover(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function openEngine(
+  config: Pick<Config, 'maxActiveRuns' | 'maxModelCalls'>,
+  { dataDir, model, ambient, logger }: Surroundings,
+): Promise<Engine> {
+  const instanceId = ambient.uuid();
+  const log = await openEmbeddedLog({ file: dataDir.logFile });
+  const stored = await openViews({
+    file: join(dataDir.viewsDir, 'views.sqlite'),
+    log: { identity: await log.identity(), head: await log.head() },
+  });
+  const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
+  const history = new History(stored, ambient, onFault);
+  const views = new RunViews(log);
+  const projector = new Projector({ log, views, history, ambient, onFault });
+  const bounded = boundedModel(model, { maxCalls: config.maxModelCalls, ambient });
+  const registry = new RunRegistry(
+    {
+      log,
+      model: bounded,
+      ambient,
+      instanceId,
+      onFault: (runId, error) => logger.error({ runId, err: error }, 'run: fault'),
+    },
+    chartCache(),
+    config,
+  );
+  const queries = new RunQueries({ log, history, projector, live: (runId) => registry.live(runId) });
+  const caughtUp = projector.start();
+
+  return {
+    log,
+    registry,
+    queries,
+    views,
+    async isReady() {
+      if (!projector.isCaughtUp) return false;
+      return await log.ping().then(
+        () => true,
+        () => false,
+      );
+    },
+    async recover() {
+      await caughtUp;
+      const unfinished = await history.unfinished();
+      if (unfinished.length > 0) logger.info({ runs: unfinished.length }, 'runs taken up again');
+      registry.recover(unfinished);
+    },
+    async stop() {
+      await registry.stop();
+      await projector.stop();
+      await history.flush().catch(onFault);
+      await stored.close();
+      await log.close();
+    },
+  };
+}
