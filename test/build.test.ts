@@ -104,9 +104,9 @@ describe('Build', () => {
     write('src/greeting.ts', 'export const greeting: string = "good day";\n');
 
     const seen = new Set<string>();
-    let isBuilding = true;
-    const builds = Promise.all([build(), build()]).finally(() => (isBuilding = false));
-    while (isBuilding) {
+    const done = new AbortController();
+    const builds = Promise.all([build(), build()]).finally(() => done.abort());
+    while (!done.signal.aborted) {
       seen.add(existsSync(file) ? readFileSync(file, 'utf8') : 'missing');
       await nextTurn();
     }

@@ -52,30 +52,39 @@ export function boundedModel(model: LanguageModel, { maxCalls, ambient }: Bounde
   };
 }
 
-async function askInTime(
+function askInTime(
   model: LanguageModel,
   request: ModelRequest,
   { timeoutMs, signal }: CallTerms,
   ambient: Pick<Ambient, 'after'>,
 ): Promise<ModelAnswer> {
-  if (signal.aborted) throw callAborted(signal);
+  if (signal.aborted) return Promise.reject(callAborted(signal));
   const call = new AbortController();
-  const ended = new AbortController();
-  try {
-    return await new Promise((resolve, reject) => {
-      // Rejects before it aborts: the adapter's own words about the abort come second and are dropped.
-      const giveUp = (failure: ModelFailed): void => {
-        reject(failure);
-        call.abort(failure);
-      };
-      const cancel = ambient.after(timeoutMs, () => giveUp(timedOut(request.model ?? model.defaultModel, timeoutMs)));
-      ended.signal.addEventListener('abort', cancel, { once: true });
-      signal.addEventListener('abort', () => giveUp(callAborted(signal)), { once: true, signal: ended.signal });
-      model.ask(request, call.signal).then(resolve, reject);
-    });
-  } finally {
-    ended.abort();
-  }
+  return new Promise<ModelAnswer>((resolve, reject) => {
+    // Rejects before it aborts: the adapter's own words about the abort come second and are dropped.
+    const giveUp = (failure: ModelFailed): void => {
+      end();
+      reject(failure);
+      call.abort(failure);
+    };
+    const withdraw = (): void => giveUp(callAborted(signal));
+    const cancel = ambient.after(timeoutMs, () => giveUp(timedOut(request.model ?? model.defaultModel, timeoutMs)));
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', withdraw);
+    };
+    signal.addEventListener('abort', withdraw);
+    model.ask(request, call.signal).then(
+      (answer) => {
+        end();
+        resolve(answer);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
+  });
 }
 
 function timedOut(name: string, timeoutMs: number): ModelFailed {

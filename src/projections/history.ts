@@ -4,18 +4,13 @@
  */
 import type { Ambient } from '../ambient.js';
 import type { Position } from '../log/port.js';
-import type { RunSummary } from './run-summary.js';
+import type { Page, RunSummary } from './run-summary.js';
 import type { ViewsClient } from './views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
 const WRITE_BEHIND_MS = 100;
 /** Changed rows that are written at once; twice as many hold the projector up. */
 const MAX_CHANGED = 500;
-
-export interface Page {
-  readonly limit: number;
-  readonly offset: number;
-}
 
 export class History {
   readonly #views: ViewsClient;

@@ -5,9 +5,9 @@ import type { EventLog } from '../log/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { foldRun } from '../run/stream.js';
-import type { History, Page } from './history.js';
+import type { History } from './history.js';
 import type { Projector } from './projector.js';
-import type { RunSummary } from './run-summary.js';
+import type { Page, RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 
 export interface EventsPage {

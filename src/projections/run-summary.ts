@@ -47,3 +47,9 @@ function sessionOf(run: RunState): RunSummary['session'] {
   const waiting = run.status === 'paused' && run.gate !== null ? run.gate.nextNodes : [];
   return { nextNodes: waiting, currentDraft: run.shown.draft };
 }
+
+/** A cut of the history. */
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}

@@ -1,8 +1,7 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { Worker } from 'node:worker_threads';
 import type { Position } from '../log/port.js';
-import type { Page } from './history.js';
-import type { RunSummary } from './run-summary.js';
+import type { Page, RunSummary } from './run-summary.js';
 
 export interface ViewsSetup {
   readonly file: string;

@@ -5,8 +5,7 @@
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
-import type { Page } from './history.js';
-import type { RunSummary } from './run-summary.js';
+import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
 const VIEWS_VERSION = '1';

@@ -1,6 +1,7 @@
 /**
  * One live run. Commands come in one at a time; what they decide is appended, then adopted by the chart's live actor,
- * then acted on: the chart's effects start and abandon nodes, whose reports come back as commands.
+ * then acted on: nodes that have become active are executed, nodes that are no longer active are given up. What they
+ * report comes back as commands.
  */
 import type { ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
@@ -16,7 +17,7 @@ import type { DecisionScene, RunCommand } from './decide.js';
 import { briefFor, decide } from './decide.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runStream } from './events.js';
-import type { Chart, Effect, RunSnapshot } from './machine.js';
+import type { Chart, RunSnapshot } from './machine.js';
 import type { FrontNode, RunState } from './state.js';
 import { readRun, sealFacts } from './stream.js';
 
@@ -36,6 +37,7 @@ export class RunActor {
   readonly #chart: Chart;
   readonly #around: RunSurroundings;
   readonly #live: ActorRefFrom<Chart['machine']>;
+  /** Calls under way, by step and attempt. */
   readonly #calls = new Map<string, AbortController>();
   readonly #stopped = new AbortController();
   #releasing = false;
@@ -46,7 +48,6 @@ export class RunActor {
     this.#chart = chart;
     this.#around = around;
     this.#live = createActor(chart.machine, { snapshot });
-    this.#live.on('*', (effect: Effect) => this.#act(effect));
     this.#live.start();
   }
 
@@ -70,13 +71,14 @@ export class RunActor {
   /** Takes facts that are recorded already: what was appended here, or what another instance did. */
   adopt(facts: readonly RunEvent[]): void {
     for (const fact of facts) this.#live.send(this.#chart.eventOf(fact));
-    if (!this.#isOurs()) this.stop();
+    if (this.run.owner === this.#around.instanceId) this.#act();
+    else this.stop();
   }
 
   /** Gives up the calls under way and releases the run; reports still queued are recorded before. */
   async release(): Promise<void> {
     this.#releasing = true;
-    for (const call of this.#calls.values()) call.abort();
+    this.#giveUpAll();
     await this.send({ type: 'ReleaseRun' });
   }
 
@@ -84,13 +86,9 @@ export class RunActor {
   stop(): void {
     if (this.#stopped.signal.aborted) return;
     this.#stopped.abort();
-    for (const call of this.#calls.values()) call.abort();
+    this.#giveUpAll();
     this.#live.stop();
     this.#around.onLeft(this.run.runId);
-  }
-
-  #isOurs(): boolean {
-    return this.run.owner === this.#around.instanceId;
   }
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
@@ -126,15 +124,25 @@ export class RunActor {
     return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
   }
 
-  #act(effect: Effect): void {
-    this.#calls.get(effect.type === 'execute' ? effect.at.node : effect.node)?.abort();
-    if (effect.type === 'abandon') {
-      this.#calls.delete(effect.node);
-    } else if (this.#isOurs() && !this.#releasing) {
-      const call = new AbortController();
-      this.#calls.set(effect.at.node, call);
-      this.#execute(effect.at, call.signal).catch((error: unknown) => this.#fault(error));
+  /** Brings the calls under way in line with the nodes that are active. */
+  #act(): void {
+    const active = new Map(this.run.front.filter((each) => each.active).map((each) => [callOf(each), each]));
+    for (const [key, call] of this.#calls) {
+      if (active.has(key)) continue;
+      call.abort(GIVEN_UP);
+      this.#calls.delete(key);
     }
+    if (this.#releasing) return;
+    for (const [key, at] of active) {
+      if (this.#calls.has(key)) continue;
+      const call = new AbortController();
+      this.#calls.set(key, call);
+      this.#execute(at, call.signal).catch((error: unknown) => this.#fault(error));
+    }
+  }
+
+  #giveUpAll(): void {
+    for (const call of this.#calls.values()) call.abort(GIVEN_UP);
   }
 
   async #execute(at: FrontNode, signal: AbortSignal): Promise<void> {
@@ -162,6 +170,13 @@ export class RunActor {
       this.#around.onFault(this.run.runId, again),
     );
   }
+}
+
+/** Made once: an abort without a reason of its own builds an exception with a stack each time. */
+const GIVEN_UP = new Error('The node is no longer executed');
+
+function callOf({ step, attempt }: FrontNode): string {
+  return `${step}.${attempt}`;
 }
 
 function reportOf(

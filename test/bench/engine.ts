@@ -48,6 +48,7 @@ export async function engineRate({ concurrent, total }: { concurrent: number; to
   await engine.stop();
   dir.remove();
   latencies.sort((a, b) => a - b);
-  const at = (share: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+  const at = (share: number): number =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
   return { concurrent, runsPerSecond: (total / elapsedMs) * 1000, p50Ms: at(0.5), p99Ms: at(0.99) };
 }

@@ -55,7 +55,11 @@ const SLEEPS = Object.fromEntries(
   ['setTimeout', 'setInterval'].map((name) => [name, 'Wait for a condition, not for a time.']),
 );
 
-const SLEEP_MODULES = [{ name: 'node:timers/promises', message: 'Wait for a condition, not for a time.' }];
+const SLEEP_IMPORTS = ['node:timers/promises', 'timers/promises'].map((name) => ({
+  name,
+  importNames: ['setTimeout', 'setInterval', 'scheduler'],
+  message: 'Wait for a condition, not for a time.',
+}));
 
 /** Rules of the preset that find nothing wrong in this house. */
 const NOISE = {
@@ -121,7 +125,7 @@ export default defineConfig(
     files: ['test/**/*.test.ts'],
     rules: {
       'no-restricted-globals': ['error', { globals: named(SLEEPS), checkGlobalObject: true }],
-      'no-restricted-imports': ['error', { paths: SLEEP_MODULES }],
+      'no-restricted-imports': ['error', { paths: SLEEP_IMPORTS }],
     },
   },
   { files: ['**/*.js', '**/*.mjs'], extends: [tseslint.configs.disableTypeChecked] },

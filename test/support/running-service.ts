@@ -1,0 +1,49 @@
+/** The real service on a free port and a folder of its own: what tests of the edges talk to. */
+import { hostname } from 'node:os';
+import type { Ambient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/ambient.js';
+import type { Config } from '../../src/config.js';
+import { readConfig } from '../../src/config.js';
+import { openDataDir } from '../../src/data-dir.js';
+import { offlineModel } from '../../src/model/offline.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { startService as start } from '../../src/service.js';
+import { tempDir } from './temp-dir.js';
+
+export interface ServiceOverrides extends Partial<Config> {
+  readonly model?: LanguageModel;
+  readonly ambient?: Ambient;
+}
+
+export interface RunningService {
+  /** `http://127.0.0.1:PORT`, no trailing slash. */
+  readonly url: string;
+  readonly dataDir: string;
+  /** Faults the service has logged. */
+  readonly faults: readonly object[];
+  /** Stops it; a folder that was not given is removed. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** Starts the service with the offline model, or another; settings as in the environment's defaults. */
+export async function startService({ model, ambient, ...overrides }: ServiceOverrides = {}): Promise<RunningService> {
+  const dir = overrides.dataDir === undefined ? tempDir() : null;
+  const path = overrides.dataDir ?? dir?.path ?? '';
+  const clock = ambient ?? systemAmbient();
+  const dataDir = openDataDir(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
+  const faults: object[] = [];
+  const config = { ...readConfig({}), port: 0, ...overrides, dataDir: path };
+  const service = await start(config, {
+    dataDir,
+    ambient: clock,
+    model: model ?? offlineModel({ ambient: clock }),
+    logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
+  });
+  let stopping: Promise<void> | null = null;
+  const stop = async (): Promise<void> => {
+    await service.stop();
+    dataDir.release();
+    dir?.remove();
+  };
+  return { url: service.url, dataDir: path, faults, stop: () => (stopping ??= stop()) };
+}
