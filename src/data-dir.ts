@@ -75,7 +75,7 @@ function isBusy(error: unknown): boolean {
 
 function nameOf(holderFile: string): string {
   try {
-    const { pid, hostname, startedAt }: Partial<Holder> = JSON.parse(readFileSync(holderFile, 'utf8'));
+    const { pid, hostname, startedAt } = JSON.parse(readFileSync(holderFile, 'utf8')) as Partial<Holder>;
     return `process ${pid} on ${hostname} (since ${startedAt})`;
   } catch {
     return 'another process';

@@ -153,9 +153,6 @@ export class ServiceStopping extends CouncilError {
 /** A call to the model gave nothing usable. `kind` names what happened; retryable failures may be asked again. */
 export class ModelFailed extends CouncilError<ModelFault> {
   readonly code = 'model.failed';
-  constructor(message: string, fault: ModelFault, options?: ErrorOptions) {
-    super(message, fault, options);
-  }
 }
 
 export interface ModelFault {

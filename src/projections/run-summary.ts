@@ -2,6 +2,11 @@
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
 
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
 export interface RunSummary {
   readonly id: string;
   readonly blueprintId: string | null;

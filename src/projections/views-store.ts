@@ -103,6 +103,5 @@ function textOf(row: unknown, column: string): string | null {
 function summaryIn(row: unknown): RunSummary | null {
   const text = textOf(row, 'summary');
   if (text === null) return null;
-  const summary: RunSummary = JSON.parse(text);
-  return summary;
+  return JSON.parse(text) as RunSummary;
 }

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { ViewsAnswer, ViewsRequest, ViewsSetup } from './views-client.js';
 import { openViewsStore } from './views-store.js';
 
-const setup: ViewsSetup = workerData;
+const setup = workerData as ViewsSetup;
 const store = openViewsStore(setup.file, setup.log);
 const port = parentPort;
 if (port === null) throw new Error('The views worker runs as a worker thread only');

@@ -13,11 +13,12 @@ import { appendSurely, pause } from '../log/append-surely.js';
 import type { EventLog } from '../log/port.js';
 import type { BoundedModel } from '../model/bounded.js';
 import { retryInMs } from './backoff.js';
-import type { DecisionScene, RunCommand } from './decide.js';
+import type { RunCommand } from './decide.js';
 import { briefFor, decide } from './decide.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runStream } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
+import type { DecisionScene } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
 import { readRun, sealFacts } from './stream.js';
 

@@ -8,20 +8,14 @@ import { routeAfter } from '../council/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { Brief } from '../model/port.js';
 import type { Branch } from './branch.js';
-import type { RunEvent, RunFact } from './events.js';
+import type { RunFact } from './events.js';
 import { afterOutput } from './evolve.js';
 import { branchAtEnd, branchInto, nextFront } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
+import type { DecisionScene } from './minutes.js';
+import { Minutes } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
 import { isFinished, isFrontDone, labelOf } from './state.js';
-
-/** What a decision needs to know of the world. */
-export interface DecisionScene {
-  readonly at: string;
-  readonly instanceId: string;
-  readonly defaultModel: string;
-  readonly sha256: (text: string) => string;
-}
 
 export type RunCommand =
   /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
@@ -63,74 +57,50 @@ export function decide(
 ): readonly RunFact[] {
   const run = snapshot.context.run;
   if (isFinished(run)) return [];
-  const page = new Page(chart, snapshot, scene);
+  const minutes = new Minutes(chart, snapshot, scene);
   switch (command.type) {
     case 'ClaimRun':
-      claim(page, command.reason);
+      claim(minutes, command.reason);
       break;
     case 'CompleteNode':
-      completeNode(page, command.result);
+      completeNode(minutes, command.result);
       break;
     case 'FailNode':
-      failNode(page, command.failure, command.retryInMs);
+      failNode(minutes, command.failure, command.retryInMs);
       break;
     case 'CancelRun':
-      fail(page, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
+      fail(minutes, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
       break;
     case 'FailRun':
-      fail(page, { kind: 'internal', error: command.error, node: page.run.activeNode });
+      fail(minutes, { kind: 'internal', error: command.error, node: minutes.run.activeNode });
       break;
     case 'ReleaseRun':
-      release(page, 'shutdown');
+      release(minutes, 'shutdown');
       break;
     default:
       command satisfies never;
   }
-  return page.facts;
+  return minutes.facts;
 }
 
-/** Facts being written down, each checked against the chart; `run` is the state they add up to. */
-class Page {
-  readonly facts: RunFact[] = [];
-  readonly scene: DecisionScene;
-  readonly #chart: Chart;
-  #snapshot: RunSnapshot;
-
-  constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionScene) {
-    this.#chart = chart;
-    this.#snapshot = snapshot;
-    this.scene = scene;
-  }
-
-  get run(): RunState {
-    return this.#snapshot.context.run;
-  }
-
-  write(fact: RunFact): void {
-    const event: RunEvent = { ...fact, seq: this.run.seq + 1, id: '', at: this.scene.at, hash: '' };
-    this.#snapshot = this.#chart.next(this.#snapshot, event);
-    this.facts.push(fact);
-  }
-}
-
-function claim(page: Page, reason: 'started' | 'recovered' | 'handover'): void {
-  const { run, scene } = page;
+function claim(minutes: Minutes, reason: 'started' | 'recovered' | 'handover'): void {
+  const { run, scene } = minutes;
   if (run.status === 'paused') return;
   const epoch = run.epoch + 1;
-  page.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason } });
-  if (run.status === 'pending') page.write({ type: 'RunStarted', data: { epoch } });
-  if (page.run.takeovers > run.limits.maxTakeovers) {
-    const error = `Taken over ${page.run.takeovers} times without a completed step`;
-    fail(page, { kind: 'takeover_limit', error, node: run.activeNode });
+  minutes.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason } });
+  if (run.status === 'pending') minutes.write({ type: 'RunStarted', data: { epoch } });
+  if (minutes.run.takeovers > run.limits.maxTakeovers) {
+    const error = `Taken over ${minutes.run.takeovers} times without a completed step`;
+    fail(minutes, { kind: 'takeover_limit', error, node: run.activeNode });
     return;
   }
-  const outstanding = page.run.front.filter((each) => each.active);
-  for (const each of outstanding) startAgain(page, each, 0);
-  if (outstanding.length === 0) advance(page);
+  const outstanding = minutes.run.front.filter((each) => each.active);
+  for (const each of outstanding) startAgain(minutes, each, 0);
+  if (outstanding.length === 0) advance(minutes);
 }
 
-function completeNode(page: Page, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
-  const { run } = page;
+function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
+  const { run } = minutes;
   const at = underWay(run, result);
   if (at === undefined) return;
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
@@ -140,26 +110,26 @@ function completeNode(page: Page, result: Omit<NodeCompletedData, 'route' | 'nod
     iteration: iterationCount,
     draftLength: branch.draft?.length ?? 0,
   });
-  page.write({
+  minutes.write({
     type: 'NodeCompleted',
     data: { ...result, node: at.node, route: route ?? { next: [], reason: 'no condition holds' } },
   });
   if (route === null) {
     const error = `No outgoing edge of node "${at.node}" holds: route ${branch.route}, score ${branch.score}`;
-    fail(page, { kind: 'no_route', error, node: at.node });
-  } else if (isFrontDone(page.run)) {
-    advance(page);
+    fail(minutes, { kind: 'no_route', error, node: at.node });
+  } else if (isFrontDone(minutes.run)) {
+    advance(minutes);
   }
 }
 
-function failNode(page: Page, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
-  const at = underWay(page.run, failure);
+function failNode(minutes: Minutes, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
+  const at = underWay(minutes.run, failure);
   if (at === undefined) return;
-  page.write({ type: 'NodeFailed', data: { ...failure, node: at.node } });
+  minutes.write({ type: 'NodeFailed', data: { ...failure, node: at.node } });
   if (retryInMs !== null) {
-    startAgain(page, at, retryInMs);
+    startAgain(minutes, at, retryInMs);
   } else {
-    fail(page, { kind: 'node_failed', error: failure.message, node: at.node });
+    fail(minutes, { kind: 'node_failed', error: failure.message, node: at.node });
   }
 }
 
@@ -169,43 +139,43 @@ function underWay(run: RunState, report: { readonly step: number; readonly attem
 }
 
 /** All nodes of the front have ended: the next front, a pause before it, or the end. */
-function advance(page: Page): void {
-  const { run } = page;
+function advance(minutes: Minutes): void {
+  const { run } = minutes;
   const next = nextFront(run);
   const { maxNodeExecutions } = run.limits;
   if (next.length === 0) {
-    finish(page);
+    finish(minutes);
   } else if (run.steps + next.length > maxNodeExecutions) {
     const error = `Stopped after ${maxNodeExecutions} node executions`;
-    fail(page, { kind: 'execution_limit', error, node: next[0] ?? null });
+    fail(minutes, { kind: 'execution_limit', error, node: next[0] ?? null });
   } else if (run.godMode) {
-    pause(page, next);
+    pause(minutes, next);
   } else {
-    startFront(page, next);
+    startFront(minutes, next);
   }
 }
 
-function startFront(page: Page, nodes: readonly string[]): void {
+function startFront(minutes: Minutes, nodes: readonly string[]): void {
   for (const node of nodes) {
-    const step = page.run.steps + 1;
-    const branch = branchInto(page.run, node, step);
-    if (isTooLarge(branch)) return failTooLarge(page, node);
-    startNode(page, { node, step, attempt: 1, branch }, 0);
+    const step = minutes.run.steps + 1;
+    const branch = branchInto(minutes.run, node, step);
+    if (isTooLarge(branch)) return failTooLarge(minutes, node);
+    startNode(minutes, { node, step, attempt: 1, branch }, 0);
   }
 }
 
-function startAgain(page: Page, at: FrontNode, delayMs: number): void {
-  startNode(page, { ...at, attempt: at.attempt + 1 }, delayMs);
+function startAgain(minutes: Minutes, at: FrontNode, delayMs: number): void {
+  startNode(minutes, { ...at, attempt: at.attempt + 1 }, delayMs);
 }
 
 function startNode(
-  page: Page,
+  minutes: Minutes,
   { node, step, attempt, branch }: Pick<FrontNode, 'node' | 'step' | 'attempt' | 'branch'>,
   delayMs: number,
 ): void {
-  const { run, scene } = page;
+  const { run, scene } = minutes;
   const { system, prompt } = renderBrief(briefFor(run, node, branch));
-  page.write({
+  minutes.write({
     type: 'NodeStarted',
     data: {
       step,
@@ -227,9 +197,9 @@ export function briefFor(run: RunState, node: string, branch: Branch): Brief {
   return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback };
 }
 
-function pause(page: Page, nextNodes: readonly string[]): void {
-  const { run } = page;
-  page.write({
+function pause(minutes: Minutes, nextNodes: readonly string[]): void {
+  const { run } = minutes;
+  minutes.write({
     type: 'RunPaused',
     data: {
       gate: run.gates + 1,
@@ -238,20 +208,20 @@ function pause(page: Page, nextNodes: readonly string[]): void {
       iteration: run.iterationCount,
     },
   });
-  release(page, 'paused');
+  release(minutes, 'paused');
 }
 
-function release(page: Page, reason: 'paused' | 'shutdown'): void {
-  const { epoch, owner } = page.run;
+function release(minutes: Minutes, reason: 'paused' | 'shutdown'): void {
+  const { epoch, owner } = minutes.run;
   if (owner === null) return;
-  page.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
+  minutes.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
 }
 
-function finish(page: Page): void {
-  const { run } = page;
+function finish(minutes: Minutes): void {
+  const { run } = minutes;
   const last = branchAtEnd(run);
-  if (isTooLarge(last)) return failTooLarge(page, run.activeNode);
-  page.write({
+  if (isTooLarge(last)) return failTooLarge(minutes, run.activeNode);
+  minutes.write({
     type: 'RunCompleted',
     data: {
       finalDraft: last.draft,
@@ -261,16 +231,16 @@ function finish(page: Page): void {
   });
 }
 
-function fail(page: Page, failure: RunFailedData): void {
-  page.write({ type: 'RunFailed', data: failure });
+function fail(minutes: Minutes, failure: RunFailedData): void {
+  minutes.write({ type: 'RunFailed', data: failure });
 }
 
 function isTooLarge(branch: Branch): boolean {
   return branch.draft !== null && jsonBytes(branch.draft) > MAX_DRAFT_BYTES;
 }
 
-function failTooLarge(page: Page, node: string | null): void {
-  const label = node === null ? 'the end' : labelOf(page.run.plan.graph, node);
+function failTooLarge(minutes: Minutes, node: string | null): void {
+  const label = node === null ? 'the end' : labelOf(minutes.run.plan.graph, node);
   const error = `The drafts joined before ${label} are larger than ${MAX_DRAFT_BYTES} bytes`;
-  fail(page, { kind: 'draft_too_large', error, node });
+  fail(minutes, { kind: 'draft_too_large', error, node });
 }

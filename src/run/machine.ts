@@ -4,7 +4,7 @@
  * its own, so that a front of branches is simply the active regions. A graph that never forks has at most one node
  * active, and its chart says so with one state per node: half the cost of a transition, whatever the graph's size.
  */
-import type { AnyActorScope, SnapshotFrom } from 'xstate';
+import type { SnapshotFrom } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
 import type { Graph } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
@@ -148,7 +148,7 @@ function turns(keys: readonly string[]) {
   return {
     initial: 'idle',
     states: {
-      idle: { on: Object.assign({}, ...keys.map((key) => starts(key, key))) },
+      idle: { on: Object.fromEntries(keys.flatMap((key) => Object.entries(starts(key, key)))) },
       ...Object.fromEntries(keys.map((key) => [key, node(key)])),
     },
   };
@@ -177,7 +177,7 @@ function eventType(fact: RunEvent, keys: ReadonlyMap<string, string>): string {
 }
 
 /** `machine.transition` needs an actor scope; the exported `transition` would build one for every call. */
-function inertScope(machine: RunMachine): AnyActorScope {
+function inertScope(machine: RunMachine): Parameters<RunMachine['transition']>[2] {
   const self = createActor(machine);
   const nothing = (): void => undefined;
   return {

@@ -11,12 +11,13 @@ import { RunActor } from './actor.js';
 import type { Admission } from './admission.js';
 import { admission } from './admission.js';
 import type { Charts } from './charts.js';
-import type { DecisionScene, RunCommand } from './decide.js';
+import type { RunCommand } from './decide.js';
 import { decide, requestRun } from './decide.js';
 import type { RunFact } from './events.js';
 import { runStream } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { evolve } from './evolve.js';
+import type { DecisionScene } from './minutes.js';
 import type { RunState } from './state.js';
 import { readRun, replayRun, sealFacts } from './stream.js';
 
@@ -42,7 +43,7 @@ export class RunRegistry {
   constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, { maxActiveRuns }: RegistryOptions) {
     this.#around = { ...around, onLeft: (runId) => this.#left(runId) };
     this.#charts = charts;
-    this.#admission = admission(maxActiveRuns, (runId) => this.#track(this.#admit(runId)));
+    this.#admission = admission(maxActiveRuns, (runId) => void this.#track(this.#admit(runId)));
   }
 
   /** The run as its actor holds it, when it runs here. */
