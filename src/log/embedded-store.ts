@@ -1,201 +1,166 @@
-/**
- * The embedded log's storage: one SQLite file, written by one connection. Durable on commit, power loss included.
- * Streams have a small integer key, so that the wide text of their names is stored and indexed once a stream only.
- */
-import { closeSync, fsyncSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { randomUUID } from 'node:crypto';
-import { DatabaseSync } from '@photostructure/sqlite';
+/** The embedded log's storage: appends a batch in one durable transaction. Lives in the worker. */
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+import { isRow, numberIn, textIn } from './cells.js';
+import type { AppendBatch } from './embedded-messages.js';
+import { OUTCOME, TEXTS_PER_NEW_EVENT } from './embedded-messages.js';
 
-/** Streams whose head is remembered; others are looked up, which costs two index reads. */
-const MAX_KNOWN_HEADS = 20_000;
+/** Streams whose heads are kept in memory, the last appended to; about 150 bytes each. Others cost two look-ups. */
+const RECENT_STREAMS = 20_000;
 
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS streams (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-  CREATE TABLE IF NOT EXISTS events (
-    position INTEGER PRIMARY KEY,
-    stream INTEGER NOT NULL REFERENCES streams (key),
-    revision INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    type TEXT NOT NULL,
-    data TEXT NOT NULL,
-    metadata TEXT NOT NULL
-  );
-  CREATE UNIQUE INDEX IF NOT EXISTS events_of_stream ON events (stream, revision);
-`;
+/** Journal pages (4 KiB) after which they are folded into the file. More makes it rarer, the journal larger and a start after a crash slower. */
+const CHECKPOINT_PAGES = 4_000;
 
-/** An event as it crosses between the threads: id, type, data, metadata as JSON text. */
-export type EventRow = readonly [id: string, type: string, data: string, metadata: string];
+interface StreamHead {
+  readonly stream: number;
+  /** Revision of its last event, -1 for none. */
+  revision: number;
+}
 
-/** A recorded event as it crosses between the threads. */
-export type RecordedRow = readonly [position: number, revision: number, stream: string, ...EventRow];
+/** Owns what an append needs: prepared statements, the next keys, the heads of recent streams. */
+export class EmbeddedStore {
+  readonly #statements: Statements;
+  readonly #recent = new Map<string, StreamHead>();
+  #position: number;
+  #lastStream: number;
 
-/** An append as it crosses between the threads; `expected` is -1 for a stream that must not exist. */
-export interface AppendRow {
+  constructor(database: DatabaseSyncInstance) {
+    this.#statements = prepareAll(database);
+    this.#position = firstNumber(this.#statements.head.get());
+    this.#lastStream = firstNumber(this.#statements.lastStream.get());
+  }
+
+  /** Position of the newest event, 0 for none. */
+  get head(): number {
+    return this.#position;
+  }
+
+  /** The name given to this log at its creation. */
+  identity(): string {
+    const row: unknown = this.#statements.identity.get();
+    return textIn(isRow(row) ? row : [], 0);
+  }
+
+  /**
+   * Appends in one transaction; each append stands or falls alone. Returns the outcomes, flat.
+   *
+   * @throws {Error} when the storage fails: then nothing may be appended any more
+   */
+  append(batch: AppendBatch): number[] {
+    const outcomes: number[] = [];
+    this.#statements.begin.run();
+    let text = 0;
+    for (let i = 0; i < batch.streams.length; i += 1) {
+      const append = { stream: batch.streams[i] ?? '', expected: batch.expected[i] ?? -1, count: batch.counts[i] ?? 0 };
+      outcomes.push(...this.#appendOne(append, batch.texts, text));
+      text += append.count * TEXTS_PER_NEW_EVENT;
+    }
+    this.#statements.commit.run();
+    return outcomes;
+  }
+
+  /** Folds the journal into the file once it is long. @throws {Error} as `append` does */
+  checkpointWhenDue(): void {
+    const row: unknown = this.#statements.journal.get();
+    if (isRow(row) && numberIn(row, 1) >= CHECKPOINT_PAGES) this.#statements.checkpoint.get();
+  }
+
+  #appendOne(append: Append, texts: readonly string[], first: number): readonly [number, number, number] {
+    const head = this.#headOf(append);
+    if (head === null) return [OUTCOME.conflict, -1, 0];
+    if (head.revision !== append.expected) return this.#repeatedOrConflict(append, head, texts, first);
+    for (let i = 0, text = first; i < append.count; i += 1, text += TEXTS_PER_NEW_EVENT) {
+      this.#position += 1;
+      head.revision += 1;
+      this.#statements.insert.run(
+        this.#position,
+        head.stream,
+        head.revision,
+        texts[text] ?? null,
+        texts[text + 1] ?? null,
+        texts[text + 2] ?? null,
+        texts[text + 3] ?? null,
+      );
+    }
+    return [OUTCOME.written, head.revision, this.#position];
+  }
+
+  /** The same ids where they would have gone the first time are a retry; it gets the first answer. */
+  #repeatedOrConflict(
+    { expected, count }: Append,
+    head: StreamHead,
+    texts: readonly string[],
+    first: number,
+  ): readonly [number, number, number] {
+    const conflict = [OUTCOME.conflict, head.revision, 0] as const;
+    if (head.revision < expected + count) return conflict;
+    let position = 0;
+    for (let i = 0; i < count; i += 1) {
+      const row: unknown = this.#statements.event.get(head.stream, expected + 1 + i);
+      if (!isRow(row) || textIn(row, 0) !== texts[first + i * TEXTS_PER_NEW_EVENT]) return conflict;
+      position = numberIn(row, 1);
+    }
+    return [OUTCOME.repeated, expected + count, position];
+  }
+
+  /** The stream's head, from memory or storage; a stream that may begin here is created; null: there is none. */
+  #headOf({ stream, expected }: Append): StreamHead | null {
+    const known = this.#recent.get(stream);
+    const head = known ?? (expected === -1 ? this.#created(stream) : null) ?? this.#stored(stream);
+    if (head === null) return null;
+    if (known !== undefined) this.#recent.delete(stream);
+    this.#recent.set(stream, head);
+    if (this.#recent.size > RECENT_STREAMS) this.#forgetOldest();
+    return head;
+  }
+
+  #created(stream: string): StreamHead | null {
+    if (this.#statements.create.run(this.#lastStream + 1, stream).changes === 0) return null;
+    this.#lastStream += 1;
+    return { stream: this.#lastStream, revision: -1 };
+  }
+
+  #stored(stream: string): StreamHead | null {
+    const row: unknown = this.#statements.stream.get(stream);
+    return isRow(row) ? { stream: numberIn(row, 0), revision: numberIn(row, 1) } : null;
+  }
+
+  #forgetOldest(): void {
+    for (const stream of this.#recent.keys()) {
+      this.#recent.delete(stream);
+      return;
+    }
+  }
+}
+
+interface Append {
   readonly stream: string;
   readonly expected: number;
-  readonly events: readonly EventRow[];
+  readonly count: number;
 }
 
-/** What became of an append; `actual` is the revision found instead, -1 for none. */
-export type AppendResult =
-  | { readonly kind: 'written' | 'repeated'; readonly revision: number; readonly position: number }
-  | { readonly kind: 'conflict'; readonly actual: number };
+type Statements = ReturnType<typeof prepareAll>;
 
-export interface RowsPage {
-  readonly rows: readonly RecordedRow[];
-  /** Position, or revision of a stream, up to which this page has looked; null when it reached the end. */
-  readonly scannedTo: number | null;
-}
-
-/** Bounds of a page: rows looked at and characters of data given. */
-const MAX_PAGE_ROWS = 512;
-const MAX_PAGE_CHARS = 1024 * 1024;
-
-export type EmbeddedStore = ReturnType<typeof openStore>;
-
-/** Opens the file, alone; throws when another process has it open. */
-export function openStore(file: string) {
-  const database = new DatabaseSync(file);
-  database.exec(`
-    PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA fullfsync = ON;
-    PRAGMA checkpoint_fullfsync = ON;
-    PRAGMA wal_autocheckpoint = 4000;
-  `);
-  database.exec(SCHEMA);
-  database.prepare('INSERT OR IGNORE INTO meta VALUES (?, ?)').run('identity', randomUUID());
-  syncFolder(dirname(file));
-
-  const findStream = database.prepare('SELECT key FROM streams WHERE name = ?');
-  const addStream = database.prepare('INSERT INTO streams (name) VALUES (?)');
-  const findHead = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
-  const addEvent = database.prepare(
-    'INSERT INTO events (position, stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  );
-  const idsFrom = database.prepare(
-    'SELECT id, position FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?',
-  );
-  const columns = 'position, revision, name AS stream, id, type, data, metadata';
-  const joined = `SELECT ${columns} FROM events JOIN streams ON streams.key = events.stream`;
-  const forwards = database.prepare(`${joined} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`);
-  const backwards = database.prepare(`${joined} WHERE stream = ? AND revision <= ? ORDER BY revision DESC LIMIT ?`);
-  const after = database.prepare(`${joined} WHERE position > ? ORDER BY position LIMIT ?`);
-  const last = database.prepare('SELECT max(position) AS position FROM events');
-
-  const heads = new Map<string, { readonly key: number; revision: number }>();
-  let head = numberIn(last.get(), 'position') ?? 0;
-
-  function headOf(stream: string): { readonly key: number; revision: number } | null {
-    const known = heads.get(stream);
-    if (known !== undefined) return known;
-    const key = numberIn(findStream.get(stream), 'key');
-    if (key === null) return null;
-    return remember(stream, { key, revision: numberIn(findHead.get(key), 'revision') ?? -1 });
-  }
-
-  function remember(stream: string, found: { readonly key: number; revision: number }) {
-    heads.set(stream, found);
-    const [oldest] = heads.keys();
-    if (heads.size > MAX_KNOWN_HEADS && oldest !== undefined) heads.delete(oldest);
-    return found;
-  }
-
-  function append({ stream, expected, events }: AppendRow): AppendResult {
-    const known = headOf(stream);
-    const actual = known?.revision ?? -1;
-    if (actual !== expected)
-      return known === null ? { kind: 'conflict', actual } : repeated(known.key, expected, events, actual);
-    const target = known ?? remember(stream, { key: Number(addStream.run(stream).lastInsertRowid), revision: -1 });
-    for (const [id, type, data, metadata] of events) {
-      head += 1;
-      target.revision += 1;
-      addEvent.run(head, target.key, target.revision, id, type, data, metadata);
-    }
-    return { kind: 'written', revision: target.revision, position: head };
-  }
-
-  /** The same ids at the same revision are the same append, sent again. */
-  function repeated(key: number, expected: number, events: readonly EventRow[], actual: number): AppendResult {
-    const stored = idsFrom.all(key, expected, events.length);
-    const isSame = stored.length === events.length && events.every(([id], index) => textIn(stored[index], 'id') === id);
-    if (!isSame) return { kind: 'conflict', actual };
-    const position = numberIn(stored.at(-1), 'position') ?? 0;
-    return { kind: 'repeated', revision: expected + events.length, position };
-  }
-
+function prepareAll(database: DatabaseSyncInstance) {
+  const prepare = (sql: string): StatementSyncInstance => database.prepare(sql, { returnArrays: true });
   return {
-    /** Writes what can be written of a batch in one transaction; a conflict of one append is no other's business. */
-    appendAll(batch: readonly AppendRow[]): readonly AppendResult[] {
-      database.exec('BEGIN IMMEDIATE');
-      const results = batch.map(append);
-      database.exec('COMMIT');
-      return results;
-    },
-    readStream(
-      stream: string,
-      { from, isForwards, max }: { from: number; isForwards: boolean; max: number },
-    ): RowsPage {
-      const known = headOf(stream);
-      if (known === null) return { rows: [], scannedTo: null };
-      const query = isForwards ? forwards : backwards;
-      return page(query.iterate(known.key, from, Math.min(max, MAX_PAGE_ROWS)), (row) => row[1]);
-    },
-    readAfter(position: number): RowsPage {
-      return page(after.iterate(position, MAX_PAGE_ROWS), (row) => row[0]);
-    },
-    identity: (): string =>
-      textIn(database.prepare(`SELECT value FROM meta WHERE key = 'identity'`).get(), 'value') ?? '',
-    head: (): number => head,
-    /** A real read of the file. */
-    ping: (): number => numberIn(last.get(), 'position') ?? 0,
-    close: (): void => database.close(),
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    insert: prepare(
+      'INSERT INTO events (position, stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ),
+    create: prepare('INSERT INTO streams (id, name) VALUES (?, ?) ON CONFLICT (name) DO NOTHING'),
+    stream: prepare(
+      'SELECT id, (SELECT coalesce(max(revision), -1) FROM events WHERE stream = streams.id) FROM streams WHERE name = ?',
+    ),
+    event: prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?'),
+    head: prepare('SELECT coalesce(max(position), 0) FROM events'),
+    lastStream: prepare('SELECT coalesce(max(id), 0) FROM streams'),
+    identity: prepare('SELECT identity FROM log'),
+    journal: prepare('PRAGMA wal_checkpoint(NOOP)'),
+    checkpoint: prepare('PRAGMA wal_checkpoint(PASSIVE)'),
   };
 }
 
-function page(found: Iterable<unknown>, keyOf: (row: RecordedRow) => number): RowsPage {
-  const rows: RecordedRow[] = [];
-  let chars = 0;
-  for (const each of found) {
-    const row = recordedRow(each);
-    rows.push(row);
-    chars += row[5].length;
-    if (chars > MAX_PAGE_CHARS) break;
-  }
-  const lastRow = rows.at(-1);
-  return { rows, scannedTo: lastRow === undefined ? null : keyOf(lastRow) };
-}
-
-function recordedRow(row: unknown): RecordedRow {
-  const text = (column: string): string => textIn(row, column) ?? '';
-  const number = (column: string): number => numberIn(row, column) ?? 0;
-  const event = [text('id'), text('type'), text('data'), text('metadata')] as const;
-  return [number('position'), number('revision'), text('stream'), ...event];
-}
-
-function numberIn(row: unknown, column: string): number | null {
-  const value = memberOf(row, column);
-  return typeof value === 'number' ? value : null;
-}
-
-function textIn(row: unknown, column: string): string | null {
-  const value = memberOf(row, column);
-  return typeof value === 'string' ? value : null;
-}
-
-function memberOf(row: unknown, column: string): unknown {
-  return typeof row === 'object' && row !== null ? Reflect.get(row, column) : undefined;
-}
-
-/** A file's name is durable only once its folder is synced. */
-function syncFolder(path: string): void {
-  const folder = openSync(path, 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+function firstNumber(row: unknown): number {
+  return numberIn(isRow(row) ? row : [], 0);
 }

@@ -1,66 +1,81 @@
-/** The thread of the embedded log: one request after the other, each batch of appends one durable transaction. */
+/** The thread that owns the embedded log's file: answers one request after the other, in order. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { AppendResult, AppendRow, RowsPage } from './embedded-store.js';
-import { openStore } from './embedded-store.js';
+import type { MessagePort } from 'node:worker_threads';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { openLogFile } from './embedded-file.js';
+import type { Reply, Request } from './embedded-messages.js';
+import { isRequest } from './embedded-messages.js';
+import { pageReader } from './embedded-pages.js';
+import { EmbeddedStore } from './embedded-store.js';
 
-export type LogRequest = { readonly id: number } & (
-  | { readonly call: 'append'; readonly batch: readonly AppendRow[] }
-  | {
-      readonly call: 'readStream';
-      readonly stream: string;
-      readonly range: { from: number; isForwards: boolean; max: number };
-    }
-  | { readonly call: 'readAfter'; readonly position: number }
-  | { readonly call: 'ping' }
-  | { readonly call: 'close' }
-);
+const file: unknown = workerData;
+if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
 
-export type LogAnswer = { readonly id: number } & (
-  | { readonly kind: 'opened'; readonly identity: string; readonly head: number }
-  | { readonly kind: 'appended'; readonly results: readonly AppendResult[] }
-  | { readonly kind: 'page'; readonly page: RowsPage }
-  | { readonly kind: 'done' }
-  | { readonly kind: 'failed'; readonly message: string }
-);
-
-const { file }: { readonly file: string } = workerData;
-const port = parentPort;
-if (port === null) throw new Error('The log worker runs as a worker thread only');
-const store = openStore(file);
-port.postMessage({ id: 0, kind: 'opened', identity: store.identity(), head: store.head() } satisfies LogAnswer);
-
-/** After a failed write nothing about the file can be trusted: it is not touched again. */
-let broken: string | null = null;
-
-port.on('message', (request: LogRequest) => {
-  port.postMessage(answerTo(request));
-  if (request.call === 'close') port.close();
-});
-
-function answerTo(request: LogRequest): LogAnswer {
-  const { id } = request;
+function serve(port: MessagePort, file: string): void {
+  const reply = (message: Reply): void => port.postMessage(message);
   try {
-    if (request.call === 'close') {
-      store.close();
-      return { id, kind: 'done' };
+    const database = openLogFile(file);
+    const store = new EmbeddedStore(database);
+    const answer = answerer(database, store, reply);
+    port.on('message', (message: unknown) => {
+      if (!isRequest(message)) throw new TypeError('The event log sent its thread no request');
+      answer(message);
+    });
+    reply({ kind: 'opened', identity: store.identity(), head: store.head });
+  } catch (error) {
+    const reason = reasonOf(error);
+    reply({ kind: 'refused', held: reason.includes('database is locked'), reason });
+  }
+}
+
+function answerer(database: DatabaseSyncInstance, store: EmbeddedStore, reply: (message: Reply) => void) {
+  const read = pageReader(database);
+  let broken: string | null = null;
+
+  /** After a failed write nothing is retried: what a second try reports as durable may not be. */
+  function write(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      broken = reasonOf(error);
+      reply({ kind: 'broken', reason: broken });
     }
-    if (broken !== null) return { id, kind: 'failed', message: broken };
-    switch (request.call) {
+  }
+
+  function attempt(act: () => Reply): void {
+    try {
+      reply(act());
+    } catch (error) {
+      reply({ kind: 'failed', reason: reasonOf(error) });
+    }
+  }
+
+  return (request: Request): void => {
+    if (broken !== null) return reply({ kind: 'broken', reason: broken });
+    switch (request.kind) {
       case 'append':
-        return { id, kind: 'appended', results: store.appendAll(request.batch) };
-      case 'readStream':
-        return { id, kind: 'page', page: store.readStream(request.stream, request.range) };
-      case 'readAfter':
-        return { id, kind: 'page', page: store.readAfter(request.position) };
+        return write(() => {
+          reply({ kind: 'appended', outcomes: store.append(request.batch) });
+          store.checkpointWhenDue();
+        });
+      case 'page':
+        return attempt(() => ({ kind: 'page', page: read(request.query) }));
       case 'ping':
-        store.ping();
-        return { id, kind: 'done' };
+        return attempt(() => {
+          store.identity();
+          return { kind: 'done' };
+        });
+      case 'close':
+        return attempt(() => {
+          database.close();
+          return { kind: 'done' };
+        });
       default:
         return request satisfies never;
     }
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    if (request.call === 'append') broken = message;
-    return { id, kind: 'failed', message };
-  }
+  };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -13,7 +13,9 @@ export interface Listener {
 
 export interface LiveFeed {
   publish(events: readonly RecordedEvent[]): void;
-  /** Hears everything published from now on. */
+  /** Whether anyone listens, so that nothing is made ready for nobody. */
+  hasListeners(): boolean;
+  /** Hears everything published from now on. Throws the reason once closed. */
   join(signal: AbortSignal): Listener;
   /** Wakes everyone; `next` rejects with the reason. */
   close(reason: Error): void;
@@ -29,6 +31,7 @@ export function liveFeed(): LiveFeed {
   let closed: Error | null = null;
 
   function join(signal: AbortSignal): Listener {
+    if (closed !== null) throw closed;
     let events: RecordedEvent[] = [];
     let chars = 0;
     let isOverfull = false;
@@ -71,6 +74,7 @@ export function liveFeed(): LiveFeed {
 
   return {
     join,
+    hasListeners: () => mailboxes.size > 0,
     publish: (events) => mailboxes.forEach((mailbox) => mailbox.take(events)),
     close(reason) {
       closed ??= reason;

@@ -11,7 +11,7 @@ import { announce, connectedMessage, NOTHING_ANNOUNCED, unknownRunMessage } from
 const MAX_UNSENT_BYTES = 1024 * 1024;
 
 export interface ChannelOptions {
-  readonly views: RunViews;
+  readonly views: Pick<RunViews, 'watch'>;
   readonly onFault: (error: unknown) => void;
 }
 

@@ -1,0 +1,78 @@
+/** How an answer is sent, also to a client that is still sending its request. */
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import type { Ambient } from '../ambient.js';
+
+/** What a request is answered with; a null body means none. */
+export interface Answer {
+  readonly status: number;
+  readonly body: object | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An unread rest of this many bytes is left to Node, which reads it past the answer and keeps the connection. */
+const SMALL_REST_BYTES = 1024 * 1024;
+/** Most that is read and dropped of a request already answered, in bytes and milliseconds; then the client is cut off. */
+const MAX_DRAINED_BYTES = 128 * 1024 * 1024;
+const MAX_DRAIN_MS = 30_000;
+
+/** Sends an answer. */
+export function sendAnswer(
+  ctx: Context,
+  { status, body, headers = {} }: Answer,
+  ambient: Pick<Ambient, 'after'>,
+): void {
+  ctx.status = status;
+  ctx.set(headers);
+  if (body === null) {
+    ctx.body = null;
+    return;
+  }
+  const text = JSON.stringify(body);
+  ctx.type = 'json';
+  if (!isStillSending(ctx.req)) {
+    ctx.body = text;
+    return;
+  }
+  ctx.set('Connection', 'close');
+  ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, ambient));
+  ctx.length = Buffer.byteLength(text);
+}
+
+function isStillSending(request: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  return !request.complete && (encoding !== undefined || Number(length ?? 0) > SMALL_REST_BYTES);
+}
+
+/**
+ * The whole answer first, the end of the response only when the client has stopped sending: Node closes the connection
+ * at the end, and what then still arrives would reset it, which takes the answer away from a client that writes first
+ * and reads later.
+ */
+async function* sentBeforeTheEnd(
+  text: string,
+  request: IncomingMessage,
+  ambient: Pick<Ambient, 'after'>,
+): AsyncGenerator<string> {
+  yield text;
+  await drained(request, ambient);
+}
+
+function drained(request: IncomingMessage, ambient: Pick<Ambient, 'after'>): Promise<void> {
+  return new Promise((resolve) => {
+    let bytes = 0;
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > MAX_DRAINED_BYTES) done();
+    };
+    const cancel = ambient.after(MAX_DRAIN_MS, () => done());
+    const done = (): void => {
+      cancel();
+      request.off('data', onData).off('end', done).off('close', done);
+      resolve();
+    };
+    if (request.complete || request.destroyed) return done();
+    request.on('data', onData).on('end', done).on('close', done).resume();
+  });
+}

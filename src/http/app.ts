@@ -1,0 +1,89 @@
+/** The REST edge: every request to its route, every outcome to an answer. */
+import type { RequestListener } from 'node:http';
+import Router from '@koa/router';
+import type { Context, Next } from 'koa';
+import Koa from 'koa';
+import { LogUnavailable } from '../errors.js';
+import type { Answer } from './answer.js';
+import { sendAnswer } from './answer.js';
+import { allowOrigin, preflightHeaders } from './cors.js';
+import { healthRoutes } from './health.js';
+import { historyRoutes } from './history.js';
+import { inTime } from './in-time.js';
+import { openApiRoute } from './openapi.js';
+import { problemOf, RequestRefused } from './problems.js';
+import type { Edge, HttpDeps, Route } from './route.js';
+import { runRoutes } from './runs.js';
+import { openSchemas } from './schema.js';
+
+export type { HttpDeps } from './route.js';
+
+/** A listener for `http.createServer`, which serves everything under /api. */
+export function httpApp(deps: HttpDeps): RequestListener {
+  const edge = edgeOf(deps);
+  const routes = [...healthRoutes(edge), ...runRoutes(edge), ...historyRoutes(edge)];
+  const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
+  const app = new Koa();
+  // Reached only by what fails while an answer is being written: the client has gone.
+  app.on('error', () => undefined);
+  app.use((ctx, next) => answering(ctx, next, edge));
+  app.use(router.routes());
+  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router), edge.ambient));
+  const serve = app.callback();
+  return (request, response) => void serve(request, response);
+}
+
+function edgeOf(deps: HttpDeps): Edge {
+  const { after } = deps.ambient;
+  const unavailable = (): Error => new LogUnavailable();
+  return {
+    ...deps,
+    schemas: openSchemas(),
+    inTime: (work, late = unavailable) => inTime(work, { after, deadlineMs: deps.appendDeadlineMs, late }),
+  };
+}
+
+/** Paths match in their case, with and without trailing slash. */
+function routerOf(routes: readonly Route[], { ambient }: Edge): Router {
+  const router = new Router({ sensitive: true });
+  for (const route of routes) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    router.register(path, [route.method], async (ctx) => sendAnswer(ctx, await route.handle(ctx), ambient));
+  }
+  return router;
+}
+
+async function answering(ctx: Context, next: Next, edge: Edge): Promise<void> {
+  ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
+  allowOrigin(ctx, edge.corsOrigins);
+  try {
+    assertReadableTarget(ctx);
+    await next();
+  } catch (error) {
+    const requestId = edge.ambient.uuid();
+    const answer = problemOf(error, requestId);
+    if (answer.status === 500) edge.onFault(requestId, error);
+    sendAnswer(ctx, answer, edge.ambient);
+  }
+}
+
+/** Koa parses the target on first use and throws on an absolute one that is no URL. */
+function assertReadableTarget(ctx: Context): void {
+  try {
+    if (typeof ctx.path === 'string') return;
+  } catch {
+    // Refused below.
+  }
+  throw new RequestRefused('The request target cannot be read', { status: 400 });
+}
+
+/** What is answered where no route is: 404, the methods of a path, or 405. */
+function unrouted(ctx: Context, router: Router): Answer {
+  const methods = router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods);
+  if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
+  const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ');
+  const headers = { Allow: allow };
+  if (ctx.method === 'OPTIONS')
+    return { status: 204, body: null, headers: { ...headers, ...preflightHeaders(ctx, allow) } };
+  throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });
+}

@@ -1,0 +1,100 @@
+/** JSON bodies, checked in the contract's order: media type, size, JSON, fields (section 2). */
+import { MIMEType } from 'node:util';
+import type { Context, Middleware } from 'koa';
+import { koaBody } from 'koa-body';
+import { parseJson } from './json-text.js';
+import { RequestRefused } from './problems.js';
+import type { Described, SchemaName, SchemaShelf } from './schema.js';
+import { validated } from './validate.js';
+
+/** Largest JSON body in bytes (contract, section 2). */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+export interface BodyReader<T> {
+  readonly schema: SchemaName;
+  /** An optional body that is not sent counts as an empty object. */
+  readonly isRequired: boolean;
+  /** @throws {RequestRefused} 415, 413, 400 when it is cut off, 422 */
+  read(ctx: Context): Promise<T>;
+}
+
+/** Reads a JSON body that must fit a schema. */
+export function bodyOf<N extends SchemaName>(
+  schemas: SchemaShelf,
+  schema: N,
+  { isRequired }: { readonly isRequired: boolean },
+): BodyReader<Described<N>> {
+  const validate = schemas.validator(schema);
+  // Only the bytes are koa-body's, one character each: its JSON mode takes an empty body for `{}`, replaces what is not
+  // UTF-8, and answers 400 or 500 where 422 is due.
+  const readBytes = koaBody({
+    json: false,
+    urlencoded: false,
+    text: true,
+    textTypes: ['application/json'],
+    textLimit: MAX_BODY_BYTES,
+    encoding: 'binary',
+  });
+  return {
+    schema,
+    isRequired,
+    async read(ctx) {
+      const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes) : Buffer.alloc(0);
+      const value = isRequired || bytes.length > 0 ? parseJson(bytes) : {};
+      return validated(validate, value, 'body');
+    },
+  };
+}
+
+function hasContent({ req: { headers } }: Context): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+async function bodyBytes(ctx: Context, readBytes: Middleware): Promise<Buffer> {
+  assertMediaType(ctx);
+  if (Number(ctx.get('Content-Length')) > MAX_BODY_BYTES) throw tooLarge();
+  try {
+    await readBytes(ctx, async () => undefined);
+  } catch (error) {
+    throw readingRefused(ctx, error);
+  }
+  const { body } = ctx.request;
+  if (typeof body === 'string') return Buffer.from(body, 'binary');
+  if (hasContent(ctx)) throw unsupported();
+  return Buffer.alloc(0);
+}
+
+function assertMediaType(ctx: Context): void {
+  const coding = ctx.get('Content-Encoding').trim().toLowerCase();
+  if (coding !== '' && coding !== 'identity') {
+    throw new RequestRefused(`Content-Encoding "${coding}" is not taken: send the body as it is`, {
+      status: 415,
+      headers: { 'Accept-Encoding': 'identity' },
+    });
+  }
+  if (!isJsonType(ctx.get('Content-Type'))) throw unsupported();
+}
+
+function isJsonType(text: string): boolean {
+  try {
+    const { essence, params } = new MIMEType(text);
+    return essence === 'application/json' && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');
+  } catch {
+    return false;
+  }
+}
+
+function readingRefused(ctx: Context, error: unknown): unknown {
+  if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return tooLarge();
+  // Nobody reads the answer any more; the refusal keeps a client's hanging up from counting as a fault.
+  if (ctx.req.destroyed) return new RequestRefused('The body was cut off', { status: 400 });
+  return error;
+}
+
+function tooLarge(): RequestRefused {
+  return new RequestRefused(`The body is too large: at most ${MAX_BODY_BYTES} bytes are taken`, { status: 413 });
+}
+
+function unsupported(): RequestRefused {
+  return new RequestRefused('Content-Type should be application/json in UTF-8', { status: 415 });
+}

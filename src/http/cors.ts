@@ -1,0 +1,26 @@
+/** Cross-origin access: none, but for the origins that are listed (contract, section 2). */
+import type { Context } from 'koa';
+
+/** How long a browser may remember a preflight, in seconds. Longer: a changed list is noticed later. */
+const PREFLIGHT_MAX_AGE_SECONDS = 600;
+
+/** Lets a listed origin read the answer; without a list no CORS header is sent at all. */
+export function allowOrigin(ctx: Context, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  ctx.vary('Origin');
+  const origin = ctx.get('Origin');
+  if (!origins.includes(origin)) return;
+  ctx.set('Access-Control-Allow-Origin', origin);
+  ctx.set('Access-Control-Expose-Headers', 'Allow, Retry-After');
+}
+
+/** What a listed origin's preflight asks for; for any other OPTIONS request nothing. */
+export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<string, string>> {
+  const isAllowed = ctx.response.get('Access-Control-Allow-Origin') !== '';
+  if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
+  return {
+    'Access-Control-Allow-Methods': allow,
+    'Access-Control-Allow-Headers': 'Content-Type, Idempotency-Key',
+    'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
+  };
+}

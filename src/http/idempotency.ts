@@ -1,0 +1,28 @@
+/** The Idempotency-Key: one key, one request, however often it is sent (contract, section 2). */
+import type { Context } from 'koa';
+import { brokenRules } from './problems.js';
+
+/** Name of the header. */
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+
+/** 1 to 255 visible ASCII characters, as a pattern of JSON Schema. */
+export const KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
+
+/**
+ * The key of a request; null when it has none.
+ *
+ * @throws {RequestRefused} 422 when it is empty, too long, not visible ASCII, or sent more than once
+ */
+export function idempotencyKey(ctx: Context): string | null {
+  const keys = ctx.req.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
+  if (keys === undefined) return null;
+  const [key = ''] = keys;
+  if (keys.length === 1 && new RegExp(KEY_PATTERN).test(key)) return key;
+  const msg = 'Header should be given once and hold 1 to 255 visible ASCII characters';
+  throw brokenRules([{ loc: ['header', IDEMPOTENCY_KEY], msg, type: 'value_error' }]);
+}
+
+/** What a key is scoped by: method, and path without trailing slash. */
+export function keyScope(ctx: Context): { readonly method: string; readonly path: string } {
+  return { method: ctx.method, path: ctx.path.replace(/\/$/, '') };
+}

@@ -1,0 +1,85 @@
+/** JSON from outside, as far as this service can hold it: UTF-8, well-formed text, finite numbers, bounded nesting. */
+import type { FieldError } from '../generated/schemas.js';
+import { brokenRules } from './problems.js';
+
+/** Deepest nesting taken: what the canonical form of a body can hold. */
+const MAX_DEPTH = 512;
+
+/**
+ * The value of a JSON text.
+ *
+ * @throws {RequestRefused} 422 for bytes that are not UTF-8, text that is not JSON, nesting deeper than 512, keys
+ *   named `__proto__`, numbers past the range of doubles, strings and keys with an unpaired surrogate
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  const value = parsed(decoded(bytes));
+  const fault = faultIn(value);
+  if (fault !== null) throw brokenRules([fault]);
+  return value;
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw brokenRules([unreadable('Body should be UTF-8')]);
+  }
+}
+
+function parsed(text: string): unknown {
+  if (text.trim() === '') throw brokenRules([unreadable('Body should be JSON: it is empty')]);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw brokenRules([unreadable('Body should be JSON: it cannot be parsed')]);
+  }
+}
+
+/** A list or record still to be looked into. */
+interface Container {
+  readonly value: object;
+  readonly depth: number;
+  /** Field of the body it belongs to; null for the body itself. */
+  readonly field: string | null;
+}
+
+/** Goes without recursion: the depth of the value is the client's choice. */
+function faultIn(root: unknown): FieldError | null {
+  const open: Container[] = [];
+  const look = (value: unknown, depth: number, field: string | null): FieldError | null => {
+    if (typeof value === 'string' && !value.isWellFormed()) return unpaired(field);
+    if (typeof value === 'number' && !Number.isFinite(value)) return unreadable('Number out of range', field);
+    if (typeof value === 'object' && value !== null) {
+      if (depth >= MAX_DEPTH) return unreadable(`Nesting should be at most ${MAX_DEPTH} deep`, field);
+      open.push({ value, depth, field });
+    }
+    return null;
+  };
+  const fault = look(root, 0, null);
+  if (fault !== null) return fault;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth, field } = next;
+    for (const [key, member] of Object.entries(value)) {
+      const found = faultyKey(key, field) ?? look(member, depth + 1, field ?? key);
+      if (found !== null) return found;
+    }
+  }
+  return null;
+}
+
+function faultyKey(key: string, field: string | null): FieldError | null {
+  if (key === '__proto__') return unreadable('A key should not be named __proto__', field);
+  return key.isWellFormed() ? null : unpaired(field);
+}
+
+function unpaired(field: string | null): FieldError {
+  return { loc: locOf(field), msg: 'Text should hold no unpaired surrogate', type: 'string_unicode' };
+}
+
+function unreadable(msg: string, field: string | null = null): FieldError {
+  return { loc: locOf(field), msg, type: 'json_invalid' };
+}
+
+function locOf(field: string | null): string[] {
+  return field === null ? ['body'] : ['body', field];
+}

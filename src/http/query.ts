@@ -1,0 +1,49 @@
+/** Query parameters: whole numbers in decimal digits, each at most once, with the defaults of their schema. */
+import type { Context } from 'koa';
+import type { FieldError } from '../generated/schemas.js';
+import { brokenRules } from './problems.js';
+import type { Described, SchemaName, SchemaShelf } from './schema.js';
+import { validated } from './validate.js';
+
+export interface QueryReader<T> {
+  readonly schema: SchemaName;
+  /** @throws {RequestRefused} 422 */
+  read(ctx: Context): T;
+}
+
+/** Reads a query whose parameters are the schema's properties; others are ignored. */
+export function queryOf<N extends SchemaName>(schemas: SchemaShelf, schema: N): QueryReader<Described<N>> {
+  const validate = schemas.validator(schema);
+  const properties = Object.entries(schemas.document(schema).properties ?? {});
+  return {
+    schema,
+    read(ctx) {
+      const sent = new URLSearchParams(ctx.querystring);
+      const errors: FieldError[] = [];
+      const values: Record<string, unknown> = {};
+      for (const [name, property] of properties) {
+        const texts = sent.getAll(name);
+        const value = texts.length === 0 ? property.default : wholeNumber(texts);
+        if (value === null) errors.push(notWhole(name, texts));
+        else values[name] = value;
+      }
+      if (errors.length > 0) throw brokenRules(errors);
+      return validated(validate, values, 'query');
+    },
+  };
+}
+
+/** Null when it is none. Numbers past every double stay numbers, so that they are told as out of range. */
+function wholeNumber(texts: readonly string[]): number | null {
+  const [text = ''] = texts;
+  if (texts.length !== 1 || !/^-?[0-9]+$/.test(text)) return null;
+  const value = Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, Number(text)));
+  // Minus zero is zero.
+  return value + 0;
+}
+
+function notWhole(name: string, texts: readonly string[]): FieldError {
+  const loc = ['query', name];
+  if (texts.length > 1) return { loc, msg: 'Parameter should be given once', type: 'repeated' };
+  return { loc, msg: 'Input should be a valid integer in decimal digits', type: 'int_parsing' };
+}

@@ -1,0 +1,69 @@
+/** What a route is: one declaration, from which the router and the OpenAPI document are made. */
+import type { RouterContext } from '@koa/router';
+import type { Ambient } from '../ambient.js';
+import type { NodeDefaults } from '../council/fixed-graph.js';
+import { RunUnknown } from '../errors.js';
+import type { RunQueries } from '../projections/run-queries.js';
+import type { RunRegistry } from '../run/registry.js';
+import type { Answer } from './answer.js';
+import type { BodyReader } from './body.js';
+import type { QueryReader } from './query.js';
+import type { SchemaName, SchemaShelf } from './schema.js';
+
+/** What the REST edge needs of the service. */
+export interface HttpDeps {
+  readonly registry: Pick<RunRegistry, 'start' | 'repeated' | 'cancel'>;
+  readonly queries: Pick<RunQueries, 'find' | 'list' | 'events'>;
+  /** Whether the log answers and the read models have caught up. */
+  readonly ready: () => Promise<boolean>;
+  readonly ambient: Ambient;
+  readonly nodeDefaults: NodeDefaults;
+  /** The RFC 8785 text of a JSON value. */
+  readonly canonical: (value: unknown) => string;
+  /** Origins that browsers may call from; none: no CORS headers at all. */
+  readonly corsOrigins: readonly string[];
+  /** How long a request waits for the log, in milliseconds, before it is answered 503. */
+  readonly appendDeadlineMs: number;
+  /** Hears of each failure that is answered with 500. */
+  readonly onFault: (requestId: string, error: unknown) => void;
+  readonly log: { info(fields: object, message: string): void };
+}
+
+/** What the routes share. */
+export interface Edge extends HttpDeps {
+  readonly schemas: SchemaShelf;
+  /** Awaits work on the log no longer than the deadline, then throws what `late` makes. */
+  inTime<T>(work: Promise<T>, late?: () => Error): Promise<T>;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  /** With its parameters in braces and without trailing slash; it is served with one too. */
+  readonly path: string;
+  /** Unique; OpenAPI's operationId. */
+  readonly name: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly body?: BodyReader<unknown>;
+  readonly query?: QueryReader<unknown>;
+  /** Whether it heeds an Idempotency-Key. */
+  readonly isKeyed?: boolean;
+  readonly success: { readonly status: number; readonly description: string; readonly schema: SchemaName | null };
+  /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
+  readonly problems?: readonly number[];
+  /** @throws whatever problems.ts can answer */
+  handle(ctx: RouterContext): Promise<Answer>;
+}
+
+/**
+ * The run id in the path.
+ *
+ * @throws {RunUnknown} for any text that is no id of this service: ids are compared as text
+ */
+export function runIdIn(ctx: RouterContext): string {
+  const runId = ctx.params['run_id'] ?? '';
+  if (!RUN_ID.test(runId)) throw new RunUnknown({ runId });
+  return runId;
+}
+
+const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -1,0 +1,67 @@
+/** The JSON Schemas of the folder schemas/, read once: as documents for OpenAPI, compiled for what comes in. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Schemas as SchemaTypes } from '../generated/schemas.js';
+
+/** Name of a file in schemas/. */
+export type SchemaName = keyof SchemaTypes;
+
+/** What a schema of this folder describes. */
+export type Described<N extends SchemaName> = SchemaTypes[N];
+
+/** A schema as it is written, with the keywords read here. */
+export interface JsonSchema {
+  readonly title?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly [keyword: string]: unknown;
+}
+
+export interface SchemaShelf {
+  /** @param name of a file in schemas/ */
+  document(name: string): JsonSchema;
+  /** Compiled on first use. Reports every broken rule: fit for small flat bodies and queries, not for long lists. */
+  validator<N extends SchemaName>(name: N): ValidateFunction<Described<N>>;
+}
+
+/** From dist/src/http, where this file runs. */
+const FOLDER = new URL('../../../schemas/', import.meta.url);
+
+/** Reads every schema of the folder. */
+export function openSchemas(): SchemaShelf {
+  const documents = new Map<string, JsonSchema>();
+  // ownProperties: inherited names would count as present. Formats are annotations, as draft 2020-12 has them.
+  const ajv = new Ajv2020({
+    strict: true,
+    allowUnionTypes: true,
+    ownProperties: true,
+    allErrors: true,
+    validateFormats: false,
+  });
+  for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.json'))) {
+    const document = readRecord(new URL(name, FOLDER));
+    documents.set(name, document);
+    ajv.addSchema(document, name);
+  }
+  return {
+    document: (name) => found(documents.get(name), name),
+    validator: <N extends SchemaName>(name: N) => found(ajv.getSchema<Described<N>>(name), name),
+  };
+}
+
+/** Reads a JSON file that holds a record: a schema of ours, or the package's own. */
+export function readRecord(file: URL): JsonSchema {
+  const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  if (isRecord(value)) return value;
+  throw new Error(`Cannot read ${file.pathname}: it holds no JSON object`);
+}
+
+function isRecord(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function found<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new Error(`Cannot find the schema "${name}" in ${FOLDER.pathname}`);
+  return value;
+}

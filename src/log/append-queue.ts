@@ -1,0 +1,165 @@
+/**
+ * Group commit: appends that come while a batch is being made durable wait and go together in the next, so that many
+ * writers cost hardly more syncs than one.
+ */
+import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
+import type { AppendBatch } from './embedded-messages.js';
+import { NUMBERS_PER_OUTCOME, OUTCOME } from './embedded-messages.js';
+import { positionOf } from './embedded-position.js';
+import type { Appended, ExpectedRevision, NewEvent, RecordedEvent } from './port.js';
+
+/** What may wait; more is refused, surely not sent. */
+const MAX_WAITING = 50_000;
+const MAX_WAITING_CHARS = 128 * 1024 * 1024;
+
+/** What one transaction takes: bounds how long one append can hold up the next. */
+const MAX_BATCH = 1_000;
+const MAX_BATCH_CHARS = 8 * 1024 * 1024;
+
+/** An append that has passed its checks. */
+export interface CheckedAppend {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+  readonly expected: ExpectedRevision;
+  /** Each event's metadata as JSON. */
+  readonly metadata: readonly string[];
+}
+
+interface Waiting extends CheckedAppend {
+  readonly chars: number;
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface AppendQueueParts {
+  /** Makes a batch durable; resolves with its outcomes, rejects when nobody knows. */
+  readonly write: (batch: AppendBatch) => Promise<readonly number[]>;
+  /** Hears of what was written, in the log's order, before its writers do. */
+  readonly onWritten: (
+    append: CheckedAppend,
+    appended: { readonly revision: number; readonly ordinal: number },
+  ) => void;
+}
+
+/** Holds the appends that wait and the batch under way. */
+export class AppendQueue {
+  readonly #parts: AppendQueueParts;
+  #waiting: Waiting[] = [];
+  #chars = 0;
+  #isWriting = false;
+  #isDue = false;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(parts: AppendQueueParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves once durable; rejects as the port says. */
+  add(append: CheckedAppend): Promise<Appended> {
+    const chars = append.events.reduce((sum, event) => sum + event.data.length, 0);
+    if (this.#waiting.length >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS) {
+      return Promise.reject(new LogUnavailable());
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...append, chars, resolve, reject });
+      this.#chars += chars;
+      this.#sendSoon();
+    });
+  }
+
+  /** Resolves once nothing waits and nothing is under way. */
+  idle(): Promise<void> {
+    if (this.#waiting.length === 0 && !this.#isWriting) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Refuses what waits: it was surely not sent. */
+  refuse(fault: LogUnavailable): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#chars = 0;
+    for (const { reject } of waiting) reject(fault);
+  }
+
+  /** At the end of this turn, so that what is appended together is sent together. */
+  #sendSoon(): void {
+    if (this.#isDue || this.#isWriting) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      void this.#send();
+    });
+  }
+
+  async #send(): Promise<void> {
+    const batch = this.#nextBatch();
+    if (batch.length > 0) {
+      this.#isWriting = true;
+      await this.#write(batch);
+      this.#isWriting = false;
+    }
+    if (this.#waiting.length > 0) return this.#sendSoon();
+    for (const callback of this.#whenIdle.splice(0)) callback();
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const outcomes = await this.#parts.write(batchOf(batch));
+      batch.forEach((append, index) => this.#publish(append, outcomes, index * NUMBERS_PER_OUTCOME));
+      batch.forEach((append, index) => settle(append, outcomes, index * NUMBERS_PER_OUTCOME));
+    } catch (cause) {
+      for (const { stream, reject } of batch) reject(new AppendOutcomeUnknown({ stream }, { cause }));
+    }
+  }
+
+  #publish(append: Waiting, outcomes: readonly number[], at: number): void {
+    if (outcomes[at] !== OUTCOME.written) return;
+    this.#parts.onWritten(append, { revision: outcomes[at + 1] ?? 0, ordinal: outcomes[at + 2] ?? 0 });
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    let size = 0;
+    for (let chars = 0; size < Math.min(this.#waiting.length, MAX_BATCH) && chars < MAX_BATCH_CHARS; size += 1) {
+      chars += this.#waiting[size]?.chars ?? 0;
+    }
+    const batch = this.#waiting.splice(0, size);
+    for (const { chars } of batch) this.#chars -= chars;
+    return batch;
+  }
+}
+
+/** The events of an append as they were recorded. */
+export function recordedOf(
+  { stream, events }: CheckedAppend,
+  { revision, ordinal }: { readonly revision: number; readonly ordinal: number },
+): readonly RecordedEvent[] {
+  return events.map(({ id, type, data, metadata }, index) => {
+    const fromLast = events.length - 1 - index;
+    const position = positionOf(ordinal - fromLast);
+    return { id, type, data, metadata, stream, revision: revision - fromLast, position };
+  });
+}
+
+function batchOf(appends: readonly Waiting[]): AppendBatch {
+  const texts: string[] = [];
+  for (const { events, metadata } of appends) {
+    events.forEach(({ id, type, data }, index) => texts.push(id, type, data, metadata[index] ?? '{}'));
+  }
+  return {
+    streams: appends.map(({ stream }) => stream),
+    expected: appends.map(({ expected }) => (expected === 'none' ? -1 : expected)),
+    counts: appends.map(({ events }) => events.length),
+    texts,
+  };
+}
+
+function settle({ stream, expected, resolve, reject }: Waiting, outcomes: readonly number[], at: number): void {
+  const [outcome, revision, ordinal] = outcomes.slice(at, at + NUMBERS_PER_OUTCOME);
+  if (outcome === undefined || revision === undefined || ordinal === undefined) {
+    reject(new AppendOutcomeUnknown({ stream }));
+  } else if (outcome === OUTCOME.conflict) {
+    reject(new RevisionConflict({ stream, expected, actual: revision < 0 ? 'none' : revision }));
+  } else {
+    resolve({ revision, position: positionOf(ordinal) });
+  }
+}

@@ -1,0 +1,96 @@
+/** The file of the embedded log: its settings, its tables, its name. */
+import { randomUUID } from 'node:crypto';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+/** Marks the file as a council's log ("CRSL"), so that another program's database is not taken for one. */
+const APPLICATION_ID = 0x4352534c;
+const SCHEMA_VERSION = 1;
+
+/** Page cache in KiB. The index over stream names is looked up at random places and should stay in it. */
+const CACHE_KIB = 64 * 1024;
+
+/**
+ * What is acknowledged survives a power cut (synchronous, fullfsync); one process writes (locking_mode); the journal
+ * is folded into the file by the store itself (wal_autocheckpoint), because SQLite hides an automatic one's failure.
+ */
+const SETTINGS = [
+  'locking_mode = EXCLUSIVE',
+  'journal_mode = WAL',
+  'synchronous = FULL',
+  'fullfsync = ON',
+  'checkpoint_fullfsync = ON',
+  'wal_autocheckpoint = 0',
+  `cache_size = -${CACHE_KIB}`,
+];
+
+/** Integer keys in creation order are what makes it fast; a stream's long name is kept and indexed once. */
+const TABLES = `
+  CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    stream INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    data TEXT NOT NULL,
+    metadata TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX events_by_stream ON events (stream, revision);
+  CREATE TABLE log (identity TEXT NOT NULL) STRICT;
+`;
+
+/**
+ * Opens a log's file for this process alone, creating it when missing.
+ *
+ * @throws {Error} when another process has it ("database is locked"), it cannot be opened, or it is no log
+ */
+export function openLogFile(file: string): DatabaseSyncInstance {
+  const database = new DatabaseSync(file);
+  try {
+    for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
+    database.exec('BEGIN IMMEDIATE');
+    const kind = kindOf(database);
+    if (kind === 'new') createTables(database);
+    database.exec('COMMIT');
+    if (kind === 'new') syncFolder(dirname(file));
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
+  const applicationId = pragmaOf(database, 'application_id');
+  const version = pragmaOf(database, 'user_version');
+  if (applicationId === 0 && version === 0 && pragmaOf(database, 'schema_version') === 0) return 'new';
+  if (applicationId !== APPLICATION_ID) throw new Error('the file is no event log');
+  if (version !== SCHEMA_VERSION) throw new Error(`the log has version ${String(version)}, not ${SCHEMA_VERSION}`);
+  return 'log';
+}
+
+function createTables(database: DatabaseSyncInstance): void {
+  database.exec(TABLES);
+  database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  database.prepare('INSERT INTO log (identity) VALUES (?)').run(randomUUID());
+}
+
+/** A new file's name is durable only once its folder is; Windows has no such thing. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function pragmaOf(database: DatabaseSyncInstance, name: string): unknown {
+  const row: unknown = database.prepare(`PRAGMA ${name}`).get();
+  return typeof row === 'object' && row !== null ? Object.values(row)[0] : undefined;
+}

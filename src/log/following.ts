@@ -1,0 +1,114 @@
+/** A subscription: what is stored after a position, then what comes in, joined without gap or repetition. */
+import { SubscriptionDropped } from '../errors.js';
+import { ordinalOf, positionOf } from './embedded-position.js';
+import type { Listener, LiveFeed } from './live-feed.js';
+import type { Followed, Following, Position, RecordedEvent } from './port.js';
+import { categoryOf } from './port.js';
+
+/** Events of other categories passed over before a subscriber is told how far it has come. */
+const CHECKPOINT_EVERY = 1_000;
+
+export interface Followable {
+  readonly feed: LiveFeed;
+  /** Ordinal of the newest event that has been published. */
+  readonly head: () => number;
+  /** Stored events after an ordinal; `end` is how far it looked, null when that is all up to `until`. */
+  readonly page: (query: {
+    readonly after: number;
+    readonly until: number;
+    readonly categories: readonly string[] | null;
+  }) => Promise<{ readonly events: readonly RecordedEvent[]; readonly end: number | null }>;
+}
+
+/** How far the subscriber has come, and how far it knows it has. */
+interface Progress {
+  seen: number;
+  told: number;
+}
+
+/**
+ * Follows a log as its port promises: history after a position, `caughtUp` once, then what is published. A subscriber
+ * too slow for its buffer is served from storage again, and notices nothing.
+ *
+ * @throws {SubscriptionDropped} when the log is closed or fails meanwhile
+ */
+export async function* follow(log: Followable, after: Position | null, following: Following): AsyncIterable<Followed> {
+  const { signal } = following;
+  let last = after;
+  try {
+    for await (const batch of batches(log, ordinalOf(after), following)) {
+      for (const followed of batch) {
+        if (signal.aborted) return;
+        if (followed.kind !== 'caughtUp')
+          last = followed.kind === 'event' ? followed.event.position : followed.position;
+        yield followed;
+      }
+    }
+  } catch (cause) {
+    throw new SubscriptionDropped({ last }, { cause });
+  }
+}
+
+async function* batches(
+  log: Followable,
+  after: number,
+  { categories, signal }: Following,
+): AsyncIterable<readonly Followed[]> {
+  const progress = { seen: after, told: after };
+  const wanted = categories === undefined ? null : new Set(categories);
+  const listener = log.feed.join(signal);
+  try {
+    let isCaughtUp = false;
+    for (let live: Incoming = null; !signal.aborted; live = await listener.next()) {
+      if (live === null) yield* history(log, progress, { wanted, signal });
+      else yield chosen(live, progress, wanted);
+      if (!isCaughtUp) yield [{ kind: 'caughtUp' }];
+      isCaughtUp = true;
+    }
+  } finally {
+    listener.leave();
+  }
+}
+
+type Incoming = Awaited<ReturnType<Listener['next']>>;
+
+/** What is stored up to the head as it is now: whatever is published later, the listener has. */
+async function* history(
+  log: Followable,
+  progress: Progress,
+  { wanted, signal }: { readonly wanted: ReadonlySet<string> | null; readonly signal: AbortSignal },
+): AsyncIterable<readonly Followed[]> {
+  const until = log.head();
+  const categories = wanted === null ? null : [...wanted];
+  while (progress.seen < until && !signal.aborted) {
+    const { events, end } = await log.page({ after: progress.seen, until, categories });
+    const batch = events.map((event): Followed => ({ kind: 'event', event }));
+    progress.seen = end ?? until;
+    progress.told = events.length === 0 ? progress.told : ordinalOf(events.at(-1)?.position ?? null);
+    yield checkpointed(batch, progress);
+  }
+}
+
+/** What is published and new to the subscriber; positions are dense, so the distance tells how much was passed over. */
+function chosen(
+  events: readonly RecordedEvent[],
+  progress: Progress,
+  wanted: ReadonlySet<string> | null,
+): readonly Followed[] {
+  const batch: Followed[] = [];
+  for (const event of events) {
+    const ordinal = ordinalOf(event.position);
+    if (ordinal <= progress.seen) continue;
+    progress.seen = ordinal;
+    if (wanted !== null && !wanted.has(categoryOf(event.stream))) continue;
+    progress.told = ordinal;
+    batch.push({ kind: 'event', event });
+  }
+  return checkpointed(batch, progress);
+}
+
+function checkpointed(batch: Followed[], progress: Progress): readonly Followed[] {
+  if (progress.seen - progress.told < CHECKPOINT_EVERY) return batch;
+  progress.told = progress.seen;
+  return [...batch, { kind: 'checkpoint', position: positionOf(progress.seen) }];
+}

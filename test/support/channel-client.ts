@@ -1,0 +1,73 @@
+/** A client of the channel that keeps what it is told and waits for conditions, never for time. */
+import { WebSocket } from 'ws';
+
+export interface Told {
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ChannelClient {
+  readonly socket: WebSocket;
+  readonly told: readonly Told[];
+  /** Resolves with the first message that fits, told already or to come; rejects when the socket closes before. */
+  until(fits: (message: Told) => boolean): Promise<Told>;
+  /** Resolves with the close code. */
+  readonly closed: Promise<number>;
+}
+
+/** Connects to a run's channel; `url` is the service's, as http. */
+export function openChannel(url: string, path: string, headers: Readonly<Record<string, string>> = {}): ChannelClient {
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}${path}`, { headers });
+  const told: Told[] = [];
+  const waiting = new Set<() => void>();
+  const check = (): void => waiting.forEach((each) => each());
+  let isClosed = false;
+  socket.on('message', (data: Buffer) => {
+    const message: Told = JSON.parse(data.toString('utf8'));
+    told.push(message);
+    check();
+  });
+  const closed = new Promise<number>((resolve) => {
+    socket.on('error', () => undefined);
+    socket.on('close', (code) => {
+      isClosed = true;
+      resolve(code);
+      check();
+    });
+  });
+  const until = (fits: (message: Told) => boolean): Promise<Told> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = told.find(fits);
+        if (found === undefined && !isClosed) return;
+        waiting.delete(look);
+        if (found === undefined) reject(new Error(`The channel closed after ${JSON.stringify(told)}`));
+        else resolve(found);
+      };
+      waiting.add(look);
+      look();
+    });
+  return { socket, told, until, closed };
+}
+
+/** The status and body an upgrade is refused with. */
+export function refusedUpgrade(
+  url: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(`${url.replace(/^http/, 'ws')}${path}`, { headers });
+    socket.on('open', () => {
+      socket.close();
+      reject(new Error('The upgrade was accepted'));
+    });
+    socket.on('error', () => undefined);
+    socket.on('unexpected-response', (_request, response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (body += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+  });
+}
