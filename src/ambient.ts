@@ -2,7 +2,7 @@
  * Clock, ids, randomness, hashing and timers: everything the code below the composition root may not reach for itself.
  * The domain and the projections import these types only; service.ts passes the real thing, tests a fixed one.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 
 export interface Ambient {
@@ -27,7 +27,7 @@ export function systemAmbient(): Ambient {
     monotonicMs: () => performance.now(),
     uuid: () => randomUUID(),
     random: () => Math.random(),
-    sha256: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
+    sha256: (text) => hash('sha256', text, 'hex'),
     after: (delayMs, callback) => {
       const timer = setTimeout(callback, delayMs);
       return () => clearTimeout(timer);

@@ -14,6 +14,7 @@ import { RunViews } from './projections/run-views.js';
 import { openViews } from './projections/views-client.js';
 import { chartCache } from './run/charts.js';
 import { RunRegistry } from './run/registry.js';
+import type { RunState } from './run/state.js';
 
 /** Structured lines, as pino writes them. */
 export interface Logger {
@@ -65,7 +66,7 @@ export async function openEngine(
       onFault: (runId, error) => logger.error({ runId, err: error }, 'run: fault'),
     },
     chartCache(),
-    config,
+    { maxActiveRuns: config.maxActiveRuns, onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`) },
   );
   const queries = new RunQueries({ log, history, projector, live: (runId) => registry.live(runId) });
   const caughtUp = projector.start();
@@ -95,5 +96,18 @@ export async function openEngine(
       await stored.close();
       await log.close();
     },
+  };
+}
+
+/** What the service's own log tells of a run that rests: never a draft. */
+function outcomeOf(run: RunState): object {
+  const { runId, status, executionMode, failure, iterationCount, shown } = run;
+  return {
+    runId,
+    status,
+    executionMode,
+    iterationCount,
+    score: shown.score,
+    ...(failure === null ? {} : { failure: failure.kind }),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The runs being followed: one small store per run, fed by the projector, read by sockets and by the history. Paused,
- * pending and finished runs leave memory unless somebody watches them; they are folded from the log again on demand.
+ * The runs being followed: one small store per run, fed by the projector, read by sockets and by the history. Paused
+ * and finished runs leave memory unless somebody watches them; they are folded from the log again on demand.
  */
 import { createStore } from '@xstate/store';
 import type { EventLog } from '../log/port.js';
@@ -10,8 +10,8 @@ import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
 import { foldRun } from '../run/stream.js';
 
-/** Most running runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
-const MAX_UNWATCHED = 5_000;
+/** Most runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
+const MAX_UNWATCHED = 3_000;
 
 type RunStore = ReturnType<typeof runStore>;
 
@@ -102,7 +102,7 @@ export class RunViews {
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view.store.getSnapshot().context;
-    const rests = isFinished(run) || run.owner === null;
+    const rests = isFinished(run) || (run.status === 'paused' && run.owner === null);
     this.#views.delete(runId);
     if (rests) return;
     this.#views.set(runId, view);

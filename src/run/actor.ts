@@ -29,7 +29,7 @@ export interface RunSurroundings {
   readonly ambient: Ambient;
   readonly instanceId: string;
   /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
-  readonly onLeft: (runId: string) => void;
+  readonly onLeft: (run: RunState) => void;
   /** Told of faults that no caller waits for. */
   readonly onFault: (runId: string, error: unknown) => void;
 }
@@ -89,7 +89,7 @@ export class RunActor {
     this.#stopped.abort();
     this.#giveUpAll();
     this.#live.stop();
-    this.#around.onLeft(this.run.runId);
+    this.#around.onLeft(this.run);
   }
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {

@@ -23,6 +23,8 @@ import { readRun, replayRun, sealFacts } from './stream.js';
 
 export interface RegistryOptions {
   readonly maxActiveRuns: number;
+  /** Told when a run is no longer run here, with the state it left in. */
+  readonly onLeft: (run: RunState) => void;
 }
 
 /** A run replayed, or about to begin. */
@@ -35,13 +37,15 @@ export class RunRegistry {
   readonly #around: RunSurroundings;
   readonly #charts: Charts;
   readonly #admission: Admission;
+  readonly #onLeft: RegistryOptions['onLeft'];
   readonly #live = new Map<string, RunActor>();
   readonly #stopping = new AbortController();
   /** Admissions and their claims under way, so that stop() can wait for them. */
   readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, { maxActiveRuns }: RegistryOptions) {
-    this.#around = { ...around, onLeft: (runId) => this.#left(runId) };
+  constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, { maxActiveRuns, onLeft }: RegistryOptions) {
+    this.#onLeft = onLeft;
+    this.#around = { ...around, onLeft: (run) => this.#left(run) };
     this.#charts = charts;
     this.#admission = admission(maxActiveRuns, (runId) => void this.#track(this.#admit(runId)));
   }
@@ -189,8 +193,10 @@ export class RunRegistry {
   }
 
   /** A run is no longer run here: it has ended, paused, or gone to another owner. */
-  #left(runId: string): void {
-    if (this.#live.delete(runId)) this.#admission.leave();
+  #left(run: RunState): void {
+    if (!this.#live.delete(run.runId)) return;
+    this.#onLeft(run);
+    this.#admission.leave();
   }
 
   #scene(): DecisionScene {
