@@ -27,6 +27,8 @@ export interface Surroundings {
   readonly model: LanguageModel;
   readonly ambient: Ambient;
   readonly logger: Logger;
+  /** Opens the record in a file. Default: the embedded log. */
+  readonly openLog?: typeof openEmbeddedLog;
 }
 
 /** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
@@ -44,10 +46,10 @@ export interface Engine {
 
 export async function openEngine(
   config: Pick<Config, 'maxActiveRuns' | 'maxModelCalls'>,
-  { dataDir, model, ambient, logger }: Surroundings,
+  { dataDir, model, ambient, logger, openLog = openEmbeddedLog }: Surroundings,
 ): Promise<Engine> {
   const instanceId = ambient.uuid();
-  const log = await openEmbeddedLog({ file: dataDir.logFile });
+  const log = await openLog({ file: dataDir.logFile });
   const stored = await openViews({
     file: join(dataDir.viewsDir, 'views.sqlite'),
     log: { identity: await log.identity(), head: await log.head() },

@@ -5,6 +5,7 @@ import type { Config } from './config.js';
 import type { Engine, Surroundings } from './engine.js';
 import { openEngine } from './engine.js';
 import { httpApp } from './http/app.js';
+import { refuseUnreadable } from './http/client-error.js';
 import { canonical } from './log/canonical.js';
 import type { ChannelServer } from './ws/upgrade.js';
 import { serveChannels } from './ws/upgrade.js';
@@ -37,6 +38,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       log: logger,
     }),
   );
+  server.on('clientError', refuseUnreadable);
   const channels = serveChannels(server, {
     views: engine.views,
     ambient,

@@ -47,7 +47,7 @@ function edgeOf(deps: HttpDeps): Edge {
 function routerOf(routes: readonly Route[], { ambient }: Edge): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], async (ctx) => sendAnswer(ctx, await route.handle(ctx), ambient));
   }
   return router;

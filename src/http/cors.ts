@@ -16,7 +16,7 @@ export function allowOrigin(ctx: Context, origins: readonly string[]): void {
 
 /** What a listed origin's preflight asks for; for any other OPTIONS request nothing. */
 export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<string, string>> {
-  const isAllowed = ctx.response.get('Access-Control-Allow-Origin') !== '';
+  const isAllowed = ctx.response.headers['access-control-allow-origin'] !== undefined;
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
   return {
     'Access-Control-Allow-Methods': allow,

@@ -14,7 +14,7 @@ function listRoute(edge: Edge): Route {
   const query = queryOf(edge.schemas, 'history-query.json');
   return {
     method: 'GET',
-    path: '/api/runs',
+    path: '/api/runs/',
     name: 'listHistory',
     summary: 'Lists runs, newest first',
     tag: 'history',

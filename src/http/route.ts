@@ -38,7 +38,7 @@ export interface Edge extends HttpDeps {
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** With its parameters in braces and without trailing slash; it is served with one too. */
+  /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
   readonly path: string;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;

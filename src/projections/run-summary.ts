@@ -2,6 +2,7 @@
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
 
+/** A cut of the history. */
 export interface Page {
   readonly limit: number;
   readonly offset: number;
@@ -51,10 +52,4 @@ function sessionOf(run: RunState): RunSummary['session'] {
   if (!run.godMode) return null;
   const waiting = run.status === 'paused' && run.gate !== null ? run.gate.nextNodes : [];
   return { nextNodes: waiting, currentDraft: run.shown.draft };
-}
-
-/** A cut of the history. */
-export interface Page {
-  readonly limit: number;
-  readonly offset: number;
 }

@@ -114,7 +114,12 @@ function joinVerdicts(
 
 function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
   const all = branches.flatMap((branch) => branch.feedback);
-  return boundedFeedback(distinct(all, (feedback) => feedback.from));
+  return boundedFeedback(distinct(all, (feedback) => feedback.from).sort((a, b) => ageOf(a) - ageOf(b)));
+}
+
+/** Step it was given in; a human's list replaces every branch's, so all that was given later follows it. */
+function ageOf({ from }: Feedback): number {
+  return from.startsWith('g') ? 0 : Number(from);
 }
 
 function commonForks(branches: readonly Branch[]): readonly Fork[] {
@@ -160,7 +165,9 @@ export function overrideBranch(
     changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
   }
   if (override.feedback_history !== undefined) {
-    changed.feedback = override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text }));
+    changed.feedback = boundedFeedback(
+      override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text })),
+    );
   }
   if (override.route_decision !== undefined) {
     changed.decision = override.route_decision;
@@ -169,14 +176,17 @@ export function overrideBranch(
   return changed;
 }
 
-/** All feedback in the state stays within its limit: the oldest is dropped (contract, section 2, sizes). */
+/** All feedback in the state, as a JSON list, stays within its limit: the oldest is dropped (contract, section 2, sizes). */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
-  let bytes = feedback.reduce((sum, each) => sum + jsonBytes(each.text), 0);
+  let bytes = feedback.reduce((sum, each) => sum + jsonBytes(each.text) + COMMA, COMMA);
   let dropped = 0;
   for (const each of feedback) {
     if (bytes <= MAX_ALL_FEEDBACK_BYTES) break;
-    bytes -= jsonBytes(each.text);
+    bytes -= jsonBytes(each.text) + COMMA;
     dropped += 1;
   }
   return dropped === 0 ? feedback : feedback.slice(dropped);
 }
+
+/** Bytes each text of a JSON list takes beside its own; the brackets are one comma's worth more. */
+const COMMA = 1;

@@ -10,7 +10,7 @@ import type { Brief } from '../model/port.js';
 import type { Branch } from './branch.js';
 import type { RunFact } from './events.js';
 import { afterOutput } from './evolve.js';
-import { branchAtEnd, branchInto, nextFront } from './front.js';
+import { branchAtEnd, branchInto, branchShown, nextFront } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
@@ -143,11 +143,14 @@ function advance(minutes: Minutes): void {
   const { run } = minutes;
   const next = nextFront(run);
   const { maxNodeExecutions } = run.limits;
+  const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.steps + 1)));
   if (next.length === 0) {
     finish(minutes);
   } else if (run.steps + next.length > maxNodeExecutions) {
     const error = `Stopped after ${maxNodeExecutions} node executions`;
     fail(minutes, { kind: 'execution_limit', error, node: next[0] ?? null });
+  } else if (oversized !== undefined) {
+    failTooLarge(minutes, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
   } else if (run.godMode) {
     pause(minutes, next);
   } else {
@@ -159,7 +162,6 @@ function startFront(minutes: Minutes, nodes: readonly string[]): void {
   for (const node of nodes) {
     const step = minutes.run.steps + 1;
     const branch = branchInto(minutes.run, node, step);
-    if (isTooLarge(branch)) return failTooLarge(minutes, node);
     startNode(minutes, { node, step, attempt: 1, branch }, 0);
   }
 }
@@ -204,7 +206,7 @@ function pause(minutes: Minutes, nextNodes: readonly string[]): void {
     data: {
       gate: run.gates + 1,
       nextNodes: [...nextNodes],
-      criticScore: run.shown.score,
+      criticScore: branchShown(run, nextNodes).score,
       iteration: run.iterationCount,
     },
   });
@@ -220,7 +222,7 @@ function release(minutes: Minutes, reason: 'paused' | 'shutdown'): void {
 function finish(minutes: Minutes): void {
   const { run } = minutes;
   const last = branchAtEnd(run);
-  if (isTooLarge(last)) return failTooLarge(minutes, run.activeNode);
+  if (isTooLarge(last)) return failTooLarge(minutes, { place: 'at the end', node: run.activeNode });
   minutes.write({
     type: 'RunCompleted',
     data: {
@@ -239,8 +241,10 @@ function isTooLarge(branch: Branch): boolean {
   return branch.draft !== null && jsonBytes(branch.draft) > MAX_DRAFT_BYTES;
 }
 
-function failTooLarge(minutes: Minutes, node: string | null): void {
-  const label = node === null ? 'the end' : labelOf(minutes.run.plan.graph, node);
-  const error = `The drafts joined before ${label} are larger than ${MAX_DRAFT_BYTES} bytes`;
+function failTooLarge(
+  minutes: Minutes,
+  { place, node }: { readonly place: string; readonly node: string | null },
+): void {
+  const error = `The drafts joined ${place} are larger than ${MAX_DRAFT_BYTES} bytes`;
   fail(minutes, { kind: 'draft_too_large', error, node });
 }

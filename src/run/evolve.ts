@@ -4,7 +4,7 @@ import { planOf } from '../council/plan.js';
 import type { Branch } from './branch.js';
 import { EMPTY_BRANCH, boundedFeedback, overrideBranch, verdict } from './branch.js';
 import type { RunEvent } from './events.js';
-import { branchAtEnd, branchInto } from './front.js';
+import { branchAtEnd, branchInto, branchShown } from './front.js';
 import type { Arrival, FrontNode, RunState } from './state.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -124,13 +124,12 @@ function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<
 
 function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
   const { gate, nextNodes } = event.data;
-  const [first] = nextNodes;
   return {
     status: 'paused',
-    activeNode: first ?? null,
+    activeNode: nextNodes[0] ?? null,
     gates: gate,
     gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decision: null },
-    shown: first === undefined ? state.shown : branchInto(state, first, state.steps + 1),
+    shown: branchShown(state, nextNodes),
   };
 }
 
@@ -140,8 +139,7 @@ function gateDecided(state: RunState, { data }: Of<'GateDecided'>): Partial<RunS
   if (override === null) return { gate };
   const overridden = overrideState(state, override, `g${data.gate}`);
   const routed = data.route === null ? overridden : { ...overridden, ...rerouted(overridden, data.route.next) };
-  const [first] = data.nextNodes;
-  return { ...routed, gate, shown: first === undefined ? routed.shown : branchInto(routed, first, state.steps + 1) };
+  return { ...routed, gate, shown: branchShown(routed, data.nextNodes) };
 }
 
 function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState> {
@@ -171,7 +169,7 @@ export function afterOutput(
     return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
   }
   const { score, feedback } = output;
-  const times = (scores[ran.node] ?? 0) + 1;
+  const times = timesScored(scores, ran.node) + 1;
   const decision = verdict(score, limits.passScore);
   const branch: Branch = {
     ...ran.branch,
@@ -182,6 +180,11 @@ export function afterOutput(
     feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
   };
   return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
+}
+
+/** Nodes may be called `constructor` or `__proto__`: only a score of their own counts. */
+function timesScored(scores: RunState['scores'], critic: string): number {
+  return Object.hasOwn(scores, critic) ? (scores[critic] ?? 0) : 0;
 }
 
 /** The state under a human's override, in every living branch; the last node, if it was alone, counts as overridden too. */

@@ -27,6 +27,12 @@ export function branchInto(state: RunState, node: string, step: number): Branch 
   return joining.length < 2 ? joined : { ...joined, forks: openForks(joined, state, node) };
 }
 
+/** What is shown while nodes wait for a human: what the first of them would work on. */
+export function branchShown(state: RunState, nextNodes: readonly string[]): Branch {
+  const [first] = nextNodes;
+  return first === undefined ? state.shown : branchInto(state, first, state.steps + 1);
+}
+
 /** The run's last word: the branches that ended, joined in the order of the graph's nodes. */
 export function branchAtEnd(state: RunState): Branch {
   const joining: Joining[] = state.ended.map(({ node, branch }) => ({ branch, order: state.plan.nodeOrder(node) }));

@@ -5,6 +5,8 @@ import { systemAmbient } from '../../src/ambient.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
+import { openEmbeddedLog } from '../../src/log/embedded.js';
+import type { EventLog } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { requestedRun } from '../../src/run/request.js';
 import type { Engine } from '../../src/engine.js';
@@ -17,12 +19,19 @@ export interface OpenEngineOptions {
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly ambient?: Ambient;
+  /** Stands between the engine and its log. */
+  readonly decorate?: (log: EventLog) => EventLog;
+}
+
+export interface TestEngine extends Engine {
+  readonly faults: unknown[];
 }
 
 /** Opens the engine on a folder; `stop` also gives the folder free. Faults are kept for the test to look at. */
-export async function openTestEngine(options: OpenEngineOptions): Promise<Engine & { readonly faults: unknown[] }> {
+export async function openTestEngine(options: OpenEngineOptions): Promise<TestEngine> {
   const ambient = options.ambient ?? systemAmbient();
   const dataDir = openDataDir(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const { decorate = (log: EventLog) => log } = options;
   const faults: unknown[] = [];
   const engine = await openEngine(
     { maxActiveRuns: options.maxActiveRuns ?? 1_000, maxModelCalls: options.maxModelCalls ?? 1_000 },
@@ -31,6 +40,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<Engine
       model: options.model,
       ambient,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
+      openLog: async (at) => decorate(await openEmbeddedLog(at)),
     },
   );
   const stop = async (): Promise<void> => {

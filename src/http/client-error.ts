@@ -1,0 +1,31 @@
+/** Requests that Node cannot read, so that no route ever hears of them: still answered with a status and a `detail`. */
+import { ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+const UNREADABLE = { status: 400, detail: 'The request cannot be read as HTTP' };
+
+/** By Node's error code. */
+const REFUSALS: Readonly<Record<string, { readonly status: number; readonly detail: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, detail: 'The request target and headers are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'The request did not arrive in time' },
+};
+
+/** A listener for the server's `clientError`. */
+export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || hasAnswerUnderWay(socket)) {
+    socket.destroy();
+    return;
+  }
+  const { status, detail } = REFUSALS[error.code ?? ''] ?? UNREADABLE;
+  const body = JSON.stringify({ detail });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/** Node's documentation of `clientError` names no other way to tell. */
+function hasAnswerUnderWay(socket: Duplex): boolean {
+  const answer: unknown = Reflect.get(socket, '_httpMessage');
+  return answer instanceof ServerResponse && answer.headersSent;
+}

@@ -1,0 +1,59 @@
+/** The machine that figures were measured on: without it they mean nothing. */
+import { readFileSync, statfsSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from 'node:os';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+/** Kinds of file systems by the number the kernel gives them (statfs(2)). */
+const FILE_SYSTEMS: Readonly<Record<number, string>> = {
+  0xef53: 'ext4',
+  0x58465342: 'XFS',
+  0x9123683e: 'Btrfs',
+  0x794c7630: 'overlay',
+  0x01021994: 'tmpfs, where durable writes cost nothing',
+};
+
+/** In one line: processor, cores, memory, system, versions, where the data lies, the load it had, the date. */
+export function machineLine(): string {
+  const memoryGb = Math.round(totalmem() / 1024 ** 3);
+  return [
+    `${cpuModel()}, ${availableParallelism()} cores, ${memoryGb} GB`,
+    `${type()} ${release()}`,
+    `Node ${process.versions.node}`,
+    `SQLite ${sqliteVersion()}`,
+    `data in ${tmpdir()} (${fileSystemOf(tmpdir())})`,
+    `load average before ${(loadavg()[0] ?? 0).toFixed(1)}`,
+    new Date().toISOString().slice(0, 10),
+  ].join(' · ');
+}
+
+function cpuModel(): string {
+  return cpus()[0]?.model.trim() ?? 'unknown processor';
+}
+
+function sqliteVersion(): string {
+  const database = new DatabaseSync(':memory:');
+  try {
+    const row: unknown = database.prepare('SELECT sqlite_version() AS version').get();
+    return typeof row === 'object' && row !== null && 'version' in row ? String(row.version) : 'of unknown version';
+  } finally {
+    database.close();
+  }
+}
+
+function fileSystemOf(folder: string): string {
+  const kind = FILE_SYSTEMS[statfsSync(folder).type];
+  return kind ?? 'another file system';
+}
+
+/**
+ * Memory of a process in MB as the system counts it (`VmRSS`: now, `VmHWM`: at its highest); null where the system
+ * does not tell.
+ */
+export function residentMb(pid: number, field: 'VmRSS' | 'VmHWM'): number | null {
+  try {
+    const kib = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kib === undefined ? null : (Number(kib) * 1024) / 1e6;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import type { RestClient } from '../support/rest-client.js';
+import { NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { ScriptedModel } from '../support/scripted-model.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+describe('POST /api/councils/run/{run_id}/cancel', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let model: ScriptedModel;
+
+  beforeEach(async () => {
+    model = scriptedModel(({ brief, answer }) => {
+      if (brief.topic === 'Held') return 'hold';
+      return { text: answer === 'text' ? 'Draft' : '{"score": 9, "feedback": "Good"}' };
+    });
+    service = await startService({ model, maxActiveRuns: 1 });
+    rest = restClient(service.url);
+  });
+  afterEach(() => service.stop());
+
+  const pathOf = (runId: string): string => `/api/councils/run/${runId}/cancel`;
+  const cancel = (runId: string): ReturnType<RestClient['post']> => rest.post(pathOf(runId));
+
+  it('fails a running run and gives up its call to the model', async () => {
+    const runId = await rest.start('Held');
+    await model.called(1);
+    const run = rest.read(await cancel(runId), 200, 'run-result.json');
+    expect(run).to.include({ run_id: runId, status: 'failed', error: 'Cancelled by the user', final_draft: null });
+    expect(model.held[0]?.signal.aborted).to.be.true;
+    expect(await rest.poll(runId)).to.deep.equal(run);
+  });
+
+  it('fails a pending run, which then never starts', async () => {
+    const running = await rest.start('Held');
+    await model.called(1);
+    const waiting = await rest.start('Trees');
+    expect(rest.read(await cancel(waiting), 200, 'run-result.json').status).to.equal('failed');
+    rest.read(await cancel(running), 200, 'run-result.json');
+    expect(await rest.poll(waiting)).to.include({ status: 'failed', error: 'Cancelled by the user' });
+    const next = await rest.start('Seas');
+    await rest.until(next, ({ status }) => status === 'completed');
+    expect(model.requests.some(({ brief }) => brief.topic === 'Trees')).to.be.false;
+  });
+
+  it('answers 409 for a run that has completed or was cancelled before', async () => {
+    const completed = await rest.start();
+    await rest.until(completed, ({ status }) => status === 'completed');
+    expect(rest.problem(await cancel(completed), 409).detail)
+      .to.include(completed)
+      .and.include('completed');
+    const cancelled = await rest.start('Held');
+    rest.read(await cancel(cancelled), 200, 'run-result.json');
+    expect(rest.problem(await cancel(cancelled), 409).detail).to.include('failed');
+  });
+
+  it('lets exactly one of many cancels win', async () => {
+    const runId = await rest.start('Held');
+    const statuses = (await Promise.all(Array.from({ length: 10 }, () => cancel(runId)))).map(({ status }) => status);
+    expect(statuses.toSorted()).to.deep.equal([200, ...Array.from({ length: 9 }, () => 409)]);
+  });
+
+  it('answers 404 naming the id of an unknown run', async () => {
+    for (const runId of [NO_RUN, 'nothing']) {
+      expect(rest.problem(await cancel(runId), 404).detail).to.include(runId);
+    }
+  });
+
+  for (const [what, sent] of [
+    ['no body', {}],
+    ['an empty body of another type', { body: '', headers: { 'Content-Type': 'text/plain' } }],
+    ['an empty JSON body', { body: '', headers: { 'Content-Type': 'application/json' } }],
+    ['an object with unknown fields', { body: { reason: 'changed my mind' } }],
+  ] as const) {
+    it(`takes ${what}`, async () => {
+      rest.read(await rest.send('POST', pathOf(await rest.start('Held')), sent), 200, 'run-result.json');
+    });
+  }
+
+  for (const [what, sent, status] of [
+    ['text', { body: 'stop', headers: { 'Content-Type': 'text/plain' } }, 415],
+    ['a body without a type', { body: Buffer.from('{}') }, 415],
+    ['what is no JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }, 422],
+    ['a list', { body: [] }, 422],
+  ] as const) {
+    it(`refuses ${what} with ${status} and leaves the run alone`, async () => {
+      const runId = await rest.start('Held');
+      rest.problem(await rest.send('POST', pathOf(runId), sent), status);
+      expect((await rest.poll(runId)).status).to.equal('running');
+    });
+  }
+});

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+const LISTED = 'https://app.example';
+const PREFLIGHT = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'content-type' };
+
+describe('Cross-origin access', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  afterEach(() => service.stop());
+
+  const open = async (corsOrigins: readonly string[]): Promise<void> => {
+    service = await startService({ corsOrigins });
+    rest = restClient(service.url);
+  };
+  const corsHeaders = ({ headers }: Reply): readonly string[] =>
+    [...headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary');
+
+  it('is not granted unless origins are listed', async () => {
+    await open([]);
+    for (const method of ['GET', 'OPTIONS']) {
+      const reply = await rest.send(method, '/api/health', { headers: { Origin: LISTED, ...PREFLIGHT } });
+      expect(corsHeaders(reply)).to.deep.equal([]);
+    }
+  });
+
+  it('is granted to a listed origin, for problems too', async () => {
+    await open(['https://other.example', LISTED]);
+    for (const path of ['/api/health', '/api/nothing', '/api/runs?limit=0']) {
+      const { headers } = await rest.send('GET', path, { headers: { Origin: LISTED } });
+      expect(headers.get('Access-Control-Allow-Origin'), path).to.equal(LISTED);
+      expect(headers.get('Vary')).to.equal('Origin');
+    }
+  });
+
+  it('is not granted to another origin, and caches are told', async () => {
+    await open([LISTED]);
+    for (const origin of ['https://evil.example', 'https://app.example.evil', 'null', 'http://app.example']) {
+      const { headers } = await rest.send('GET', '/api/health', { headers: { Origin: origin } });
+      expect(headers.get('Access-Control-Allow-Origin')).to.equal(null);
+      expect(headers.get('Vary')).to.equal('Origin');
+    }
+  });
+
+  it('is granted in a preflight with methods and headers', async () => {
+    await open([LISTED]);
+    const reply = await rest.send('OPTIONS', '/api/councils/run', { headers: { Origin: LISTED, ...PREFLIGHT } });
+    expect(reply.status).to.equal(204);
+    expect(reply.headers.get('Access-Control-Allow-Origin')).to.equal(LISTED);
+    expect(reply.headers.get('Access-Control-Allow-Methods')).to.include('POST');
+    expect(reply.headers.get('Access-Control-Allow-Headers')).to.equal('Content-Type, Idempotency-Key');
+  });
+
+  it('is not granted in the preflight of another origin', async () => {
+    await open([LISTED]);
+    const headers = { Origin: 'https://evil.example', ...PREFLIGHT };
+    const reply = await rest.send('OPTIONS', '/api/councils/run', { headers });
+    expect(corsHeaders(reply)).to.deep.equal(['vary']);
+  });
+});

@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import type { Server } from 'node:http';
+import { createServer } from 'node:http';
+import {
+  AppendTooLarge,
+  LogClosed,
+  LogUnavailable,
+  RunDamaged,
+  ServiceStopping,
+  TooManyPending,
+} from '../../src/errors.js';
+import type { HttpDeps } from '../../src/http/app.js';
+import { httpApp } from '../../src/http/app.js';
+import { refuseUnreadable } from '../../src/http/client-error.js';
+import { canonical } from '../../src/log/canonical.js';
+import type { ManualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-ambient.js';
+import { rawExchange } from '../support/raw-exchange.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { NO_RUN, restClient } from '../support/rest-client.js';
+
+describe('A request that cannot be served', () => {
+  let server: Server;
+  let rest: RestClient;
+  let url: string;
+  let ambient: ManualAmbient;
+  let faults: { readonly requestId: string; readonly error: unknown }[];
+
+  /** The edge in front of a service that always does the same. */
+  const serve = async (always: () => Promise<never>, ready = async (): Promise<boolean> => true): Promise<void> => {
+    ambient = manualAmbient();
+    faults = [];
+    const deps: HttpDeps = {
+      registry: { start: always, repeated: always, cancel: always },
+      queries: { find: always, list: always, events: always },
+      ready,
+      ambient,
+      nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
+      canonical,
+      corsOrigins: [],
+      appendDeadlineMs: 10_000,
+      onFault: (requestId, error) => void faults.push({ requestId, error }),
+      log: { info: () => undefined },
+    };
+    server = createServer(httpApp(deps)).on('clientError', refuseUnreadable);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+    const address = server.address();
+    url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    rest = restClient(url);
+  };
+  afterEach(async () => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  });
+
+  const everything = (): readonly (() => Promise<Reply>)[] => [
+    () => rest.post('/api/councils/run', { input_topic: 'x' }),
+    () => rest.post('/api/councils/run', { input_topic: 'x' }, { 'Idempotency-Key': 'k' }),
+    () => rest.get(`/api/councils/run/${NO_RUN}`),
+    () => rest.post(`/api/councils/run/${NO_RUN}/cancel`),
+    () => rest.get('/api/runs'),
+    () => rest.get(`/api/runs/${NO_RUN}`),
+    () => rest.get(`/api/runs/${NO_RUN}/events`),
+  ];
+
+  it('because of a fault shows a fixed sentence and the id under which the fault is logged', async () => {
+    const fault = new TypeError('secret of /etc/passwd');
+    await serve(() => Promise.reject(fault));
+    for (const ask of everything()) {
+      const { detail } = rest.problem(await ask(), 500);
+      const logged = faults.pop();
+      expect(logged?.error).to.equal(fault);
+      expect(detail).to.equal(`The service failed to answer this request (request ${logged?.requestId})`);
+    }
+  });
+
+  for (const error of [new LogUnavailable(), new LogClosed(), new ServiceStopping()]) {
+    it(`because of ${error.code} is answered 503 with Retry-After`, async () => {
+      await serve(() => Promise.reject(error));
+      for (const ask of everything()) {
+        const reply = await ask();
+        rest.problem(reply, 503);
+        expect(Number(reply.headers.get('Retry-After'))).to.be.greaterThan(0);
+      }
+      expect(faults).to.deep.equal([]);
+    });
+  }
+
+  it('because too many runs wait is answered 503 with Retry-After', async () => {
+    await serve(() => Promise.reject(new TooManyPending({ limit: 10_000, retryAfterSeconds: 7 })));
+    const reply = await rest.post('/api/councils/run', { input_topic: 'x' });
+    expect(rest.problem(reply, 503).detail).to.include('10000');
+    expect(reply.headers.get('Retry-After')).to.equal('7');
+  });
+
+  it('because it would not fit into the log is answered 422', async () => {
+    await serve(() => Promise.reject(new AppendTooLarge({ stream: 'run-x', bytes: 9, limit: 8 })));
+    const { detail } = rest.problem(await rest.post('/api/councils/run', { input_topic: 'x' }), 422);
+    expect(detail).not.to.include('run-x');
+  });
+
+  it('because the run is damaged is answered 500 and says so, without the reason', async () => {
+    await serve(() => Promise.reject(new RunDamaged({ runId: NO_RUN, seq: 3, reason: 'inner secret' })));
+    const { detail } = rest.problem(await rest.get(`/api/runs/${NO_RUN}`), 500);
+    expect(detail).to.include('The record of this run is damaged').and.not.to.include('inner secret');
+    expect(detail).to.include(faults[0]?.requestId);
+  });
+
+  it('because the log does not answer is answered 503 at the deadline', async () => {
+    let fail: (error: Error) => void = () => undefined;
+    let asked: () => void = () => undefined;
+    await serve(
+      () =>
+        new Promise((_, reject) => {
+          fail = reject;
+          asked();
+        }),
+    );
+    for (const ask of everything()) {
+      const isAsked = new Promise<void>((resolve) => (asked = resolve));
+      const replied = ask();
+      await isAsked;
+      ambient.advance(10_000);
+      const reply = await replied;
+      rest.problem(reply, 503);
+      expect(reply.headers.has('Retry-After')).to.be.true;
+      // What becomes of it later disturbs nobody.
+      fail(new Error('too late'));
+    }
+    expect(ambient.timers()).to.equal(0);
+    expect(faults).to.deep.equal([]);
+  });
+
+  for (const [what, ready] of [
+    ['is not ready', async () => false],
+    ['cannot tell', () => Promise.reject(new Error('no answer'))],
+  ] as const) {
+    it(`by a service that ${what} is told by /ready with 503, and health is well`, async () => {
+      await serve(() => Promise.reject(new LogUnavailable()), ready);
+      rest.problem(await rest.get('/api/health/ready'), 503);
+      rest.read(await rest.get('/api/health'), 200, 'health.json');
+      expect(faults).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, text, status] of [
+    ['no HTTP', 'HELLO\r\n\r\n', 400],
+    ['with a header too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    [
+      'with a chunk of no size',
+      'POST /api/councils/run HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+      400,
+    ],
+  ] as const) {
+    it(`because it is ${what} is answered ${status} with a detail`, async () => {
+      await serve(() => Promise.reject(new LogUnavailable()));
+      const reply = await rawExchange(url, [text]);
+      expect(reply.status).to.equal(status);
+      expect(JSON.parse(reply.body)).to.have.property('detail').that.is.a('string');
+    });
+  }
+});

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+
+const ISO_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('GET /api/runs/{run_id}', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  before(async () => {
+    const council = councilScript([5, 8]);
+    const model = scriptedModel((request, index) =>
+      request.brief.topic === 'Held' ? 'hold' : council(request, index),
+    );
+    service = await startService({ model });
+    rest = restClient(service.url);
+  });
+  after(() => service.stop());
+
+  it('shows a completed run', async () => {
+    const runId = await rest.start('Trees');
+    await rest.until(runId, isOver);
+    const record = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(record).to.include({
+      id: runId,
+      blueprint_id: null,
+      input_topic: 'Trees',
+      status: 'completed',
+      execution_mode: 'auto-pilot',
+      final_draft: 'Draft 3 by Writer',
+      critic_score: 8,
+      iteration_count: 2,
+      error: null,
+    });
+    expect(record.created_at).to.match(ISO_UTC);
+    expect(record.completed_at).to.match(ISO_UTC);
+  });
+
+  it('shows an unfinished run without a time of its end, then a cancelled one with it', async () => {
+    const runId = await rest.start('Held');
+    const running = rest.read(await rest.get(`/api/runs/${runId}/`), 200, 'history-record.json');
+    expect(running).to.include({ status: 'running', completed_at: null });
+    rest.read(await rest.post(`/api/councils/run/${runId}/cancel`), 200, 'run-result.json');
+    const cancelled = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(cancelled).to.include({ status: 'failed', error: 'Cancelled by the user' });
+    expect(cancelled.completed_at).to.match(ISO_UTC);
+  });
+
+  it('answers 404 naming the id of an unknown run', async () => {
+    expect(rest.problem(await rest.get(`/api/runs/${NO_RUN}`), 404).detail).to.include(NO_RUN);
+  });
+
+  it('compares ids as text', async () => {
+    const runId = await rest.start('Trees');
+    const other = runId.toUpperCase();
+    if (other !== runId) rest.problem(await rest.get(`/api/runs/${other}`), 404);
+  });
+});

@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+import { request } from 'node:http';
+import { tempDir } from '../support/temp-dir.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+const START = '/api/councils/run';
+
+describe('An Idempotency-Key', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  beforeEach(async () => {
+    service = await startService({ model: scriptedModel() });
+    rest = restClient(service.url);
+  });
+  afterEach(() => service.stop());
+
+  const start = (key: string, body: unknown = { input_topic: 'Trees' }, path = START): Promise<Reply> =>
+    rest.post(path, body, { 'Idempotency-Key': key });
+  const countRuns = async (): Promise<number> =>
+    rest.read(await rest.get('/api/runs/?limit=200'), 200, 'history-list.json').length;
+
+  it('gives the same answer to the same request and starts one run', async () => {
+    const first = await start('k-1');
+    const second = await start('k-1');
+    expect(rest.read(second, 202, 'run-start.json')).to.deep.equal(rest.read(first, 202, 'run-start.json'));
+    expect(await countRuns()).to.equal(1);
+  });
+
+  it('starts one run when the same request comes a hundred times at once', async () => {
+    const replies = await Promise.all(Array.from({ length: 100 }, () => start('k-100')));
+    const ids = replies.map((reply) => rest.read(reply, 202, 'run-start.json').run_id);
+    expect(new Set(ids).size).to.equal(1);
+    expect(await countRuns()).to.equal(1);
+  });
+
+  it('compares bodies as JSON values', async () => {
+    const headers = { 'Idempotency-Key': 'k-2', 'Content-Type': 'application/json' };
+    const one = await rest.send('POST', START, { body: '{"input_topic":"é","god_mode":false,"x":1}', headers });
+    const other = await rest.send('POST', START, {
+      body: '{ "x": 1.0, "god_mode": false, "input_topic": "\\u00e9" }',
+      headers,
+    });
+    expect(rest.read(other, 202, 'run-start.json')).to.deep.equal(rest.read(one, 202, 'run-start.json'));
+  });
+
+  for (const [what, body] of [
+    ['another topic', { input_topic: 'Seas' }],
+    ['a default spelled out', { input_topic: 'Trees', god_mode: false }],
+    ['an unknown field more', { input_topic: 'Trees', x: 1 }],
+  ] as const) {
+    it(`is refused with 409 when it comes again with ${what}`, async () => {
+      rest.read(await start('k-3'), 202, 'run-start.json');
+      rest.problem(await start('k-3', body), 409);
+      expect(await countRuns()).to.equal(1);
+    });
+  }
+
+  it('is the same with and without a trailing slash', async () => {
+    const first = rest.read(await start('k-4'), 202, 'run-start.json');
+    expect(rest.read(await start('k-4', { input_topic: 'Trees' }, `${START}/`), 202, 'run-start.json')).to.deep.equal(
+      first,
+    );
+  });
+
+  it('that differs starts another run', async () => {
+    const ids = await Promise.all(
+      ['a', 'A', 'b'].map(async (key) => rest.read(await start(key), 202, 'run-start.json').run_id),
+    );
+    expect(new Set(ids).size).to.equal(3);
+  });
+
+  it('is not used up by a request that was refused', async () => {
+    rest.problem(await start('k-5', { input_topic: '' }), 422);
+    rest.read(await start('k-5'), 202, 'run-start.json');
+  });
+
+  it('is answered after the run has ended too', async () => {
+    const { run_id: runId } = rest.read(await start('k-6'), 202, 'run-start.json');
+    await rest.until(runId, ({ status }) => status === 'completed');
+    expect(rest.read(await start('k-6'), 202, 'run-start.json')).to.include({ run_id: runId, status: 'pending' });
+  });
+
+  for (const key of ['x', '!', '~', 'x'.repeat(255), '8e03978e-40d5-43e8-bc93-6894a57f9324']) {
+    it(`is taken as "${key.slice(0, 40)}" (${key.length})`, async () => {
+      rest.read(await start(key), 202, 'run-start.json');
+    });
+  }
+
+  for (const [what, key] of [
+    ['empty', ''],
+    ['256 characters', 'x'.repeat(256)],
+    ['two words', 'two words'],
+    ['a tab inside', 'a\tb'],
+    ['a letter outside ASCII', 'schlüssel'],
+  ] as const) {
+    it(`is refused with 422 as ${what}`, async () => {
+      const { errors } = rest.problem(await start(key), 422);
+      expect(errors?.[0]?.loc).to.deep.equal(['header', 'Idempotency-Key']);
+      expect(await countRuns()).to.equal(0);
+    });
+  }
+
+  it('is refused with 422 when it is sent twice', async () => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const sent = request(service.url + START, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'Idempotency-Key': ['a', 'a'] },
+      });
+      sent.on('response', (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sent.on('error', reject).end('{"input_topic":"x"}');
+    });
+    expect(status).to.equal(422);
+  });
+});
+
+describe('An Idempotency-Key after a restart', () => {
+  it('still stands for its run, and for no other body', async () => {
+    const dir = tempDir();
+    const send = async (url: string, topic: string): Promise<Reply> =>
+      restClient(url).post(START, { input_topic: topic }, { 'Idempotency-Key': 'kept' });
+    const first = await startService({ model: scriptedModel(), dataDir: dir.path });
+    const before = await send(first.url, 'Trees');
+    await first.stop();
+    const second = await startService({ model: scriptedModel(), dataDir: dir.path });
+    try {
+      const rest = restClient(second.url);
+      const after = await send(second.url, 'Trees');
+      expect(rest.read(after, 202, 'run-start.json')).to.deep.equal(rest.read(before, 202, 'run-start.json'));
+      rest.problem(await send(second.url, 'Seas'), 409);
+      expect(rest.read(await rest.get('/api/runs'), 200, 'history-list.json')).to.have.length(1);
+    } finally {
+      await second.stop();
+      dir.remove();
+    }
+  });
+});

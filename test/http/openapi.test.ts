@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { RestClient } from '../support/rest-client.js';
+import { NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+type Json = Record<string, unknown>;
+
+const ROUTES: Readonly<Record<string, readonly string[]>> = {
+  '/api/health': ['get'],
+  '/api/health/ready': ['get'],
+  '/api/councils/run': ['post'],
+  '/api/councils/run/{run_id}': ['get'],
+  '/api/councils/run/{run_id}/cancel': ['post'],
+  '/api/runs/': ['get'],
+  '/api/runs/{run_id}': ['get'],
+  '/api/runs/{run_id}/events': ['get'],
+  '/api/openapi.json': ['get'],
+};
+
+describe('GET /api/openapi.json', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let document: unknown;
+
+  before(async () => {
+    service = await startService({ model: scriptedModel() });
+    rest = restClient(service.url);
+    document = JSON.parse((await rest.get('/api/openapi.json')).text);
+  });
+  after(() => service.stop());
+
+  it('is OpenAPI 3.1 with a title and a version', () => {
+    expect(at('/openapi')).to.match(/^3\.1\.\d+$/);
+    expect(at('/info/title')).to.be.a('string');
+    expect(at('/info/version')).to.match(/^\d+\.\d+\.\d+$/);
+  });
+
+  it('lists every route with its methods', () => {
+    const listed = Object.entries(record(at('/paths'))).map(([path, item]) => [path, Object.keys(record(item))]);
+    expect(Object.fromEntries(listed)).to.deep.equal(ROUTES);
+  });
+
+  it('names each operation once and each parameter of its path', () => {
+    const operations = Object.entries(record(at('/paths'))).flatMap(([path, item]) =>
+      Object.values(record(item)).map((operation) => ({ path, operation: record(operation) })),
+    );
+    const names = operations.map(({ operation }) => operation['operationId']);
+    expect(new Set(names).size).to.equal(names.length);
+    for (const { path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const parameters = Object.values(record(operation['parameters'])).map(record);
+      expect(parameters.filter((each) => each['in'] === 'path').map((each) => each['name'])).to.deep.equal(inPath);
+      expect(record(operation['responses'])).to.have.property('default');
+    }
+  });
+
+  it('refers to nothing outside itself, and to nothing that is not there', () => {
+    const refs = [...refsIn(document)];
+    expect(refs).not.to.be.empty;
+    for (const ref of refs) {
+      expect(ref).to.match(/^#\//);
+      expect(at(ref.slice(1)), ref).to.be.an('object');
+    }
+  });
+
+  it('describes the answers that are given', async () => {
+    const runId = await rest.start();
+    for (const [method, path, statuses] of [
+      ['get', '/api/health', [200]],
+      ['get', '/api/health/ready', [200]],
+      ['get', '/api/runs/', [200]],
+      ['get', '/api/runs/{run_id}', [200, 404]],
+      ['get', '/api/runs/{run_id}/events', [200, 404]],
+      ['get', '/api/councils/run/{run_id}', [200, 404]],
+      ['get', '/api/openapi.json', [200]],
+      ['post', '/api/councils/run/{run_id}/cancel', [404]],
+      ['post', '/api/councils/run', [415]],
+    ] as const) {
+      for (const status of statuses) {
+        const reply = await rest.send(method.toUpperCase(), path.replace('{run_id}', status === 404 ? NO_RUN : runId));
+        expect(reply.status, path).to.equal(status);
+        const schema = `/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/content/application~1json/schema`;
+        expectFits(JSON.parse(reply.text), schema);
+      }
+    }
+  });
+
+  it('holds the rules of the start request', () => {
+    const schema = '/paths/~1api~1councils~1run/post/requestBody/content/application~1json/schema';
+    expectFits({ input_topic: 'x' }, schema);
+    expect(() => expectFits({ input_topic: '' }, schema)).to.throw();
+    expect(at('/components/schemas/RunRequest/properties/input_topic')).to.include({ minLength: 1, maxLength: 10_000 });
+  });
+
+  /** The part of the document at a JSON Pointer. */
+  function at(pointer: string): unknown {
+    const names = pointer.split('/').slice(1);
+    return names.reduce<unknown>(
+      (part, name) => record(part)[name.replaceAll('~1', '/').replaceAll('~0', '~')],
+      document,
+    );
+  }
+
+  function expectFits(value: unknown, pointer: string): void {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(record(document), 'document');
+    const validate = ajv.compile({ $ref: `document#${encodeURI(pointer)}` });
+    expect(validate(value), `${pointer}: ${JSON.stringify(validate.errors)}`).to.be.true;
+  }
+});
+
+function record(value: unknown): Json {
+  if (typeof value !== 'object' || value === null) throw new Error(`No object: ${String(value)}`);
+  return Object.fromEntries(Object.entries(value));
+}
+
+function* refsIn(value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '$ref' && typeof member === 'string') yield member;
+    else yield* refsIn(member);
+  }
+}

@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { ScriptedModel } from '../support/scripted-model.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+describe('GET /api/councils/run/{run_id}', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let model: ScriptedModel;
+
+  beforeEach(async () => {
+    model = scriptedModel(({ brief, answer }) => {
+      if (brief.topic === 'Broken') return { error: new Error('the model is out of order') };
+      if (brief.topic === 'Held') return 'hold';
+      return { text: answer === 'text' ? `Draft by ${brief.label}` : '{"score": 9, "feedback": "Good"}' };
+    });
+    service = await startService({ model, modelMaxAttempts: 1, maxActiveRuns: 1 });
+    rest = restClient(service.url);
+  });
+  afterEach(() => service.stop());
+
+  it('shows a completed run with its draft, score and iterations', async () => {
+    const runId = await rest.start();
+    expect(await rest.until(runId, isOver)).to.deep.equal({
+      run_id: runId,
+      status: 'completed',
+      final_draft: 'Draft by Writer',
+      critic_score: 9,
+      iteration_count: 1,
+      error: null,
+      paused: null,
+      next_nodes: null,
+      current_draft: null,
+    });
+  });
+
+  it('shows a running run with nothing yet', async () => {
+    const runId = await rest.start('Held');
+    await model.called(1);
+    expect(await rest.poll(runId)).to.include({
+      status: 'running',
+      final_draft: null,
+      critic_score: null,
+      iteration_count: null,
+      error: null,
+    });
+  });
+
+  it('shows a run that waits for room as pending', async () => {
+    await rest.start('Held');
+    const waiting = await rest.start('Trees');
+    expect((await rest.poll(waiting)).status).to.equal('pending');
+  });
+
+  it('shows a failed run with its error', async () => {
+    const run = await rest.until(await rest.start('Broken'), isOver);
+    expect(run).to.include({ status: 'failed', final_draft: null });
+    expect(run.error).to.include('the model is out of order');
+  });
+
+  it('answers 404 naming the id of an unknown run', async () => {
+    expect(rest.problem(await rest.get(`/api/councils/run/${NO_RUN}`), 404).detail).to.include(NO_RUN);
+  });
+});

@@ -1,0 +1,228 @@
+import { expect } from 'chai';
+import type { RestClient } from '../support/rest-client.js';
+import { NO_RUN, restClient } from '../support/rest-client.js';
+import { openSocket, rawExchange, readReply } from '../support/raw-exchange.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+const MIB = 1024 * 1024;
+const START = '/api/councils/run';
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+describe('A JSON body', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  before(async () => {
+    service = await startService({ model: scriptedModel() });
+    rest = restClient(service.url);
+  });
+  after(() => service.stop());
+  afterEach('the service is well', async () => {
+    expect(service.faults).to.deep.equal([]);
+    expect((await rest.get('/api/health')).status).to.equal(200);
+  });
+
+  const send = (
+    body: string | Uint8Array,
+    headers: Record<string, string> = JSON_TYPE,
+  ): ReturnType<RestClient['send']> => rest.send('POST', START, { body, headers });
+
+  describe('by media type', () => {
+    const body = Buffer.from('{"input_topic":"x"}');
+
+    for (const type of [
+      'application/json',
+      'Application/JSON',
+      'application/json;charset=utf-8',
+      'application/json; Charset="UTF-8"',
+      'application/json ; charset=UTF8',
+    ]) {
+      it(`is taken as ${type}`, async () => {
+        rest.read(await send(body, { 'Content-Type': type }), 202, 'run-start.json');
+      });
+    }
+
+    for (const type of [
+      'text/plain',
+      'text/json',
+      'application/jsonp',
+      'application/problem+json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/json; charset=latin1',
+      'application/json; charset=utf-16',
+      'application/json, text/plain',
+      'json',
+    ]) {
+      it(`is refused as ${type} with 415`, async () => {
+        rest.problem(await send(body, { 'Content-Type': type }), 415);
+      });
+    }
+
+    it('is refused without one with 415, empty or not', async () => {
+      rest.problem(await send(body, {}), 415);
+      rest.problem(await rest.send('POST', START), 415);
+    });
+
+    for (const coding of ['gzip', 'br', 'zstd', 'gzip, identity']) {
+      it(`is refused in the coding ${coding} with 415`, async () => {
+        rest.problem(await send(body, { ...JSON_TYPE, 'Content-Encoding': coding }), 415);
+      });
+    }
+
+    it('is taken in the coding identity', async () => {
+      rest.read(await send(body, { ...JSON_TYPE, 'Content-Encoding': 'Identity' }), 202, 'run-start.json');
+    });
+  });
+
+  describe('by size', () => {
+    const padded = (bytes: number): string => '{"input_topic":"x"}'.padEnd(bytes, ' ');
+
+    it('is taken with 1 MiB', async () => {
+      rest.read(await send(padded(MIB)), 202, 'run-start.json');
+    });
+
+    it('is refused with a byte more with 413', async () => {
+      rest.problem(await send(padded(MIB + 1)), 413);
+    });
+
+    it('is refused before it is read as JSON', async () => {
+      rest.problem(await send('{'.repeat(MIB + 1)), 413);
+    });
+
+    it('is refused with 413 readable by a client that sends 20 MiB before it reads', async () => {
+      const reply = await rawExchange(service.url, [
+        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
+        ...Array.from({ length: 20 }, () => Buffer.alloc(MIB, ' ')),
+      ]);
+      expect(reply.status).to.equal(413);
+      expect(reply.head).to.match(/^connection: close$/im);
+      expect(JSON.parse(reply.body)).to.have.property('detail').that.is.a('string');
+    });
+
+    it('is refused with 413 when it comes in chunks without a length', async () => {
+      const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000, ' '), Buffer.from('\r\n')]);
+      const reply = await rawExchange(service.url, [
+        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+        ...Array.from({ length: 100 }, () => chunk),
+        '0\r\n\r\n',
+      ]);
+      expect(reply.status).to.equal(413);
+      expect(JSON.parse(reply.body)).to.have.property('detail').that.is.a('string');
+    });
+
+    it('is refused with 413 before a byte of it has come', async () => {
+      const socket = await openSocket(service.url);
+      socket.write(
+        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n`,
+      );
+      const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
+      expect(first.toString('latin1')).to.match(/^HTTP\/1.1 413 /);
+      socket.destroy();
+    });
+
+    it('of another route is answered 404 readable by a client that sends 20 MiB before it reads', async () => {
+      const reply = await rawExchange(service.url, [
+        `POST /api/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
+        ...Array.from({ length: 20 }, () => Buffer.alloc(MIB, ' ')),
+      ]);
+      expect(reply.status).to.equal(404);
+    });
+  });
+
+  describe('by its text', () => {
+    const deep = (open: string, close: string, count: number): string =>
+      `{"input_topic":"x","y":${open.repeat(count)}1${close.repeat(count)}}`;
+
+    for (const [what, body, loc] of [
+      ['empty', '', ['body']],
+      ['white space', ' \n', ['body']],
+      ['cut off', '{"input_topic":"x"', ['body']],
+      ['no JSON', 'input_topic=x', ['body']],
+      ['JSON with a comma too many', '{"input_topic":"x",}', ['body']],
+      ['two values', '{"input_topic":"x"} {}', ['body']],
+      ['NaN', '{"input_topic":NaN}', ['body']],
+      ['400 KB of opening brackets', '['.repeat(400_000), ['body']],
+      ['400 KB of opening braces', '{"a":'.repeat(80_000), ['body']],
+      ['400 KB of nested lists', '['.repeat(200_000) + ']'.repeat(200_000), ['body', '0']],
+      ['a field nested 200000 deep', deep('[', ']', 200_000), ['body', 'y']],
+      ['a field of records nested 100000 deep', deep('{"a":', '}', 100_000), ['body', 'y']],
+      ['a key named __proto__', '{"input_topic":"x","__proto__":{"god_mode":true}}', ['body']],
+      ['a key named __proto__ inside', '{"input_topic":"x","y":{"__proto__":1}}', ['body', 'y']],
+      ['a number past every double', '{"input_topic":"x","y":1e999}', ['body', 'y']],
+      ['an unpaired surrogate in the topic', '{"input_topic":"\\ud83c"}', ['body', 'input_topic']],
+      ['a trailing surrogate alone', '{"input_topic":"a\\udf33b"}', ['body', 'input_topic']],
+      ['an unpaired surrogate in an unknown field', '{"input_topic":"x","y":[{"z":"\\ud83c"}]}', ['body', 'y']],
+      ['an unpaired surrogate in a key', '{"input_topic":"x","\\ud83c":1}', ['body']],
+    ] as const) {
+      it(`is refused with 422 as ${what}`, async () => {
+        const { errors } = rest.problem(await send(body), 422);
+        expect(errors).to.have.length(1);
+        expect(errors?.[0]?.loc).to.deep.equal(loc);
+      });
+    }
+
+    it('is refused with 422 in bytes that are not UTF-8', async () => {
+      const body = Buffer.concat([Buffer.from('{"input_topic":"'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')]);
+      expect(rest.problem(await send(body), 422).errors?.[0]?.loc).to.deep.equal(['body']);
+    });
+
+    for (const body of ['[]', '"text"', '42', 'true', 'null', '[{"input_topic":"x"}]']) {
+      it(`is refused with 422 as ${body}, which is no object`, async () => {
+        const { errors } = rest.problem(await send(body), 422);
+        expect(errors).to.deep.equal([{ loc: ['body'], msg: 'Input should be a valid object', type: 'dict_type' }]);
+      });
+    }
+
+    it('is taken with nesting a reader can bear, a byte order mark, and surrogates in pairs', async () => {
+      rest.read(await send(deep('[', ']', 500)), 202, 'run-start.json');
+      rest.read(await send('\ufeff{"input_topic":"\\ud83c\\udf33"}'), 202, 'run-start.json');
+    });
+  });
+
+  describe('in the order of checks', () => {
+    it('is looked at after the route', async () => {
+      rest.problem(
+        await rest.send('POST', '/api/nothing', { body: '{', headers: { 'Content-Type': 'text/plain' } }),
+        404,
+      );
+      rest.problem(await rest.send('PUT', START, { body: '{', headers: { 'Content-Type': 'text/plain' } }), 405);
+    });
+
+    it('is refused for its media type before its size', async () => {
+      rest.problem(await send(Buffer.alloc(2 * MIB), { 'Content-Type': 'text/plain' }), 415);
+    });
+
+    it('is refused for its size before its JSON', async () => {
+      rest.problem(await send(Buffer.alloc(2 * MIB)), 413);
+    });
+
+    it('is refused for its JSON before the run is looked for', async () => {
+      const cancel = `/api/councils/run/${NO_RUN}/cancel`;
+      rest.problem(await rest.send('POST', cancel, { body: '{', headers: JSON_TYPE }), 422);
+    });
+  });
+
+  describe('cut off', () => {
+    it('by a client that hangs up leaves no trace', async () => {
+      const socket = await openSocket(service.url);
+      socket.write(
+        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
+      );
+      await rest.get('/api/health');
+      socket.destroy();
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    });
+
+    it('by a client that only stops sending is answered 400', async () => {
+      const socket = await openSocket(service.url);
+      socket.end(
+        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
+      );
+      const reply = await readReply(socket);
+      expect(reply.status).to.equal(400);
+    });
+  });
+});

@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { rawExchange } from '../support/raw-exchange.js';
+import type { RestClient } from '../support/rest-client.js';
+import { NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+describe('Routing', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let runId: string;
+
+  before(async () => {
+    service = await startService({ model: scriptedModel() });
+    rest = restClient(service.url);
+    runId = await rest.start();
+  });
+  after(() => service.stop());
+  afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
+
+  for (const path of [
+    '/',
+    '/api',
+    '/api/',
+    '/api/nothing',
+    '/api/health/other',
+    '/API/health',
+    '/api/Runs/',
+    '/api//runs',
+    '/api/runs//',
+    '/api/runs/x/y/z',
+    '/health',
+    '/ws/council/x',
+    '/api/runs/x%2Fevents/y',
+    '/%zz',
+    '/%00',
+  ]) {
+    it(`answers 404 for ${path}`, async () => {
+      rest.problem(await rest.get(path), 404);
+      rest.problem(await rest.post(path, {}), 404);
+    });
+  }
+
+  const gets = (): readonly string[] => [
+    '/api/health',
+    '/api/health/ready',
+    `/api/councils/run/${runId}`,
+    '/api/runs',
+    `/api/runs/${runId}`,
+    `/api/runs/${runId}/events`,
+    '/api/openapi.json',
+  ];
+
+  it('serves every path with and without its trailing slash', async () => {
+    for (const path of gets()) {
+      expect((await rest.get(path)).status, path).to.equal(200);
+      expect((await rest.get(`${path}/`)).status, `${path}/`).to.equal(200);
+    }
+    rest.read(await rest.post('/api/councils/run/', { input_topic: 'x' }), 202, 'run-start.json');
+    rest.problem(await rest.post(`/api/councils/run/${NO_RUN}/cancel/`), 404);
+  });
+
+  it('answers HEAD with the headers of GET and no body', async () => {
+    for (const path of [...gets(), `/api/runs/${NO_RUN}`, '/api/runs?limit=0', '/api/nothing']) {
+      const head = await rest.send('HEAD', path);
+      const get = await rest.get(path);
+      expect(head.status, path).to.equal(get.status);
+      expect(head.text).to.equal('');
+      expect(head.headers.get('Content-Type')).to.equal(get.headers.get('Content-Type'));
+      expect(Number(head.headers.get('Content-Length')), path).to.be.greaterThan(0);
+    }
+  });
+
+  it('answers 405 with the methods a path has', async () => {
+    for (const path of gets()) {
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
+        const reply = await rest.send(method, path);
+        expect(rest.problem(reply, 405).detail).to.include(method);
+        expect(reply.headers.get('Allow')).to.equal('GET, HEAD, OPTIONS');
+      }
+    }
+    for (const path of ['/api/councils/run', `/api/councils/run/${runId}/cancel/`]) {
+      const reply = await rest.get(path);
+      rest.problem(reply, 405);
+      expect(reply.headers.get('Allow')).to.equal('OPTIONS, POST');
+    }
+  });
+
+  it('answers OPTIONS with the methods a path has, and no body', async () => {
+    const reply = await rest.send('OPTIONS', '/api/runs/');
+    expect(reply.status).to.equal(204);
+    expect(reply.headers.get('Allow')).to.equal('GET, HEAD, OPTIONS');
+    rest.problem(await rest.send('OPTIONS', '/api/nothing'), 404);
+  });
+
+  for (const [sent, shown] of [
+    ['nothing', 'nothing'],
+    ['%00', '\u0000'],
+    ['%zz', '%zz'],
+    ['%ff', '%ff'],
+    ['a%2Fb', 'a/b'],
+    ['..%2F..%2Fetc', '../../etc'],
+    ['%F0%9F%8C%B3', '🌳'],
+    ['x'.repeat(10_000), 'x'.repeat(10_000)],
+    ['__proto__', '__proto__'],
+    ["'%20OR%201=1--", "' OR 1=1--"],
+    [`run-${NO_RUN}`, `run-${NO_RUN}`],
+  ] as const) {
+    it(`takes ${sent.slice(0, 30)} for an unknown run`, async () => {
+      for (const path of [`/api/councils/run/${sent}`, `/api/runs/${sent}`, `/api/runs/${sent}/events`]) {
+        expect(rest.problem(await rest.get(path), 404).detail).to.include(shown);
+      }
+      expect(rest.problem(await rest.post(`/api/councils/run/${sent}/cancel`), 404).detail).to.include(shown);
+    });
+  }
+
+  it('reads an absolute target, and answers 400 to one that is no URL', async () => {
+    const ask = (target: string): ReturnType<typeof rawExchange> =>
+      rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`]);
+    expect((await ask('http://anywhere/api/health')).status).to.equal(200);
+    for (const target of ['http://a]b/api/health', 'http://']) {
+      expect((await ask(target)).status, target).to.equal(400);
+    }
+  });
+});

@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { createHash } from 'node:crypto';
+import type { RunEventsPage } from '../../src/generated/schemas.js';
+import { canonical } from '../../src/log/canonical.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+
+describe('GET /api/runs/{run_id}/events', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let runId: string;
+  let all: RunEventsPage['events'];
+
+  before(async () => {
+    service = await startService({ model: scriptedModel(councilScript([8])) });
+    rest = restClient(service.url);
+    runId = await rest.start();
+    await rest.until(runId, isOver);
+    all = (await page('')).events;
+  });
+  after(() => service.stop());
+
+  const page = async (query: string): Promise<RunEventsPage> =>
+    rest.read(await rest.get(`/api/runs/${runId}/events${query}`), 200, 'run-events-page.json');
+
+  it('gives the whole story in order', async () => {
+    const { run_id: id, events, next } = await page('');
+    expect(id).to.equal(runId);
+    expect(next).to.equal(null);
+    expect(events.map(({ seq }) => seq)).to.deep.equal(events.map((_, index) => index));
+    expect(events[0]?.type).to.equal('RunRequested');
+    expect(events.at(-1)?.type).to.equal('RunCompleted');
+  });
+
+  it('gives what a stranger needs to check the chain', () => {
+    let previous = '0'.repeat(64);
+    for (const { seq, id, type, at, data, hash } of all) {
+      const text = previous + canonical({ at, data, id, seq, type });
+      expect(createHash('sha256').update(text, 'utf8').digest('hex')).to.equal(hash);
+      previous = hash;
+    }
+  });
+
+  it('pages by from and limit, and says where to go on', async () => {
+    const two = await page('?limit=2');
+    expect(two).to.deep.equal({ run_id: runId, events: all.slice(0, 2), next: 2 });
+    expect(await page('?from=2&limit=1')).to.deep.equal({ run_id: runId, events: all.slice(2, 3), next: 3 });
+    const last = all.length - 1;
+    expect(await page(`?from=${last}&limit=1`)).to.deep.equal({ run_id: runId, events: all.slice(last), next: null });
+    expect((await page(`?limit=${all.length}`)).next).to.equal(null);
+    expect((await page(`?limit=${last}`)).next).to.equal(last);
+  });
+
+  it('is empty from the head on', async () => {
+    for (const from of [all.length, all.length + 5, Number.MAX_SAFE_INTEGER]) {
+      expect(await page(`?from=${from}`)).to.deep.equal({ run_id: runId, events: [], next: null });
+    }
+  });
+
+  for (const query of [
+    'from=-1',
+    'from=x',
+    'from=',
+    'from=0&from=0',
+    'limit=0',
+    'limit=1001',
+    'limit=-5',
+    'limit=1.5',
+  ]) {
+    it(`refuses ${query} with 422, also of an unknown run`, async () => {
+      const { errors } = rest.problem(await rest.get(`/api/runs/${runId}/events?${query}`), 422);
+      expect(errors?.[0]?.loc).to.deep.equal(['query', query.split('=')[0]]);
+      rest.problem(await rest.get(`/api/runs/${NO_RUN}/events?${query}`), 422);
+    });
+  }
+
+  it('takes the largest limit', async () => {
+    expect((await page('?limit=1000')).events).to.deep.equal(all);
+  });
+
+  it('answers 404 naming the id of an unknown run, wherever it is asked from', async () => {
+    for (const query of ['', '?from=3']) {
+      expect(rest.problem(await rest.get(`/api/runs/${NO_RUN}/events${query}`), 404).detail).to.include(NO_RUN);
+    }
+  });
+});

@@ -1,0 +1,499 @@
+import { expect } from 'chai';
+import type { Branch } from '../../src/run/branch.js';
+import { EMPTY_BRANCH, joinBranches } from '../../src/run/branch.js';
+import { branchAtEnd } from '../../src/run/front.js';
+import type { Story, When } from '../support/given.js';
+import { attemptOf, broke, given, graphOf, graphWith, scored, underWay, wrote } from '../support/given.js';
+
+const draftOf = ({ run }: Story): string | null => run.finalDraft;
+
+/** What a node under way works on. */
+function inputOf({ run }: Story, node: string): Branch {
+  return attemptOf(run, node).branch;
+}
+
+const feedbackOf = (branch: Branch): readonly string[] => branch.feedback.map(({ text }) => text);
+
+/** Every order of some commands. */
+function ordersOf(commands: readonly When[]): readonly (readonly When[])[] {
+  if (commands.length < 2) return [commands];
+  return commands.flatMap((first, at) => ordersOf(commands.toSpliced(at, 1)).map((rest) => [first, ...rest]));
+}
+
+describe('A fork', () => {
+  const graph = graphOf(`
+    plan -> left, right
+    left -> deep
+    right, deep -> meet
+  `);
+
+  it('starts a front in the order of the edges, in one append', () => {
+    given(graph)
+      .when(wrote('plan'))
+      .then('NodeCompleted plan 1.1 -> left right', 'NodeStarted left 2.1', 'NodeStarted right 3.1');
+  });
+
+  it('gives every branch the same state', () => {
+    const story = given(graph).when(wrote('plan', 'A plan'));
+    expect(inputOf(story, 'left')).to.deep.equal(inputOf(story, 'right')).and.to.include({ draft: 'A plan' });
+  });
+
+  it('records each result as it comes and starts the next front when all have ended', () => {
+    given(graph)
+      .when(wrote('plan'))
+      .when(wrote('right'))
+      .then('NodeCompleted right 3.1 -> meet')
+      .when(wrote('left'))
+      .then('NodeCompleted left 2.1 -> deep', 'NodeStarted deep 4.1');
+  });
+
+  it('holds a branch back where a longer one can still reach', () => {
+    const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
+    expect(underWay(story.run)).to.deep.equal(['deep']);
+    expect(story.run.arrivals.map(({ node }) => node)).to.deep.equal(['meet']);
+    story.when(wrote('deep')).then('NodeCompleted deep 4.1 -> meet', 'NodeStarted meet 5.1');
+  });
+
+  it('joins the diamond with its longer side in the order of the edges into the join', () => {
+    const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'), wrote('deep'));
+    expect(inputOf(story, 'meet').draft).to.equal('## Right\nby right\n\n## Deep\nby deep');
+  });
+
+  it('shows the state of the first node of the front, and of the join once it starts', () => {
+    const shown = (...commands: readonly When[]): string | null =>
+      given(graph).whenAll(wrote('plan'), ...commands).run.shown.draft;
+    expect(shown()).to.equal('by plan');
+    expect(shown(wrote('right'))).to.equal('by plan');
+    expect(shown(wrote('left'))).to.equal('by left');
+    expect(shown(wrote('left'), wrote('right'))).to.equal('by left');
+    expect(shown(wrote('left'), wrote('right'), wrote('deep'))).to.equal('## Right\nby right\n\n## Deep\nby deep');
+  });
+
+  it('counts the drafts of all branches', () => {
+    const story = given(graph).whenAll(wrote('plan'), wrote('right'));
+    expect(story.run.iterationCount).to.equal(2);
+    expect(story.when(wrote('left')).run.iterationCount).to.equal(3);
+  });
+
+  it('announces its nodes one after the other', () => {
+    const story = given(graph).when(wrote('plan'));
+    expect(story.run.activeNode).to.equal('right');
+  });
+
+  it('is none when two linear edges lead to the same node', () => {
+    given(graphOf('plan -> write, write'))
+      .when(wrote('plan'))
+      .then('NodeCompleted plan 1.1 -> write', 'NodeStarted write 2.1');
+  });
+
+  it('takes the condition that holds instead of the linear edges', () => {
+    const routed = graphOf(`
+      judge? -> left, right
+      judge? -approve-> done
+    `);
+    given(routed).when(scored('judge', 8)).then('NodeCompleted judge 1.1 -> done', 'NodeStarted done 2.1');
+    given(routed)
+      .when(scored('judge', 7))
+      .then('NodeCompleted judge 1.1 -> left right', 'NodeStarted left 2.1', 'NodeStarted right 3.1');
+  });
+});
+
+describe('A front', () => {
+  const graph = graphOf(`
+    plan -> a, b, judge?
+    a, judge? -> meet
+    b -> meet, aside
+  `);
+  const commands = [wrote('a'), wrote('b'), scored('judge', 4)];
+
+  it('leads to the same next front and the same joined state in whatever order its nodes end', () => {
+    const ends = ordersOf(commands).map((order) =>
+      given(graph)
+        .when(wrote('plan'))
+        .whenAll(...order),
+    );
+    expect(ends).to.have.length(6);
+    const inputs = ends.map((story) => [underWay(story.run), inputOf(story, 'meet'), inputOf(story, 'aside')]);
+    for (const each of inputs) expect(each).to.deep.equal(inputs[0]);
+  });
+
+  it('ends with the same final draft in whatever order its branches end', () => {
+    const ending = graphOf('plan -> a, b, judge?');
+    const ends = ordersOf(commands).map((order) =>
+      given(ending)
+        .when(wrote('plan'))
+        .whenAll(...order),
+    );
+    for (const { run } of ends) {
+      expect(run).to.include({ finalDraft: '## A\nby a\n\n## B\nby b', iterationCount: 3 });
+      expect(run.shown).to.include({ score: 4, decision: 'rework' });
+    }
+  });
+});
+
+describe('A join', () => {
+  const graph = graphOf(`
+    plan -> a, b, c
+    c, a, b -> meet
+  `);
+  const joined = (...commands: readonly When[]): Story =>
+    given(graph)
+      .when(wrote('plan'))
+      .whenAll(...commands);
+
+  it('runs once for all branches that reach it', () => {
+    joined(wrote('a'), wrote('b'))
+      .when(wrote('c'))
+      .then('NodeCompleted c 4.1 -> meet', 'NodeStarted meet 5.1')
+      .when(wrote('meet', 'All'))
+      .then('NodeCompleted meet 5.1 ->', 'RunCompleted: All (null, 5)');
+  });
+
+  it('puts the drafts in edge order, each under its label, a blank line between', () => {
+    const story = joined(wrote('a', 'A\n'), wrote('b', ''), wrote('c', '## C'));
+    expect(inputOf(story, 'meet').draft).to.equal('## C\n## C\n\n## A\nA\n\n\n## B\n');
+  });
+
+  it('takes labels, not ids, and any label as it stands', () => {
+    const nodes = graph.nodes.map((node) => ({ ...node, label: node.id === 'a' ? '# $& \u{1f600}' : node.label }));
+    const story = given({ ...graph, nodes })
+      .when(wrote('plan'))
+      .whenAll(wrote('a'), wrote('b'), wrote('c'));
+    expect(inputOf(story, 'meet').draft).to.equal('## C\nby c\n\n## # $& \u{1f600}\nby a\n\n## B\nby b');
+  });
+
+  it('adds nothing of a branch that wrote nothing', () => {
+    const silent = graphOf(`
+      plan -> a, judge?, b
+      a, judge?, b -> meet
+    `);
+    const story = given(silent).whenAll(wrote('plan'), wrote('a'), scored('judge', 5), wrote('b'));
+    expect(inputOf(story, 'meet').draft).to.equal('## A\nby a\n\n## B\nby b');
+  });
+
+  it('names the author of the only draft written', () => {
+    const silent = graphOf(`
+      plan -> a, judge?
+      a, judge? -> meet
+    `);
+    const story = given(silent).whenAll(wrote('plan'), wrote('a'), scored('judge', 5));
+    expect(inputOf(story, 'meet').draft).to.equal('## A\nby a');
+  });
+
+  it('keeps the draft of before the fork when no branch wrote one', () => {
+    const critics = graphOf(`
+      plan -> strict?, mild?
+      strict?, mild? -> meet
+    `);
+    const story = given(critics).whenAll(wrote('plan'), scored('strict', 3), scored('mild', 9));
+    expect(inputOf(story, 'meet').draft).to.equal('by plan');
+    const draftless = graphOf(`
+      first? -> strict?, mild?
+      strict?, mild? -> meet
+    `);
+    const none = given(draftless).whenAll(scored('first', 1), scored('strict', 3), scored('mild', 9));
+    expect(inputOf(none, 'meet').draft).to.equal(null);
+  });
+
+  const critics = graphOf(`
+    first? -> strict?, silent, mild?
+    mild?, silent, strict? -> meet
+    meet -> last?
+    last? -approve-> good
+    last? -rework-> bad
+  `);
+
+  it('takes the lowest score given with its verdict, and the feedback of all', () => {
+    const story = given(critics).whenAll(
+      scored('first', 1, 'before'),
+      scored('strict', 3, 'strictly'),
+      wrote('silent'),
+      scored('mild', 9, 'mildly'),
+    );
+    const input = inputOf(story, 'meet');
+    expect(input).to.include({ score: 3, decision: 'rework', route: 'rework' });
+    expect(feedbackOf(input)).to.have.members(['before', 'strictly', 'mildly']);
+  });
+
+  it('tells feedback oldest first, what branches share once', () => {
+    const deep = graphOf(`
+      first? -> a, one?
+      a -> two?
+      two? -> three?
+      three?, one? -> meet
+    `);
+    const story = given(deep).whenAll(
+      scored('first', 1, 'shared'),
+      scored('one', 2, 'first'),
+      wrote('a'),
+      scored('two', 3, 'second'),
+      scored('three', 4, 'third'),
+    );
+    expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['shared', 'first', 'second', 'third']);
+  });
+
+  it('keeps equal feedback of two critics as two', () => {
+    const story = given(critics).whenAll(
+      scored('first', 1, 'same'),
+      scored('strict', 3, 'same'),
+      wrote('silent'),
+      scored('mild', 9, 'same'),
+    );
+    expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['same', 'same', 'same']);
+  });
+
+  it('counts a zero as a score', () => {
+    const story = given(critics).whenAll(scored('first', 9), scored('strict', 8), wrote('silent'), scored('mild', 0));
+    expect(inputOf(story, 'meet')).to.include({ score: 0, decision: 'rework' });
+  });
+
+  it('prefers a score given by a branch to a lower one of before the fork', () => {
+    const story = given(critics).whenAll(scored('first', 1), scored('strict', 8), wrote('silent'), scored('mild', 9));
+    expect(inputOf(story, 'meet')).to.include({ score: 8, decision: 'approve' });
+  });
+
+  it('keeps the score of before the fork when no branch gave one', () => {
+    const writers = graphOf(`
+      first? -> a, b
+      a, b -> meet
+    `);
+    const story = given(writers).whenAll(scored('first', 6), wrote('a'), wrote('b'));
+    expect(inputOf(story, 'meet')).to.include({ score: 6, decision: 'rework' });
+  });
+
+  it('of one branch is that branch, of none the beginning', () => {
+    const branch: Branch = { ...EMPTY_BRANCH, draft: 'x', draftFrom: '1', draftBy: 'a' };
+    const into = { from: '2', by: 'b', labelOf: (id: string) => id };
+    expect(joinBranches([{ branch, order: 0 }], into)).to.equal(branch);
+    expect(joinBranches([], into)).to.deep.equal(EMPTY_BRANCH);
+  });
+});
+
+describe('Nested forks', () => {
+  const graph = graphOf(`
+    plan -> left, right
+    left -> one, two
+    one, two -> inner
+    right -> long
+    inner, long -> outer
+  `);
+
+  it('join the inner branches first, then the outer, each under its own labels', () => {
+    const inner = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
+    expect(underWay(inner.run)).to.deep.equal(['one', 'two', 'long']);
+    const middle = inner.whenAll(wrote('one'), wrote('two'), wrote('long'));
+    expect(underWay(middle.run)).to.deep.equal(['inner']);
+    expect(inputOf(middle, 'inner').draft).to.equal('## One\nby one\n\n## Two\nby two');
+    const outer = middle.when(wrote('inner', 'Both'));
+    expect(inputOf(outer, 'outer').draft).to.equal('## Inner\nBoth\n\n## Long\nby long');
+  });
+
+  it('show the draft that inner branches share once, under its author', () => {
+    const silent = graphOf(`
+      plan -> left, right
+      left -> one?, two?
+      one?, two?, right -> outer
+    `);
+    const story = given(silent).whenAll(
+      wrote('plan'),
+      wrote('left'),
+      wrote('right'),
+      scored('one', 5),
+      scored('two', 4),
+    );
+    expect(inputOf(story, 'outer')).to.include({ draft: '## Left\nby left\n\n## Right\nby right', score: 4 });
+  });
+
+  it('name the join as author when a critic has joined the inner branches', () => {
+    const judged = graphOf(`
+      plan -> left, right
+      left -> one, two
+      one, two -> judge?
+      right -> long
+      judge?, long -> outer
+    `);
+    const story = given(judged)
+      .whenAll(wrote('plan'), wrote('left'), wrote('right'))
+      .whenAll(wrote('one'), wrote('two'), wrote('long'), scored('judge', 5));
+    expect(inputOf(story, 'outer').draft).to.equal('## Judge\n## One\nby one\n\n## Two\nby two\n\n## Long\nby long');
+  });
+
+  it('meet across levels', () => {
+    const across = graphOf(`
+      plan -> left, right
+      left -> one, two
+      two -> three
+      one, right -> meet
+      three, meet -> end
+    `);
+    const story = given(across).whenAll(wrote('plan'), wrote('left'), wrote('right'), wrote('one'), wrote('two'));
+    expect(underWay(story.run)).to.deep.equal(['three', 'meet'].filter((node) => underWay(story.run).includes(node)));
+    expect(inputOf(story, 'meet').draft).to.equal('## One\nby one\n\n## Right\nby right');
+    const end = story.whenAll(wrote('meet'), wrote('three'));
+    expect(inputOf(end, 'end').draft).to.equal('## Three\nby three\n\n## Meet\nby meet');
+  });
+});
+
+describe('Branches that end without meeting', () => {
+  it('are joined at the end in the order of the nodes, not of the edges nor of their ends', () => {
+    const graph = graphOf(`
+      plan
+      z, y, x
+      plan -> x, y, z
+    `);
+    const story = given(graph).whenAll(wrote('plan'), wrote('x'), wrote('z'));
+    expect(draftOf(story.when(wrote('y')))).to.equal('## Z\nby z\n\n## Y\nby y\n\n## X\nby x');
+  });
+
+  it('wait for the others', () => {
+    const graph = graphOf(`
+      plan -> short, long
+      long -> longer
+      longer -> longest
+    `);
+    const story = given(graph).whenAll(wrote('plan'), wrote('short'), wrote('long'), wrote('longer'));
+    story
+      .when(wrote('longest'))
+      .then('NodeCompleted longest 5.1 ->', 'RunCompleted: ## Short\nby short\n\n## Longest\nby longest (null, 5)');
+  });
+
+  it('take the lowest score, and the draft of before the fork when none was written', () => {
+    const graph = graphOf('plan -> strict?, mild?');
+    const { run } = given(graph).whenAll(wrote('plan'), scored('mild', 9, 'm'), scored('strict', 2, 's'));
+    expect(run.finalDraft).to.equal('by plan');
+    expect(run.shown).to.include({ score: 2, decision: 'rework' });
+    expect(feedbackOf(run.shown)).to.deep.equal(['s', 'm']);
+  });
+
+  it('end without a draft when nobody wrote one', () => {
+    const graph = graphOf('first? -> a?, b?');
+    given(graph)
+      .whenAll(scored('first', 1), scored('a', 2), scored('b', 3))
+      .then('NodeCompleted b 3.1 ->', 'RunCompleted: null (2, null)');
+  });
+
+  it('add each draft of a node that ended branches twice', () => {
+    const graph = graphOf(`
+      plan -> aside, judge?
+      judge? -rework-> plan
+      judge? -approve-> last
+    `);
+    const story = given(graph)
+      .whenAll(wrote('plan', 'P1'), wrote('aside', 'A1'), scored('judge', 1))
+      .whenAll(wrote('plan', 'P2'), wrote('aside', 'A2'), scored('judge', 9))
+      .when(wrote('last', 'L'));
+    expect(draftOf(story)).to.equal('## Aside\nA1\n\n## Aside\nA2\n\n## Last\nL');
+  });
+});
+
+describe('Waiting branches', () => {
+  it('that all wait for another: the first in the list of nodes runs', () => {
+    const graph = graphOf(`
+      plan
+      q, p
+      plan -> p, q
+      p -> q
+      q -> p
+    `);
+    given(graph, { limits: { maxNodeExecutions: 3 } })
+      .when(wrote('plan'))
+      .then('NodeCompleted plan 1.1 -> p q', 'NodeStarted q 2.1')
+      .when(wrote('q'))
+      .then('NodeCompleted q 2.1 -> p', 'NodeStarted p 3.1');
+  });
+
+  it('join the arrivals of before with those of later at the node held back', () => {
+    const graph = graphOf(`
+      plan -> p, q
+      p -> q
+      q -> end
+    `);
+    const story = given(graph).whenAll(wrote('plan'), wrote('p'));
+    expect(inputOf(story, 'q').draft).to.equal('## P\nby p');
+    expect(underWay(story.run)).to.deep.equal(['q']);
+  });
+
+  it('wait while another branch can come round a loop to them', () => {
+    const graph = graphOf(`
+      plan -> draft, notes
+      draft -> judge?
+      judge? -rework-> draft
+      judge? -approve-> meet
+      notes -> meet
+    `);
+    const story = given(graph)
+      .whenAll(wrote('plan'), wrote('draft', 'D1'), wrote('notes', 'N'), scored('judge', 1))
+      .whenAll(wrote('draft', 'D2'), scored('judge', 9));
+    expect(underWay(story.run)).to.deep.equal(['meet']);
+    expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
+  });
+
+  it('of a loop around a fork start anew each time', () => {
+    const graph = graphOf(`
+      plan -> a, b
+      a, b -> judge?
+      judge? -rework-> plan
+      judge? -approve-> end
+    `);
+    const round = (story: Story, name: string, score: number): Story =>
+      story.whenAll(
+        wrote('plan', `P${name}`),
+        wrote('b', `B${name}`),
+        wrote('a', `A${name}`),
+        scored('judge', score, `F${name}`),
+      );
+    const first = round(given(graph), '1', 2);
+    expect(inputOf(first, 'plan')).to.include({ draft: '## A\nA1\n\n## B\nB1', score: 2 });
+    expect(inputOf(first, 'plan').forks).to.deep.equal([]);
+    const second = round(first, '2', 8);
+    expect(inputOf(second, 'end')).to.include({ draft: '## A\nA2\n\n## B\nB2', score: 8 });
+    expect(feedbackOf(inputOf(second, 'end'))).to.deep.equal(['F1', 'F2']);
+  });
+
+  it('share the rework cap of their critic', () => {
+    const graph = graphOf(`
+      plan -> a, b
+      a, b -> judge?
+      judge? -rework-> a
+      judge? -approve-> end
+    `);
+    let story = given(graph).whenAll(wrote('plan'), wrote('a'), wrote('b'));
+    for (let times = 1; times <= 4; times += 1) story = story.whenAll(scored('judge', 1), wrote('a'));
+    story.when(scored('judge', 1.5)).then('NodeCompleted judge 12.1 -> end', 'NodeStarted end 13.1');
+    expect(story.run.scores).to.deep.equal({ judge: 4 });
+  });
+});
+
+describe('A failing branch', () => {
+  it('fails the run while the others are under way', () => {
+    const story = given(graphOf('plan -> a, b, c')).whenAll(wrote('plan'), wrote('a'), broke('b'));
+    expect(story.run).to.include({ status: 'failed', activeNode: 'c' });
+    expect(story.run.failure?.node).to.equal('b');
+  });
+
+  it('without a route fails it too', () => {
+    const graph = graphOf(`
+      plan -> judge?, b
+      judge? -approve-> b
+    `);
+    given(graph)
+      .whenAll(wrote('plan'), scored('judge', 5))
+      .then(
+        'NodeCompleted judge 2.1 ->',
+        'RunFailed no_route: No outgoing edge of node "judge" holds: route rework, score 5',
+      );
+  });
+});
+
+describe('The end of a run', () => {
+  it('is what a single branch left', () => {
+    const { run } = given(graphOf('a -> judge?')).whenAll(wrote('a', 'Text'), scored('judge', 3, 'Meh'));
+    expect(run).to.include({ status: 'completed', finalDraft: 'Text', activeNode: 'done' });
+    expect(branchAtEnd(run)).to.include({ draft: 'Text', score: 3 });
+  });
+
+  it('comes at a node that no edge leaves, also one of another name', () => {
+    const graph = graphWith([{ id: 'done' }], []);
+    given(graph).when(wrote('done', 'Text')).then('NodeCompleted done 1.1 ->', 'RunCompleted: Text (null, 1)');
+  });
+});

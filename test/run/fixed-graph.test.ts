@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { fixedGraph } from '../../src/council/fixed-graph.js';
+import { briefFor } from '../../src/run/decide.js';
+import type { Story } from '../support/given.js';
+import { attemptOf, broke, given, scored, wrote } from '../support/given.js';
+
+const graph = fixedGraph({ timeoutMs: 1_000, maxAttempts: 4 });
+const MASTER = 'master_agent';
+const CRITIC = 'critic_agent';
+const WRITER = 'writer_agent';
+
+const council = (): Story => given(graph, { topic: 'The sea' });
+
+/** The council after these scores, each for a further draft. */
+function scoredSoFar(...scores: readonly number[]): Story {
+  return scores.reduce(
+    (story, score, index) =>
+      story.whenAll(wrote(MASTER, `Draft ${index + 1}`), scored(CRITIC, score, `Feedback ${index + 1}`)),
+    council(),
+  );
+}
+
+describe('The fixed graph', () => {
+  it('claims, starts and begins with the master in one append', () => {
+    council().then('RunRequested', 'RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
+  });
+
+  it('records the request alone while there is no room', () => {
+    const waiting = given(graph, { pending: true }).then('RunRequested');
+    expect(waiting.run).to.include({ status: 'pending', activeNode: null, owner: null });
+    waiting
+      .when({ type: 'ClaimRun', reason: 'started' })
+      .then('RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
+  });
+
+  it('goes through scores 6, 7 and 8 to the writer, each result with the next start in one append', () => {
+    council()
+      .when(wrote(MASTER, 'Draft 1'))
+      .then('NodeCompleted master_agent 1.1 -> critic_agent', 'NodeStarted critic_agent 2.1')
+      .when(scored(CRITIC, 6))
+      .then('NodeCompleted critic_agent 2.1 -> master_agent', 'NodeStarted master_agent 3.1')
+      .whenAll(wrote(MASTER, 'Draft 2'), scored(CRITIC, 7))
+      .then('NodeCompleted critic_agent 4.1 -> master_agent', 'NodeStarted master_agent 5.1')
+      .whenAll(wrote(MASTER, 'Draft 3'), scored(CRITIC, 8))
+      .then('NodeCompleted critic_agent 6.1 -> writer_agent', 'NodeStarted writer_agent 7.1')
+      .when(wrote(WRITER, 'Polished'))
+      .then('NodeCompleted writer_agent 7.1 ->', 'RunCompleted: Polished (8, 3)');
+  });
+
+  for (const [score, next] of [
+    [7.99, MASTER],
+    [8, WRITER],
+    [0, MASTER],
+    [10, WRITER],
+  ] as const) {
+    it(`goes from the critic to ${next} at a score of ${score}`, () => {
+      expect(scoredSoFar(score).run.activeNode).to.equal(next);
+    });
+  }
+
+  it('hands over to the writer after five drafts with the last real score and the real verdict', () => {
+    const capped = scoredSoFar(1, 2, 3, 4, 5);
+    capped.then('NodeCompleted critic_agent 10.1 -> writer_agent', 'NodeStarted writer_agent 11.1');
+    expect(capped.run.shown).to.include({ score: 5, decision: 'rework', draft: 'Draft 5' });
+    capped.when(wrote(WRITER, 'Polished')).then('NodeCompleted writer_agent 11.1 ->', 'RunCompleted: Polished (5, 5)');
+  });
+
+  it('goes back to the master at the fourth low score', () => {
+    expect(scoredSoFar(1, 1, 1, 1).run).to.include({ activeNode: MASTER, iterationCount: 4 });
+  });
+
+  it('counts the drafts of the master alone', () => {
+    const counts: number[] = [];
+    let story = council();
+    for (const command of [wrote(MASTER), scored(CRITIC, 3), wrote(MASTER), scored(CRITIC, 9), wrote(WRITER)]) {
+      story = story.when(command);
+      counts.push(story.run.iterationCount);
+    }
+    expect(counts).to.deep.equal([1, 1, 2, 2, 2]);
+  });
+
+  it('shows the node started last, then "done", and after a failure the last one', () => {
+    const shown = [council(), scoredSoFar(6), scoredSoFar(8), scoredSoFar(8).when(wrote(WRITER))];
+    expect(shown.map(({ run }) => run.activeNode)).to.deep.equal([MASTER, MASTER, WRITER, 'done']);
+    expect(scoredSoFar(8).when(broke(WRITER)).run).to.include({ status: 'failed', activeNode: WRITER });
+  });
+
+  it('tells the master the draft and all feedback so far, oldest first', () => {
+    const { run } = scoredSoFar(3, 4);
+    expect(briefFor(run, MASTER, attemptOf(run, MASTER).branch)).to.include({ topic: 'The sea', draft: 'Draft 2' });
+    expect(briefFor(run, MASTER, attemptOf(run, MASTER).branch).feedback).to.deep.equal(['Feedback 1', 'Feedback 2']);
+  });
+
+  it('gives the writer the draft the critic saw', () => {
+    const { run } = scoredSoFar(3, 9);
+    expect(attemptOf(run, WRITER).branch).to.include({ draft: 'Draft 2', score: 9, decision: 'approve' });
+  });
+
+  it('records the whole of each fact', () => {
+    const [requested, claimed, started, node] = council().facts;
+    expect(requested?.data).to.deep.include({
+      inputTopic: 'The sea',
+      godMode: false,
+      executionMode: 'auto-pilot',
+      graph,
+    });
+    expect(requested?.data).to.deep.include({
+      limits: { maxIterations: 5, passScore: 8, maxNodeExecutions: 50, maxTakeovers: 5 },
+    });
+    expect(claimed?.data).to.deep.equal({ epoch: 1, instanceId: 'one', reason: 'started' });
+    expect(started?.data).to.deep.equal({ epoch: 1 });
+    expect(node?.data)
+      .to.have.property('inputHash')
+      .that.matches(/^sha256 of \d+ characters$/);
+    expect(node?.data).to.deep.include({
+      step: 1,
+      node: MASTER,
+      attempt: 1,
+      iteration: 0,
+      model: 'model-1',
+      tools: [],
+      delayMs: 0,
+    });
+    const [critique] = scoredSoFar(6.5).facts;
+    expect(critique?.data).to.deep.equal({
+      step: 2,
+      node: CRITIC,
+      attempt: 1,
+      output: { score: 6.5, feedback: 'Feedback 1' },
+      usage: { inputTokens: 10, outputTokens: 5 },
+      durationMs: 7,
+      route: { next: [MASTER], reason: 'condition rework' },
+    });
+  });
+
+  it('asks the model a node names, and the default one otherwise', () => {
+    const nodes = graph.nodes.map((node) => (node.id === CRITIC ? { ...node, model: 'judge-9' } : node));
+    const [, start] = given({ ...graph, nodes }).when(wrote(MASTER)).facts;
+    expect(start?.data).to.include({ node: CRITIC, model: 'judge-9' });
+  });
+
+  it('does not act on God Mode', () => {
+    const requested = given(graph, { godMode: false }).run;
+    expect(requested).to.include({ godMode: false, executionMode: 'auto-pilot', blueprintId: null });
+  });
+
+  it('goes on from data alone when the limits of today differ from those of its start', () => {
+    const capped = given(graph, { limits: { maxIterations: 2, passScore: 5 } })
+      .whenAll(wrote(MASTER), scored(CRITIC, 4.9))
+      .whenAll(wrote(MASTER), scored(CRITIC, 1));
+    expect(capped.run.activeNode).to.equal(WRITER);
+    expect(
+      given(graph, { limits: { passScore: 5 } }).whenAll(wrote(MASTER), scored(CRITIC, 5)).run.activeNode,
+    ).to.equal(WRITER);
+  });
+});

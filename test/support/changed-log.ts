@@ -1,0 +1,16 @@
+import type { EventLog } from '../../src/log/port.js';
+
+/** A log with some of its calls changed; the others go to the log itself. */
+export function changedLog(log: EventLog, changes: Partial<EventLog>): EventLog {
+  return {
+    append: (stream, events, expected) => log.append(stream, events, expected),
+    readStream: (stream, range) => log.readStream(stream, range),
+    readAll: (after, range) => log.readAll(after, range),
+    subscribe: (after, following) => log.subscribe(after, following),
+    identity: () => log.identity(),
+    head: () => log.head(),
+    ping: () => log.ping(),
+    close: () => log.close(),
+    ...changes,
+  };
+}

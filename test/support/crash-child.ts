@@ -1,0 +1,78 @@
+/**
+ * A process that runs councils on a folder and, at a chosen point of one of them, kills itself without a word, as a
+ * power cut would. Takes a CrashPlan as its argument; tells of each run that it has accepted on a line of its own.
+ */
+import { writeSync } from 'node:fs';
+import type { EventLog } from '../../src/log/port.js';
+import { runStream } from '../../src/run/events.js';
+import { changedLog } from './changed-log.js';
+import { countedModel } from './counted-model.js';
+import { openTestEngine, runRequest } from './open-engine.js';
+import { allFinished } from './run-when.js';
+
+/** Where a process may die around an append (its ordinal counts the appends to the run here) or a call to the model. */
+export type Boundary =
+  'append unsent' | 'append sent' | 'append durable' | 'adopted, call unmade' | 'call under way' | 'append shown';
+
+export interface CrashPlan {
+  readonly path: string;
+  readonly callsFile: string;
+  readonly maxActiveRuns: number;
+  readonly runIds: readonly string[];
+  /** Null: runs all councils to their end and stops. */
+  readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string } | null;
+}
+
+const plan: CrashPlan = JSON.parse(process.argv[2] ?? '{}');
+const { crash } = plan;
+
+function dieAt(boundary: Boundary, ordinal: number): void {
+  if (crash?.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
+}
+
+/** Last revision of each append to the run, once it is about to be sent. */
+const lastSeqs: number[] = [];
+
+function mortalLog(log: EventLog): EventLog {
+  return changedLog(log, {
+    async append(stream, events, expected) {
+      if (crash === null || stream !== runStream(crash.runId)) return await log.append(stream, events, expected);
+      const ordinal = lastSeqs.push((expected === 'none' ? -1 : expected) + events.length) - 1;
+      dieAt('append unsent', ordinal);
+      const appending = log.append(stream, events, expected);
+      // The log hands its batch over in the next turn: from then on the kill meets the write somewhere.
+      setImmediate(() => setImmediate(() => dieAt('append sent', ordinal)));
+      const appended = await appending;
+      dieAt('append durable', ordinal);
+      return appended;
+    },
+  });
+}
+
+let calls = -1;
+const isOurs = (topic: string): boolean => topic === crash?.runId;
+const model = countedModel(plan.callsFile, {
+  before: ({ brief }) => {
+    if (!isOurs(brief.topic)) return;
+    calls += 1;
+    dieAt('adopted, call unmade', calls);
+  },
+  during: ({ brief }) => {
+    if (isOurs(brief.topic)) dieAt('call under way', calls);
+  },
+});
+
+const engine = await openTestEngine({ ...plan, model, decorate: mortalLog });
+await engine.recover();
+const starting = plan.runIds.map(async (runId) => {
+  await engine.registry.start(runRequest(runId, { topic: runId }));
+  writeSync(1, `${runId}\n`);
+  if (runId !== crash?.runId) return;
+  await engine.views.watch(runId, {
+    onState: ({ seq }) => lastSeqs.forEach((last, ordinal) => seq >= last && dieAt('append shown', ordinal)),
+    signal: new AbortController().signal,
+  });
+});
+await Promise.all(starting);
+await allFinished(engine, plan.runIds);
+await engine.stop();

@@ -1,0 +1,329 @@
+/**
+ * given(graph).recorded(facts).when(command).then(...facts): the domain under test without a log. Facts are sealed as
+ * for an append and moved through the chart; every state is frozen, and compared with the plain fold, on the way.
+ */
+import { expect } from 'chai';
+import type { Graph, GraphNode, NodeOutput, RunLimits, StateOverride } from '../../src/generated/schemas.js';
+import type { RunCommand } from '../../src/run/decide.js';
+import { decide, requestRun } from '../../src/run/decide.js';
+import type { RunEvent, RunFact } from '../../src/run/events.js';
+import { evolve, firstState } from '../../src/run/evolve.js';
+import type { Chart, RunSnapshot } from '../../src/run/machine.js';
+import { compileChart } from '../../src/run/machine.js';
+import type { DecisionScene } from '../../src/run/minutes.js';
+import type { FrontNode, RunState } from '../../src/run/state.js';
+import { sealFacts } from '../../src/run/stream.js';
+import { deepFreeze } from './deep-freeze.js';
+import { manualAmbient } from './manual-ambient.js';
+import { runRequest } from './open-engine.js';
+
+/** What a test says about a run; whatever it leaves out is plain. */
+export interface Given {
+  readonly godMode?: boolean;
+  readonly topic?: string;
+  readonly limits?: Partial<RunLimits>;
+  /** Requested, but not yet claimed by anyone. */
+  readonly pending?: boolean;
+}
+
+/** A command, or how to tell it from the run as it stands. */
+export type When = RunCommand | ((run: RunState) => RunCommand);
+
+export const RUN_ID = '00000000-0000-4000-8000-000000000001';
+
+/** A run that has just been requested and, unless `pending`, claimed by instance `one`. */
+export function given(graph: Graph, { limits = {}, pending = false, ...options }: Given = {}): Story {
+  const plain = runRequest(RUN_ID, { ...options, graph });
+  const requested = { ...plain, limits: { ...plain.limits, ...limits } };
+  const chart = compileChart(graph);
+  const around = { ambient: manualAmbient(), instanceId: 'one' };
+  const facts = requestRun(chart, requested, { claim: !pending, scene: sceneOf('one') });
+  const { recorded } = sealFacts(facts, { head: null, runId: RUN_ID, around });
+  const [first, ...rest] = recorded;
+  if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
+  const start = { snapshot: chart.first(deepFreeze(first)), fold: deepFreeze(firstState(first)) };
+  return new Story(chart, { events: [first], latest: facts, around, ...start }).followedBy(rest);
+}
+
+interface Told {
+  readonly events: readonly RunEvent[];
+  readonly snapshot: RunSnapshot;
+  /** The state as the plain fold has it, without the chart. */
+  readonly fold: RunState;
+  /** The facts of the last append. */
+  readonly latest: readonly RunFact[];
+  readonly around: { readonly ambient: ReturnType<typeof manualAmbient>; readonly instanceId: string };
+}
+
+/** A run's story so far. Every step gives a new one, so that one beginning can have many ends. */
+export class Story {
+  readonly chart: Chart;
+  readonly #told: Told;
+
+  constructor(chart: Chart, told: Told) {
+    this.chart = chart;
+    this.#told = told;
+  }
+
+  get run(): RunState {
+    return this.#told.snapshot.context.run;
+  }
+
+  get snapshot(): RunSnapshot {
+    return this.#told.snapshot;
+  }
+
+  get events(): readonly RunEvent[] {
+    return this.#told.events;
+  }
+
+  get facts(): readonly RunFact[] {
+    return this.#told.latest;
+  }
+
+  /** Decides a command, as the named instance would, and records what it leads to. */
+  when(command: When, instanceId = 'one'): Story {
+    const facts = decide(this.chart, this.snapshot, {
+      command: typeof command === 'function' ? command(this.run) : command,
+      scene: sceneOf(instanceId),
+    });
+    return this.recorded(...facts);
+  }
+
+  /** Commands one after the other. */
+  whenAll(...commands: readonly When[]): Story {
+    return commands.reduce((story: Story, command) => story.when(command), this);
+  }
+
+  /** Facts that were recorded in one append, whoever decided them. */
+  recorded(...facts: readonly RunFact[]): Story {
+    const { around } = this.#told;
+    const { recorded } = sealFacts(facts, { head: this.run, runId: this.run.runId, around });
+    return new Story(this.chart, { ...this.#told, latest: facts }).followedBy(recorded);
+  }
+
+  /** Expects the facts of the last append, each in short (see {@link inShort}). */
+  then(...facts: readonly string[]): this {
+    expect(this.facts.map(inShort)).to.deep.equal(facts);
+    return this;
+  }
+
+  followedBy(events: readonly RunEvent[]): Story {
+    let { snapshot, fold } = this.#told;
+    for (const event of events) {
+      deepFreeze(event);
+      snapshot = this.chart.next(snapshot, event);
+      fold = deepFreeze(evolve(fold, event));
+      deepFreeze(snapshot.context.run);
+      expect(plainly(snapshot.context.run)).to.equal(plainly(fold));
+    }
+    return new Story(this.chart, { ...this.#told, snapshot, fold, events: [...this.#told.events, ...events] });
+  }
+}
+
+/** A state as text; all of it that can be told. */
+export function plainly(run: RunState): string {
+  return JSON.stringify(run);
+}
+
+/** Hashes are short and tell what they were made of, so that a test can look for it. */
+function sceneOf(instanceId: string): DecisionScene {
+  return {
+    at: '2026-01-01T00:00:00.000Z',
+    instanceId,
+    defaultModel: 'model-1',
+    sha256: (text) => `sha256 of ${text.length} characters`,
+  };
+}
+
+/** A fact in a few words: what happened, to whom, and where it leads. Steps are written `step.attempt`. */
+export function inShort(fact: RunFact): string {
+  switch (fact.type) {
+    case 'RunRequested':
+      return fact.type;
+    case 'RunClaimed':
+    case 'RunReleased':
+      return `${fact.type} ${fact.data.reason} ${fact.data.epoch} by ${fact.data.instanceId}`;
+    case 'RunStarted':
+      return `${fact.type} ${fact.data.epoch}`;
+    case 'RunResumed':
+      return `${fact.type} ${fact.data.gate}`;
+    case 'NodeStarted':
+      return `${fact.type} ${at(fact.data)}${fact.data.delayMs > 0 ? ` after ${fact.data.delayMs} ms` : ''}`;
+    case 'NodeCompleted':
+      return [fact.type, at(fact.data), '->', ...fact.data.route.next].join(' ');
+    case 'NodeFailed':
+      return `${fact.type} ${at(fact.data)}: ${fact.data.message}`;
+    case 'RunPaused':
+      return `${fact.type} ${fact.data.gate} before ${fact.data.nextNodes.join(' ')}`;
+    case 'GateDecided':
+      return `${fact.type} ${fact.data.gate} ${fact.data.action}`;
+    case 'RunCompleted':
+      return `${fact.type}: ${fact.data.finalDraft} (${fact.data.criticScore}, ${fact.data.iterationCount})`;
+    case 'RunFailed':
+      return `${fact.type} ${fact.data.kind}: ${fact.data.error}`;
+    default:
+      return fact satisfies never;
+  }
+}
+
+function at({ node, step, attempt }: Pick<FrontNode, 'node' | 'step' | 'attempt'>): string {
+  return `${node} ${step}.${attempt}`;
+}
+
+// Graphs
+
+/**
+ * A graph from lines such as `plan -> left, right` (linear edges) and `judge? -approve-> writer` (a conditional one);
+ * `?` behind a name makes a critic. Nodes stand in the order of their first mention, the first is the entry; a line
+ * without an arrow only mentions. Labels are the names with a capital.
+ */
+export function graphOf(text: string, fields: Partial<GraphNode> = {}): Graph {
+  const lines = text.split(/[\n;]/).map((line) => line.trim());
+  const critics = new Set([...text.matchAll(/(\w+)\?/g)].map(([, name]) => name));
+  const edges: Graph['edges'] = [];
+  const ids = new Set<string>();
+  for (const line of lines.filter((each) => each !== '')) {
+    const [, from = '', condition = null, to = ''] = /^([^-]*)(?:-(?:(\w+)-)?>(.*))?$/.exec(line) ?? [];
+    const [sources, targets] = [namesIn(from), namesIn(to)];
+    for (const id of [...sources, ...targets]) ids.add(id);
+    for (const source of sources) {
+      for (const target of targets) {
+        edges.push({
+          id: `${source}->${target}`,
+          source,
+          target,
+          condition,
+        });
+      }
+    }
+  }
+  return graphWith(
+    [...ids].map((id) => ({ id, role: critics.has(id) ? 'critic' : 'agent', ...fields })),
+    edges,
+  );
+}
+
+/** A graph of nodes that are plain where nothing is said about them; the first is the entry. */
+export function graphWith(
+  nodes: readonly (Partial<GraphNode> & { readonly id: string })[],
+  edges: Graph['edges'],
+): Graph {
+  return { entry: nodes[0]?.id ?? '', nodes: nodes.map(plainNode), edges };
+}
+
+function plainNode(fields: Partial<GraphNode> & { readonly id: string }): GraphNode {
+  return {
+    label: fields.id.charAt(0).toUpperCase() + fields.id.slice(1),
+    role: 'agent',
+    systemPrompt: '',
+    tools: { webSearch: false, pdfReader: false },
+    countsIteration: fields.role !== 'critic',
+    timeoutMs: 1_000,
+    maxAttempts: 4,
+    ...fields,
+  };
+}
+
+function namesIn(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim().replace(/\?$/, ''))
+    .filter((name) => name !== '');
+}
+
+// Commands
+
+const USAGE = { inputTokens: 10, outputTokens: 5 };
+
+/** The node's attempt under way ends with a draft; without one it says who wrote it. */
+export function wrote(node: string, draft = `by ${node}`): When {
+  return (run) => completed(attemptOf(run, node), { draft });
+}
+
+/** The critic's attempt under way ends with a score. */
+export function scored(node: string, score: number, feedback = `from ${node}`): When {
+  return (run) => completed(attemptOf(run, node), { score, feedback });
+}
+
+/** The node's attempt under way fails; it is tried again after a wait, or not at all. */
+export function broke(node: string, retryInMs: number | null = null): When {
+  return (run) => failed(attemptOf(run, node), retryInMs);
+}
+
+/** A report on an attempt, whether or not it is the one under way. */
+export function completed({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>, output: NodeOutput): RunCommand {
+  return { type: 'CompleteNode', result: { step, attempt, output, usage: USAGE, durationMs: 7 } };
+}
+
+export function failed({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>, retryInMs: number | null): RunCommand {
+  const failure = { step, attempt, kind: 'model_error', message: 'The model is ill', retryable: retryInMs !== null };
+  return { type: 'FailNode', failure, retryInMs };
+}
+
+export function attemptOf(run: RunState, node: string): FrontNode {
+  const found = run.front.find((each) => each.active && each.node === node);
+  if (found === undefined) throw new Error(`Node "${node}" is not under way: ${underWay(run).join(', ') || 'none is'}`);
+  return found;
+}
+
+/** Nodes being executed, in the order of the front. */
+export function underWay(run: RunState): readonly string[] {
+  return run.front.filter((each) => each.active).map((each) => each.node);
+}
+
+// God Mode
+
+export interface Decision {
+  readonly action?: 'approve' | 'modify' | 'reject';
+  readonly modifiedState?: StateOverride;
+  /** Where the last node goes under an override that made it route again. */
+  readonly reroute?: readonly string[];
+}
+
+/** A human's decision on the open pause, as it is recorded. */
+export function gateDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
+  const { gate } = run;
+  if (gate === null) throw new Error(`Run "${run.runId}" is ${run.status}, not paused`);
+  return {
+    type: 'GateDecided',
+    data: {
+      gate: gate.gate,
+      action,
+      modifiedState: modifiedState ?? null,
+      nextNodes: [...(reroute ?? gate.nextNodes)],
+      route: reroute === undefined ? null : { next: [...reroute], reason: 'routed again' },
+      answers: gate.seq,
+      shownDraftHash: null,
+      actor: null,
+      keyHash: null,
+      bodyHash: 'b',
+    },
+  };
+}
+
+/** A paused run goes on under a decision: [GateDecided, RunClaimed, RunResumed, NodeStarted…]. */
+export function resumed(story: Story, decision: Decision = {}): Story {
+  const { run } = story;
+  const epoch = run.epoch + 1;
+  const decided = gateDecided(run, decision);
+  if (decided.type !== 'GateDecided') throw new Error('A decision was asked for');
+  const { gate, nextNodes } = decided.data;
+  const started = nextNodes.map((node, index) => nodeStarted({ node, step: run.steps + 1 + index, attempt: 1 }));
+  return story.recorded(
+    decided,
+    { type: 'RunClaimed', data: { epoch, instanceId: 'one', reason: 'resumed' } },
+    { type: 'RunResumed', data: { epoch, gate, nextNodes } },
+    ...started,
+  );
+}
+
+/** A node's start as recorded; what its model was told does not matter. */
+export function nodeStarted({
+  node,
+  step,
+  attempt,
+}: Pick<FrontNode, 'node' | 'step' | 'attempt'>): Extract<RunFact, { type: 'NodeStarted' }> {
+  const data = { step, node, attempt, iteration: 0, inputHash: 'h', model: 'model-1', tools: [], delayMs: 0 };
+  return { type: 'NodeStarted', data };
+}

@@ -1,0 +1,30 @@
+/** Waiting for what becomes of runs, as a watcher is told of it. */
+import type { Engine } from '../../src/engine.js';
+import type { RunState } from '../../src/run/state.js';
+import { isFinished } from '../../src/run/state.js';
+
+/** Resolves with the first state of a run that fits; rejects when there is no such run. */
+export async function runWhen(
+  engine: Pick<Engine, 'views'>,
+  runId: string,
+  fits: (run: RunState) => boolean,
+): Promise<RunState> {
+  const watching = new AbortController();
+  try {
+    return await new Promise<RunState>((resolve, reject) => {
+      const onState = (run: RunState): void => {
+        if (fits(run)) resolve(run);
+      };
+      engine.views.watch(runId, { onState, signal: watching.signal }).then((isThere) => {
+        if (!isThere) reject(new Error(`There is no run "${runId}"`));
+      }, reject);
+    });
+  } finally {
+    watching.abort();
+  }
+}
+
+/** Resolves once all runs have ended. */
+export function allFinished(engine: Pick<Engine, 'views'>, runIds: readonly string[]): Promise<readonly RunState[]> {
+  return Promise.all(runIds.map((runId) => runWhen(engine, runId, isFinished)));
+}
