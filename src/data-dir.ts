@@ -20,6 +20,7 @@ export interface DataDir {
   readonly viewsDir: string;
   /** Swept at every start. */
   readonly tmpDir: string;
+  /** Gives it free. May be called twice. */
   release(): void;
 }
 
@@ -64,6 +65,7 @@ function lock(path: string, holder: Holder): () => void {
   }
   writeFileSync(holderFile, JSON.stringify(holder));
   return () => {
+    if (!database.isOpen) return;
     rmSync(holderFile, { force: true });
     database.close();
   };
@@ -73,11 +75,23 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && /locked|busy/i.test(error.message);
 }
 
+/** One line, whatever the file holds: it may be missing or half-written in the moment a process takes the lock. */
 function nameOf(holderFile: string): string {
   try {
-    const { pid, hostname, startedAt } = JSON.parse(readFileSync(holderFile, 'utf8')) as Partial<Holder>;
-    return `process ${pid} on ${hostname} (since ${startedAt})`;
+    const holder: unknown = JSON.parse(readFileSync(holderFile, 'utf8'));
+    if (isHolder(holder)) return `process ${holder.pid} on ${holder.hostname} (since ${holder.startedAt})`;
   } catch {
-    return 'another process';
+    // Without a name it is held all the same.
   }
+  return 'another process';
+}
+
+function isHolder(holder: unknown): holder is Holder {
+  if (typeof holder !== 'object' || holder === null) return false;
+  if (!('pid' in holder && 'hostname' in holder && 'startedAt' in holder)) return false;
+  return typeof holder.pid === 'number' && isWord(holder.hostname) && isWord(holder.startedAt);
+}
+
+function isWord(text: unknown): boolean {
+  return typeof text === 'string' && /^\S+$/.test(text);
 }

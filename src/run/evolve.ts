@@ -75,7 +75,7 @@ export function evolve(state: RunState, event: RunEvent): RunState {
     case 'RunPaused':
       return { ...next, ...paused(state, event) };
     case 'GateDecided':
-      return { ...next, ...gateDecided(state, event) };
+      return gateDecided(next, event);
     case 'RunCompleted':
       return { ...next, ...completed(state, event) };
     case 'RunFailed':
@@ -133,10 +133,10 @@ function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
   };
 }
 
-function gateDecided(state: RunState, { data }: Of<'GateDecided'>): Partial<RunState> {
+function gateDecided(state: RunState, { data }: Of<'GateDecided'>): RunState {
   const gate = state.gate === null ? null : { ...state.gate, nextNodes: data.nextNodes, decision: data.action };
   const override = data.action === 'modify' ? data.modifiedState : null;
-  if (override === null) return { gate };
+  if (override === null) return { ...state, gate };
   const overridden = overrideState(state, override, `g${data.gate}`);
   const routed = data.route === null ? overridden : { ...overridden, ...rerouted(overridden, data.route.next) };
   return { ...routed, gate, shown: branchShown(routed, data.nextNodes) };

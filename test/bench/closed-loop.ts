@@ -32,7 +32,13 @@ export async function closedLoop({ clients, goesOn, act }: ClosedLoop): Promise<
 }
 
 /** Goes on for a time, and for at most so many acts. */
-export function bounded({ seconds, acts = Number.POSITIVE_INFINITY }: { readonly seconds: number; readonly acts?: number }): ClosedLoop['goesOn'] {
+export function bounded({
+  seconds,
+  acts = Number.POSITIVE_INFINITY,
+}: {
+  readonly seconds: number;
+  readonly acts?: number;
+}): ClosedLoop['goesOn'] {
   const untilMs = performance.now() + seconds * 1_000;
   return (done) => done < acts && performance.now() < untilMs;
 }

@@ -43,7 +43,8 @@ function withUnit(value: number, unit: string): string {
 
 /** Three digits that mean something, and no fraction from 100 on. */
 function rounded(value: number): string {
-  return value.toLocaleString('en-US', { maximumSignificantDigits: Math.abs(value) < 100 ? 3 : 21, maximumFractionDigits: 0, roundingPriority: 'auto' });
+  const digits = Math.abs(value) < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 };
+  return value.toLocaleString('en-US', digits);
 }
 
 function escaped(text: string): string {

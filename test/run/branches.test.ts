@@ -3,7 +3,7 @@ import type { Branch } from '../../src/run/branch.js';
 import { EMPTY_BRANCH, joinBranches } from '../../src/run/branch.js';
 import { branchAtEnd } from '../../src/run/front.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, given, graphOf, graphWith, scored, underWay, wrote } from '../support/given.js';
+import { attemptOf, broke, given, graphOf, graphWith, playOut, scored, underWay, wrote } from '../support/given.js';
 
 const draftOf = ({ run }: Story): string | null => run.finalDraft;
 
@@ -371,19 +371,6 @@ describe('Branches that end without meeting', () => {
       .whenAll(scored('first', 1), scored('a', 2), scored('b', 3))
       .then('NodeCompleted b 3.1 ->', 'RunCompleted: null (2, null)');
   });
-
-  it('add each draft of a node that ended branches twice', () => {
-    const graph = graphOf(`
-      plan -> aside, judge?
-      judge? -rework-> plan
-      judge? -approve-> last
-    `);
-    const story = given(graph)
-      .whenAll(wrote('plan', 'P1'), wrote('aside', 'A1'), scored('judge', 1))
-      .whenAll(wrote('plan', 'P2'), wrote('aside', 'A2'), scored('judge', 9))
-      .when(wrote('last', 'L'));
-    expect(draftOf(story)).to.equal('## Aside\nA1\n\n## Aside\nA2\n\n## Last\nL');
-  });
 });
 
 describe('Waiting branches', () => {
@@ -428,26 +415,51 @@ describe('Waiting branches', () => {
     expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
   });
 
-  it('of a loop around a fork start anew each time', () => {
+  it('wait at a node in front of a loop until the loop is left', () => {
+    const graph = graphOf(`
+      plan -> aside, judge?
+      judge? -rework-> plan
+      judge? -approve-> last
+    `);
+    const story = given(graph).whenAll(wrote('plan', 'P1'), scored('judge', 1), wrote('plan', 'P2'));
+    expect(underWay(story.run)).to.deep.equal(['judge']);
+    const left = story.when(scored('judge', 9));
+    expect(underWay(left.run)).to.deep.equal(['aside', 'last']);
+    expect(inputOf(left, 'aside').draft).to.equal('## Plan\nP2');
+  });
+
+  it('of a fork inside a loop meet once a round', () => {
     const graph = graphOf(`
       plan -> a, b
       a, b -> judge?
       judge? -rework-> plan
       judge? -approve-> end
     `);
-    const round = (story: Story, name: string, score: number): Story =>
-      story.whenAll(
-        wrote('plan', `P${name}`),
-        wrote('b', `B${name}`),
-        wrote('a', `A${name}`),
-        scored('judge', score, `F${name}`),
+    const { run } = playOut(given(graph), (node, { scores }) =>
+      node === 'judge' ? scored('judge', scores['judge'] === 2 ? 8 : 2, 'More') : wrote(node),
+    );
+    expect(run).to.deep.include({ status: 'completed', finalDraft: 'by end', iterationCount: 10, steps: 13 });
+    expect(run.scores).to.deep.equal({ judge: 3 });
+    expect(feedbackOf(run.shown)).to.deep.equal(['More', 'More', 'More']);
+  });
+
+  it('of a fork inside a loop leave no trace of the round before', () => {
+    const graph = graphOf(`
+      plan -> a, b
+      a, b -> judge?
+      judge? -rework-> plan
+      judge? -approve-> end
+    `);
+    const round = (story: Story, name: string, score: number, until: string): Story =>
+      playOut(
+        story,
+        (node) => (node === 'judge' ? scored('judge', score) : wrote(node, `${node} ${name}`)),
+        (state) => state.activeNode === until && state.scores['judge'] === Number(name),
       );
-    const first = round(given(graph), '1', 2);
-    expect(inputOf(first, 'plan')).to.include({ draft: '## A\nA1\n\n## B\nB1', score: 2 });
-    expect(inputOf(first, 'plan').forks).to.deep.equal([]);
-    const second = round(first, '2', 8);
-    expect(inputOf(second, 'end')).to.include({ draft: '## A\nA2\n\n## B\nB2', score: 8 });
-    expect(feedbackOf(inputOf(second, 'end'))).to.deep.equal(['F1', 'F2']);
+    const first = round(given(graph), '1', 2, 'plan');
+    expect(inputOf(first, 'plan')).to.deep.include({ draft: '## A\na 1\n\n## B\nb 1', score: 2, forks: [] });
+    const second = round(first, '2', 8, 'end');
+    expect(inputOf(second, 'end')).to.deep.include({ draft: '## A\na 2\n\n## B\nb 2', score: 8, forks: [] });
   });
 
   it('share the rework cap of their critic', () => {
@@ -457,10 +469,9 @@ describe('Waiting branches', () => {
       judge? -rework-> a
       judge? -approve-> end
     `);
-    let story = given(graph).whenAll(wrote('plan'), wrote('a'), wrote('b'));
-    for (let times = 1; times <= 4; times += 1) story = story.whenAll(scored('judge', 1), wrote('a'));
-    story.when(scored('judge', 1.5)).then('NodeCompleted judge 12.1 -> end', 'NodeStarted end 13.1');
-    expect(story.run.scores).to.deep.equal({ judge: 4 });
+    const { run } = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 1.5) : wrote(node)));
+    expect(run).to.deep.include({ status: 'completed', steps: 13, scores: { judge: 5 } });
+    expect(run.shown).to.include({ score: 1.5, decision: 'rework' });
   });
 });
 

@@ -251,6 +251,21 @@ export function broke(node: string, retryInMs: number | null = null): When {
   return (run) => failed(attemptOf(run, node), retryInMs);
 }
 
+/** Lets the first node under way end, again and again, until none is or `isOver`; `next` says how. */
+export function playOut(
+  story: Story,
+  next: (node: string, run: RunState) => When,
+  isOver: (run: RunState) => boolean = () => false,
+): Story {
+  let played = story;
+  for (let node = underWay(story.run)[0]; node !== undefined && played.run.status === 'running';) {
+    if (isOver(played.run)) break;
+    played = played.when(next(node, played.run));
+    node = underWay(played.run)[0];
+  }
+  return played;
+}
+
 /** A report on an attempt, whether or not it is the one under way. */
 export function completed({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>, output: NodeOutput): RunCommand {
   return { type: 'CompleteNode', result: { step, attempt, output, usage: USAGE, durationMs: 7 } };

@@ -1,0 +1,64 @@
+/** The engine as the benchmark drives it: no edge, one call a run. */
+import { systemAmbient } from '../../src/ambient.js';
+import type { EventLog, NewEvent } from '../../src/log/port.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { changedLog } from '../support/changed-log.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+
+export interface BenchEngine {
+  /** Starts a run of the fixed graph; resolves once its end is durable, rejects when it fails. */
+  run(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Waiting {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Opens the engine on a folder. Ends are told by the appends themselves as they are acknowledged: a subscription of
+ * the benchmark's own would be load that the service does not have.
+ */
+export async function openBenchEngine(options: {
+  readonly path: string;
+  readonly model: LanguageModel;
+}): Promise<BenchEngine> {
+  const waiting = new Map<string, Waiting>();
+  const onAppended = (stream: string, events: readonly NewEvent[]): void => {
+    const last = events.at(-1);
+    if (last?.type === 'RunCompleted') waiting.get(stream)?.resolve();
+    if (last?.type === 'RunFailed') waiting.get(stream)?.reject(new Error(`A run failed: ${last.data}`));
+  };
+  const engine = await openTestEngine({ ...options, decorate: (log) => overheard(log, onAppended) });
+  await engine.recover();
+  const { uuid } = systemAmbient();
+  // Frozen and hashed once, as the start endpoint does.
+  const template = runRequest('');
+  return {
+    async run() {
+      const runId = uuid();
+      const stream = `run-${runId}`;
+      const ended = new Promise<void>((resolve, reject) => waiting.set(stream, { resolve, reject }));
+      await Promise.all([ended, engine.registry.start({ ...template, runId })]).finally(() => waiting.delete(stream));
+    },
+    async stop() {
+      await engine.stop();
+      if (engine.faults.length > 0) throw new Error(`The engine had faults: ${JSON.stringify(engine.faults[0])}`);
+    },
+  };
+}
+
+/** A log that tells of each append as soon as it is acknowledged. */
+export function overheard(log: EventLog, onAppended: (stream: string, events: readonly NewEvent[]) => void): EventLog {
+  return changedLog(log, {
+    append(stream, events, expected) {
+      const appended = log.append(stream, events, expected);
+      appended.then(
+        () => onAppended(stream, events),
+        () => undefined,
+      );
+      return appended;
+    },
+  });
+}

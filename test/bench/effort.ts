@@ -1,0 +1,33 @@
+/** How much the benchmark does: the real thing, in less than four minutes, or a quick look whether it works at all. */
+import type { Effort } from './figure.js';
+
+export const FULL_EFFORT: Effort = {
+  rounds: 3,
+  warmUpSeconds: 1,
+  concurrencies: [1, 50, 500],
+  engineSeconds: 4,
+  rawSeconds: 1.5,
+  restSeconds: 6,
+  socketSeconds: 10,
+  diskRuns: 2_000,
+  memoryRuns: 10_000,
+  startUpRuns: [1_000, 10_000],
+  starts: 7,
+  fillSeconds: 35,
+};
+
+/** Its figures mean nothing: too short, and nothing is repeated. */
+export const QUICK_EFFORT: Effort = {
+  rounds: 1,
+  warmUpSeconds: 0.1,
+  concurrencies: [1, 50, 500],
+  engineSeconds: 0.4,
+  rawSeconds: 0.2,
+  restSeconds: 0.5,
+  socketSeconds: 1,
+  diskRuns: 50,
+  memoryRuns: 100,
+  startUpRuns: [10, 100],
+  starts: 2,
+  fillSeconds: 5,
+};

@@ -1,0 +1,65 @@
+/** Memory of the service as it is delivered, before and after many runs. */
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { tempDir } from '../support/temp-dir.js';
+import { bounded } from './closed-loop.js';
+import type { Figure, Part, Target } from './figure.js';
+import { figure, unmeasured } from './figure.js';
+import { residentMb } from './machine.js';
+import { restLoad } from './rest-clients.js';
+import type { ServiceProcess } from './service-process.js';
+import { startServiceProcess } from './service-process.js';
+
+const PROBE = new URL('./memory-probe.js', import.meta.url).href;
+
+/** Time after the ready line, or after the last run, in which what was begun can come to an end. */
+const REST_MS = 2_000;
+
+const CLIENTS = 50;
+const POLL_MS = 25;
+
+/** Issue 3, "What it must show". */
+const TARGET_IDLE = { atMost: 120 };
+
+export const memoryPart: Part = {
+  name: 'memory',
+  method: ({ memoryRuns, fillSeconds }) =>
+    `dist/src/main.js as \`npm start\` runs it, offline model, default settings, in a process of its own: resident memory ` +
+    `${REST_MS / 1_000} s after its ready line, and ${REST_MS / 1_000} s after ${memoryRuns} runs (or as many as ` +
+    `${fillSeconds} s allow) by ${CLIENTS} polling REST clients. The heap is the main thread's, after a collection, each ` +
+    `time asked for after resident memory was read.`,
+  async measure({ memoryRuns, fillSeconds }) {
+    const dir = tempDir();
+    const service = await startServiceProcess(dir.path, ['--expose-gc', '--import', PROBE]);
+    try {
+      const idle = await memoryOf(service, 'when idle', TARGET_IDLE);
+      const goesOn = bounded({ seconds: fillSeconds, acts: memoryRuns });
+      const { acts } = await restLoad({ url: service.url, clients: CLIENTS, pollMs: POLL_MS, goesOn });
+      const after = await memoryOf(service, `after ${acts.toLocaleString('en-US')} finished runs`);
+      return [...idle, ...after, resident('memory at its highest', residentMb(service.pid, 'VmHWM'))];
+    } finally {
+      await service.stop();
+      dir.remove();
+    }
+  },
+};
+
+async function memoryOf(service: ServiceProcess, when: string, target?: Target): Promise<readonly Figure[]> {
+  await delay(REST_MS);
+  return [
+    resident(`memory ${when}`, residentMb(service.pid, 'VmRSS'), target),
+    figure(`heap ${when}`, 'MB', [(await heapBytes(service)) / 1e6]),
+  ];
+}
+
+function resident(name: string, valueMb: number | null, target?: Target): Figure {
+  if (valueMb === null) return unmeasured(name, 'MB', 'this system has no /proc');
+  return figure(name, 'MB', [valueMb], target);
+}
+
+async function heapBytes({ child }: ServiceProcess): Promise<number> {
+  const answered = once(child, 'message');
+  child.send('heap');
+  const answer: readonly unknown[] = await answered;
+  return Number(answer[0]);
+}

@@ -1,0 +1,65 @@
+/** The service as `npm start` runs it: dist/src/main.js in a process of its own, on a free port. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** Time a start, or a stop, may take before the process is given up. */
+const DEADLINE_MS = 30_000;
+
+export interface ServiceProcess {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly url: string;
+  /** From the start of the process to its ready line. */
+  readonly startUpMs: number;
+  /** Asks it to stop and waits until it has. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts it with default settings; resolves with its ready line, rejects when it ends before.
+ *
+ * @param flags of Node, beside those of `npm start`
+ */
+export async function startServiceProcess(dataDir: string, flags: readonly string[] = []): Promise<ServiceProcess> {
+  const from = performance.now();
+  const child = spawn(process.execPath, ['--enable-source-maps', ...flags, MAIN], {
+    env: { DATA_DIR: dataDir, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const stop = async (): Promise<void> => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS);
+    child.kill('SIGTERM');
+    await closed;
+    clearTimeout(timer);
+  };
+  try {
+    const url = await readyUrl(child);
+    return { child, pid: child.pid ?? 0, url, startUpMs: performance.now() - from, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The address on the ready line (contract, section 1). What follows on standard output is read and dropped. */
+function readyUrl(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let told = '';
+    child.on('error', reject);
+    child.on('close', (code) => reject(new Error(`The service ended with code ${String(code)} before it was ready`)));
+    const onText = (text: string): void => {
+      told += text;
+      const url = READY.exec(told)?.[1];
+      if (url === undefined) return;
+      child.stdout?.off('data', onText).resume();
+      resolve(url);
+    };
+    child.stdout?.setEncoding('utf8').on('data', onText);
+  });
+}
+
+const READY = /listening on (http:\/\/[^\s"]+)/;

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { summaryOf } from '../../src/projections/run-summary.js';
+import type { Story } from '../support/given.js';
+import { RUN_ID, broke, gateDecided, given, graphOf, resumed, scored, wrote } from '../support/given.js';
+
+const council = graphOf(`
+  write -> judge?
+  judge? -rework-> write
+  judge? -approve-> polish
+`);
+const AT = '2026-01-01T00:00:00.000Z';
+
+const paused = (): Story => given(council, { godMode: true });
+
+describe('summaryOf', () => {
+  it('tells of a pending run what was asked for', () => {
+    expect(summaryOf(given(council, { pending: true }).run)).to.deep.equal({
+      id: RUN_ID,
+      blueprintId: null,
+      inputTopic: 'The sea',
+      status: 'pending',
+      executionMode: 'auto-pilot',
+      activeNode: null,
+      finalDraft: null,
+      criticScore: null,
+      iterationCount: null,
+      error: null,
+      createdAt: AT,
+      completedAt: null,
+      session: null,
+    });
+  });
+
+  it('tells of a running run the node, the last score and the drafts so far, but no final draft', () => {
+    const { run } = given(council).whenAll(wrote('write', 'Draft'), scored('judge', 5.5));
+    expect(summaryOf(run)).to.include({
+      status: 'running',
+      activeNode: 'write',
+      finalDraft: null,
+      criticScore: 5.5,
+      iterationCount: 1,
+      completedAt: null,
+    });
+  });
+
+  it('tells of a completed run its draft, score and time', () => {
+    const { run } = given(graphOf('write -> judge?')).whenAll(wrote('write', 'Draft'), scored('judge', 0));
+    expect(summaryOf(run)).to.include({
+      status: 'completed',
+      activeNode: 'done',
+      finalDraft: 'Draft',
+      criticScore: 0,
+      iterationCount: 1,
+      error: null,
+      completedAt: AT,
+    });
+  });
+
+  it('tells of a failed run its error and time, and no final draft', () => {
+    const { run } = given(council).whenAll(wrote('write'), broke('judge'));
+    expect(summaryOf(run)).to.include({
+      status: 'failed',
+      activeNode: 'judge',
+      finalDraft: null,
+      iterationCount: 1,
+      error: 'The model is ill',
+      completedAt: AT,
+    });
+  });
+
+  it('keeps the topic of the start when a human changes it', () => {
+    const { run } = resumed(paused(), { action: 'modify', modifiedState: { input_topic: 'Rivers' } });
+    expect(summaryOf(run).inputTopic).to.equal('The sea');
+  });
+
+  it('has null for the iterations a human has set to 0', () => {
+    const { run } = resumed(resumed(paused()).when(wrote('write')), {
+      action: 'modify',
+      modifiedState: { iteration_count: 0 },
+    });
+    expect(summaryOf(run).iterationCount).to.equal(null);
+  });
+
+  it('has no session without God Mode, whatever the status', () => {
+    for (const story of [given(council), given(council).when({ type: 'CancelRun' })]) {
+      expect(summaryOf(story.run).session).to.equal(null);
+    }
+  });
+
+  it('has a session in God Mode from the start to after the end; nodes wait in it only while paused', () => {
+    const writing = resumed(paused());
+    const judging = writing.when(wrote('write', 'Draft'));
+    const decided = judging.recorded(gateDecided(judging.run, { action: 'reject' }));
+    const rejected = decided.recorded({ type: 'RunFailed', data: { kind: 'rejected', error: 'No', node: null } });
+    const stories = [given(council, { godMode: true, pending: true }), paused(), writing, judging, rejected];
+    expect(stories.map(({ run }) => summaryOf(run).session)).to.deep.equal([
+      { nextNodes: [], currentDraft: null },
+      { nextNodes: ['write'], currentDraft: null },
+      { nextNodes: [], currentDraft: null },
+      { nextNodes: ['judge'], currentDraft: 'Draft' },
+      { nextNodes: [], currentDraft: 'Draft' },
+    ]);
+    expect(summaryOf(paused().run)).to.include({ executionMode: 'god-mode', blueprintId: 'blueprint' });
+  });
+
+  it('tells of a front that waits all its nodes', () => {
+    const { run } = resumed(given(graphOf('plan -> left, right'), { godMode: true })).when(wrote('plan', 'P'));
+    expect(summaryOf(run)).to.deep.include({
+      activeNode: 'left',
+      session: { nextNodes: ['left', 'right'], currentDraft: 'P' },
+    });
+  });
+});

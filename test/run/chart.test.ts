@@ -1,0 +1,313 @@
+import { expect } from 'chai';
+import { createActor } from 'xstate';
+import type { Graph } from '../../src/generated/schemas.js';
+import { chartCache } from '../../src/run/charts.js';
+import type { RunFact, RunFactType } from '../../src/run/events.js';
+import { TransitionRefused } from '../../src/run/machine.js';
+import { runRequest } from '../support/open-engine.js';
+import type { Story } from '../support/given.js';
+import {
+  RUN_ID,
+  completed,
+  gateDecided,
+  given,
+  graphOf,
+  graphWith,
+  nodeStarted,
+  playOut,
+  plainly,
+  underWay,
+  wrote,
+} from '../support/given.js';
+
+const graphs: readonly (readonly [kind: string, graph: Graph])[] = [
+  ['that never forks', graphOf('a -> b')],
+  ['that forks', graphOf('a -> b, c')],
+];
+
+type FactName = RunFactType | 'NodeStarted b' | 'NodeCompleted b' | 'NodeFailed b';
+
+/** One fact of each type; of a node's facts one for a node under way and one for another. */
+function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
+  const owner = { epoch: 1, instanceId: 'one' };
+  const usage = { inputTokens: 0, outputTokens: 0 };
+  const attempt = { step: 1, attempt: 1 };
+  const done = { ...attempt, output: { draft: 'd' }, usage, durationMs: 0, route: { next: ['b'], reason: '' } };
+  const failed = { ...attempt, kind: 'k', message: 'm', retryable: true };
+  return {
+    RunRequested: { type: 'RunRequested', data: runRequest(RUN_ID, { graph }) },
+    RunClaimed: { type: 'RunClaimed', data: { ...owner, reason: 'recovered' } },
+    RunReleased: { type: 'RunReleased', data: { ...owner, reason: 'shutdown' } },
+    RunStarted: { type: 'RunStarted', data: { epoch: 1 } },
+    RunResumed: { type: 'RunResumed', data: { epoch: 1, gate: 1, nextNodes: ['a'] } },
+    NodeStarted: nodeStarted({ node: 'a', ...attempt }),
+    'NodeStarted b': nodeStarted({ node: 'b', step: 2, attempt: 1 }),
+    NodeCompleted: { type: 'NodeCompleted', data: { ...done, node: 'a' } },
+    'NodeCompleted b': { type: 'NodeCompleted', data: { ...done, node: 'b' } },
+    NodeFailed: { type: 'NodeFailed', data: { ...failed, node: 'a' } },
+    'NodeFailed b': { type: 'NodeFailed', data: { ...failed, node: 'b' } },
+    RunPaused: { type: 'RunPaused', data: { gate: 1, nextNodes: ['a'], criticScore: null, iteration: 0 } },
+    GateDecided: gateDecided(given(graph, { godMode: true }).run),
+    RunCompleted: { type: 'RunCompleted', data: { finalDraft: 'd', criticScore: null, iterationCount: null } },
+    RunFailed: { type: 'RunFailed', data: { kind: 'internal', error: 'e', node: null } },
+  };
+}
+
+const STATES = ['pending', 'idle', 'active', 'paused', 'decided', 'completed', 'failed'] as const;
+
+/** A run in each state; `idle` and `active` are running, with and without node `a` under way. */
+function storiesOn(graph: Graph): Readonly<Record<(typeof STATES)[number], Story>> {
+  const facts = factsOn(graph);
+  const pending = given(graph, { pending: true });
+  const paused = given(graph, { godMode: true });
+  return {
+    pending,
+    idle: pending.recorded(facts.RunClaimed, facts.RunStarted),
+    active: given(graph),
+    paused,
+    decided: paused.recorded(facts.GateDecided),
+    completed: given(graph).recorded(facts.NodeCompleted, facts.RunCompleted),
+    failed: given(graph).recorded(facts.RunFailed),
+  };
+}
+
+/** A letter for each of STATES that allows a fact, a dot for one that refuses it. */
+const ALLOWED: Readonly<Record<FactName, string>> = {
+  RunRequested: '.......',
+  RunClaimed: 'pia.d..',
+  RunReleased: 'piapd..',
+  RunStarted: 'p......',
+  RunResumed: '....d..',
+  NodeStarted: '.ia....',
+  'NodeStarted b': '.i?....',
+  NodeCompleted: '..a....',
+  'NodeCompleted b': '.......',
+  NodeFailed: '..a....',
+  'NodeFailed b': '.......',
+  RunPaused: '.ia....',
+  GateDecided: '...p...',
+  RunCompleted: '.ia....',
+  RunFailed: 'piapd..',
+};
+
+for (const [kind, graph] of graphs) {
+  describe(`The chart of a graph ${kind}`, () => {
+    const stories = storiesOn(graph);
+    const facts = Object.entries(factsOn(graph));
+
+    it('is in the state its run is in', () => {
+      for (const state of STATES) {
+        const { run, snapshot } = stories[state];
+        const status = state === 'idle' || state === 'active' ? 'running' : state === 'decided' ? 'paused' : state;
+        expect(run.status).to.equal(status);
+        expect(snapshot.matches(status)).to.equal(true);
+      }
+    });
+
+    for (const [name, fact] of facts) {
+      it(`allows ${name} where it belongs and refuses it elsewhere`, () => {
+        const expected = ALLOWED[name as keyof typeof ALLOWED].replace('?', kind === 'that forks' ? 'a' : '.');
+        const found = STATES.map((state) => (isAllowed(stories[state], fact) ? state.charAt(0) : '.')).join('');
+        expect(found).to.equal(expected);
+      });
+    }
+
+    it('leaves the snapshot as it was when it refuses a fact, and says where the run stands', () => {
+      const { active } = stories;
+      const before = plainly(active.run);
+      const resume = factsOn(graph).RunResumed;
+      expect(() => active.recorded(resume)).to.throw(
+        TransitionRefused,
+        `Run "${RUN_ID}" is running: RunResumed (seq 4) cannot follow seq 3`,
+      );
+      expect(plainly(active.run)).to.equal(before);
+    });
+
+    it('refuses a fact that is not the next one', () => {
+      const { chart, snapshot, run } = stories.active;
+      for (const seq of [run.seq - 1, run.seq, run.seq + 2, Number.NaN]) {
+        const fact = { ...factsOn(graph).RunFailed, seq, id: '', at: '', hash: '' };
+        expect(() => chart.next(snapshot, fact), `seq ${seq}`).to.throw(TransitionRefused);
+      }
+    });
+
+    it('refuses facts of nodes the graph does not have', () => {
+      for (const node of ['c?', 'unknown', 'n0', '', '*', '__proto__', 'constructor']) {
+        const fact = nodeStarted({ node, step: 2, attempt: 1 });
+        expect(isAllowed(stories.idle, fact), node).to.equal(false);
+      }
+    });
+
+    it('begins with RunRequested at revision 0 alone', () => {
+      const { chart, events } = stories.active;
+      const [first, second] = events;
+      expect(() => chart.first(undefined)).to.throw('A run begins with RunRequested at seq 0, not with undefined');
+      expect(() => chart.first(second)).to.throw('not with RunClaimed at seq 1');
+      expect(() => chart.first(first && { ...first, seq: 1 })).to.throw('not with RunRequested at seq 1');
+    });
+
+    it('moves a live actor as it moves without effects', () => {
+      const { chart, events } = playOut(given(graph), (node) => wrote(node));
+      let snapshot = chart.first(events[0]);
+      const live = createActor(chart.machine, { snapshot });
+      live.start();
+      for (const event of events.slice(1)) {
+        live.send(chart.eventOf(event));
+        snapshot = chart.next(snapshot, event);
+        expect(live.getSnapshot().value).to.deep.equal(snapshot.value);
+        expect(plainly(live.getSnapshot().context.run)).to.equal(plainly(snapshot.context.run));
+      }
+      expect(live.getSnapshot().status).to.equal('done');
+    });
+  });
+}
+
+function isAllowed(story: Story, fact: RunFact): boolean {
+  try {
+    story.recorded(fact);
+    return true;
+  } catch (error) {
+    if (error instanceof TransitionRefused) return false;
+    throw error;
+  }
+}
+
+describe('The regions of a chart', () => {
+  it('are active where a node of the front is under way', () => {
+    const graph = graphOf('plan -> a, b; a, b -> meet');
+    const activeIn = ({ snapshot }: Story): readonly string[] =>
+      graph.nodes.filter((_, at) => snapshot.matches({ running: { [`n${at}`]: 'active' } })).map(({ id }) => id);
+    let story = given(graph);
+    for (const [done, active] of [
+      ['plan', ['a', 'b']],
+      ['b', ['a']],
+      ['a', ['meet']],
+    ] as const) {
+      story = story.when(wrote(done));
+      expect(activeIn(story)).to.deep.equal(active);
+    }
+  });
+});
+
+const ODD_IDS = [
+  'a.b',
+  'a',
+  'a.',
+  '.',
+  '#a',
+  '#',
+  '*',
+  '0',
+  '1',
+  'n0',
+  'n1',
+  'idle',
+  'active',
+  'running',
+  'unknown',
+  'done',
+  '__proto__',
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'xstate.stop',
+  ' ',
+  '\n',
+  '\u0000',
+  'Zür\u00adich',
+  'e\u0301',
+  '\u00e9',
+  '\u{1f600}',
+  'x'.repeat(128),
+  'x'.repeat(127),
+];
+
+describe('Odd node ids', () => {
+  const link = (source: string, target: string, condition: string | null = null) => ({
+    id: `${source}->${target}`,
+    source,
+    target,
+    condition,
+  });
+
+  it('run one after the other', () => {
+    const edges = ODD_IDS.slice(1).map((id, at) => link(ODD_IDS[at] ?? '', id));
+    const graph = graphWith(
+      ODD_IDS.map((id) => ({ id })),
+      edges,
+    );
+    const { run, events } = playOut(given(graph), (node) => wrote(node));
+    const started = events.flatMap((event) => (event.type === 'NodeStarted' ? [event.data.node] : []));
+    expect(started).to.deep.equal(ODD_IDS);
+    expect(run).to.include({ status: 'completed', steps: ODD_IDS.length });
+  });
+
+  it('run side by side', () => {
+    const edges = ODD_IDS.map((id) => link('start', id));
+    const graph = graphWith([{ id: 'start' }, ...ODD_IDS.map((id) => ({ id }))], edges);
+    const front = given(graph).when(wrote('start'));
+    expect(underWay(front.run)).to.deep.equal(ODD_IDS);
+    const { run } = playOut(front, (node) => wrote(node));
+    expect(run.finalDraft?.split('\n\n## ')).to.have.length(ODD_IDS.length);
+  });
+
+  for (const id of ['__proto__', 'constructor', 'toString', 'judge']) {
+    it(`of critics count their scores: ${id} asks for rework four times`, () => {
+      const graph = graphWith(
+        [{ id: 'write' }, { id, role: 'critic' }, { id: 'end' }],
+        [link('write', id), link(id, 'write', 'rework'), link(id, 'end', 'approve')],
+      );
+      const { run } = playOut(given(graph), (node, { front }) =>
+        node === id ? () => completed(front[0] ?? { step: 0, attempt: 0 }, { score: 1, feedback: 'f' }) : wrote(node),
+      );
+      expect(run).to.include({ status: 'completed', iterationCount: 6 });
+      expect(Object.entries(run.scores)).to.deep.equal([[id, 5]]);
+    });
+  }
+});
+
+describe('Large graphs', () => {
+  it('of 200 nodes in a chain run to their end', () => {
+    const names = Array.from({ length: 200 }, (_, at) => `n${at}`);
+    const graph = graphOf(
+      names
+        .slice(1)
+        .map((name, at) => `n${at} -> ${name}`)
+        .join(';'),
+    );
+    const { run } = playOut(given(graph), (node) => wrote(node));
+    expect(run).to.include({ status: 'completed', steps: 200, finalDraft: 'by n199', iterationCount: 200 });
+  });
+
+  it('run a front of 20 branches as one', () => {
+    const names = Array.from({ length: 20 }, (_, at) => `b${at}`).join(',');
+    const story = given(graphOf(`plan -> ${names}; ${names} -> meet`)).when(wrote('plan'));
+    expect(underWay(story.run)).to.have.length(20);
+    const joined = playOut(
+      story,
+      (node) => wrote(node),
+      ({ activeNode }) => activeNode === 'meet',
+    );
+    expect(joined.run.front[0]?.branch.draft?.match(/^## B\d+\nby b\d+$/gm)).to.have.length(20);
+    joined.when(wrote('meet', 'All')).then('NodeCompleted meet 22.1 ->', 'RunCompleted: All (null, 22)');
+  });
+});
+
+describe('Compiled charts', () => {
+  const frozen = (name: string) => ({ graph: graphOf(name), graphHash: name });
+
+  it('are kept by graph hash', () => {
+    const charts = chartCache();
+    expect(charts.of(frozen('a'))).to.equal(charts.of(frozen('a')));
+    expect(charts.of(frozen('a'))).not.to.equal(charts.of(frozen('b')));
+  });
+
+  it('leave when others were used later and there are more than may be', () => {
+    const charts = chartCache(2);
+    const [a, b] = [charts.of(frozen('a')), charts.of(frozen('b'))];
+    expect(charts.of(frozen('a'))).to.equal(a);
+    charts.of(frozen('c'));
+    expect(charts.of(frozen('a'))).to.equal(a);
+    expect(charts.of(frozen('b'))).not.to.equal(b);
+  });
+});

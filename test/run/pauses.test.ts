@@ -1,0 +1,285 @@
+import { expect } from 'chai';
+import type { StateOverride } from '../../src/generated/schemas.js';
+import { branchInto } from '../../src/run/front.js';
+import type { RunState } from '../../src/run/state.js';
+import type { Decision, Story } from '../support/given.js';
+import { attemptOf, gateDecided, given, graphOf, resumed, scored, underWay, wrote } from '../support/given.js';
+
+const council = graphOf(`
+  write -> judge?
+  judge? -rework-> write
+  judge? -approve-> polish
+`);
+const fork = graphOf(`
+  plan -> left, right
+  left, right -> meet
+`);
+
+const godMode = { godMode: true } as const;
+
+/** The council paused after the critic's score. */
+function judged(score = 5): Story {
+  return resumed(resumed(given(council, godMode)).when(wrote('write', 'Draft'))).when(scored('judge', score, 'Longer'));
+}
+
+/** The fork paused before the join, or before its branches. */
+const branched = (): Story => resumed(given(fork, godMode)).when(wrote('plan', 'Plan'));
+const joining = (): Story => resumed(branched()).whenAll(wrote('left', 'L'), wrote('right', 'R'));
+
+const modify = (modifiedState: StateOverride, reroute?: readonly string[]): Decision => ({
+  action: 'modify',
+  modifiedState,
+  ...(reroute === undefined ? {} : { reroute }),
+});
+
+describe('A run in God Mode', () => {
+  it('pauses before its first node, in the append that starts it', () => {
+    const story = given(council, godMode).then(
+      'RunRequested',
+      'RunClaimed started 1 by one',
+      'RunStarted 1',
+      'RunPaused 1 before write',
+      'RunReleased paused 1 by one',
+    );
+    expect(story.run).to.include({ status: 'paused', activeNode: 'write', owner: null, iterationCount: 0, steps: 0 });
+    expect(story.run.gate).to.deep.equal({
+      gate: 1,
+      nextNodes: ['write'],
+      seq: 3,
+      pausedAt: '2026-01-01T00:00:00.000Z',
+      decision: null,
+    });
+  });
+
+  it('pauses before every node, each result with its pause in one append', () => {
+    const first = resumed(given(council, godMode));
+    expect(first.run).to.include({
+      status: 'running',
+      activeNode: 'write',
+      gate: null,
+      resumedBy: 'approve',
+      epoch: 2,
+    });
+    const second = first
+      .when(wrote('write', 'Draft'))
+      .then('NodeCompleted write 1.1 -> judge', 'RunPaused 2 before judge', 'RunReleased paused 2 by one');
+    const third = resumed(second)
+      .when(scored('judge', 9))
+      .then('NodeCompleted judge 2.1 -> polish', 'RunPaused 3 before polish', 'RunReleased paused 3 by one');
+    resumed(third).when(wrote('polish', 'Final')).then('NodeCompleted polish 3.1 ->', 'RunCompleted: Final (9, 2)');
+  });
+
+  it('pauses once before a front and lists its nodes in edge order', () => {
+    const story = branched().then(
+      'NodeCompleted plan 1.1 -> left right',
+      'RunPaused 2 before left right',
+      'RunReleased paused 2 by one',
+    );
+    expect(story.run).to.include({ status: 'paused', activeNode: 'left' });
+    expect(underWay(resumed(story).run)).to.deep.equal(['left', 'right']);
+  });
+
+  it('pauses only when all nodes of the front have ended', () => {
+    resumed(branched()).when(wrote('right')).then('NodeCompleted right 3.1 -> meet');
+  });
+
+  it('shows at the pause what the waiting node will work on', () => {
+    const { run } = joining();
+    expect(run.shown.draft).to.equal('## Left\nL\n\n## Right\nR');
+    expect(run.shown).to.deep.equal(branchInto(run, 'meet', run.steps + 1));
+    expect(run.shown).to.deep.equal(attemptOf(resumed(joining()).run, 'meet').branch);
+  });
+
+  it('records the score it shows, also when another branch gave it', () => {
+    const graph = graphOf(`
+      plan -> write, judge?
+      write, judge? -> meet
+    `);
+    const story = resumed(resumed(given(graph, godMode)).when(wrote('plan'))).whenAll(
+      scored('judge', 3),
+      wrote('write'),
+    );
+    const paused = story.facts.find((fact) => fact.type === 'RunPaused');
+    expect(paused?.data).to.deep.equal({ gate: 3, nextNodes: ['meet'], criticScore: 3, iteration: 2 });
+    expect(story.run.shown.score).to.equal(3);
+  });
+
+  it('retries without a pause', () => {
+    resumed(given(council, godMode))
+      .when((run) => ({
+        type: 'FailNode',
+        failure: { ...attemptOf(run, 'write'), kind: 'k', message: 'Ill', retryable: true },
+        retryInMs: 5,
+      }))
+      .then('NodeFailed write 1.1: Ill', 'NodeStarted write 1.2 after 5 ms');
+  });
+
+  it('is taken over without a pause while its nodes are under way', () => {
+    const story = resumed(given(council, godMode)).when({ type: 'ClaimRun', reason: 'recovered' }, 'two');
+    story.then('RunClaimed recovered 3 by two', 'NodeStarted write 1.2');
+  });
+});
+
+describe('A decision', () => {
+  it('keeps the pause open until the run goes on, and then tells how it did', () => {
+    const paused = judged();
+    const decided = paused.recorded(gateDecided(paused.run, { action: 'approve' }));
+    expect(decided.run).to.include({ status: 'paused', seq: paused.run.seq + 1 });
+    expect(decided.run.gate).to.deep.equal({ ...paused.run.gate, decision: 'approve' });
+    expect(resumed(paused).run).to.include({ status: 'running', gate: null, resumedBy: 'approve' });
+    expect(resumed(paused, modify({})).run).to.include({ gate: null, resumedBy: 'modify' });
+  });
+
+  it('counts neither as a takeover nor as a step', () => {
+    expect(resumed(given(council, godMode)).run).to.include({ takeovers: 0, steps: 1, gates: 1 });
+  });
+
+  it('to reject fails the run', () => {
+    const paused = judged();
+    const { run } = paused.recorded(gateDecided(paused.run, { action: 'reject' }), {
+      type: 'RunFailed',
+      data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
+    });
+    expect(run).to.include({ status: 'failed', gate: null, activeNode: 'write' });
+    expect(run.failure?.error).to.equal('Rejected by the user in God Mode');
+  });
+
+  for (const action of ['approve', 'reject'] as const) {
+    it(`to ${action} does not apply the override sent with it`, () => {
+      const paused = judged();
+      const sent = { input_topic: 'Other', current_draft: 'X', critic_score: 1, iteration_count: 9 };
+      const { run } = paused.recorded(gateDecided(paused.run, { action, modifiedState: sent }));
+      expect({ ...run, gate: null, seq: 0, hash: '', lastEventId: '' }).to.deep.equal({
+        ...paused.run,
+        gate: null,
+        seq: 0,
+        hash: '',
+        lastEventId: '',
+      });
+    });
+  }
+});
+
+describe('An override', () => {
+  /** The state the next node works in, under an override. */
+  const after = (override: StateOverride): RunState => resumed(judged(), modify(override)).run;
+
+  it('moves the run on by one event like any other', () => {
+    const paused = judged();
+    const { run, events } = paused.recorded(gateDecided(paused.run, modify({ current_draft: 'X' })));
+    const last = events.at(-1);
+    expect(run).to.include({ seq: paused.run.seq + 1, hash: last?.hash, lastEventId: last?.id });
+  });
+
+  it('of nothing changes nothing', () => {
+    const { shown, inputTopic, iterationCount } = resumed(judged()).run;
+    expect(after({})).to.deep.include({ shown, inputTopic, iterationCount });
+  });
+
+  it('of the topic is what the council works on; the topic of the start is kept', () => {
+    expect(after({ input_topic: 'Rivers' })).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
+  });
+
+  it('of the draft is what the next node gets, null too', () => {
+    expect(attemptOf(after({ current_draft: 'Mine' }), 'write').branch.draft).to.equal('Mine');
+    expect(attemptOf(after({ current_draft: '' }), 'write').branch.draft).to.equal('');
+    expect(attemptOf(after({ current_draft: null }), 'write').branch.draft).to.equal(null);
+  });
+
+  it('of the score brings its verdict, null too', () => {
+    expect(after({ critic_score: 8 }).shown).to.include({ score: 8, decision: 'approve', route: 'approve' });
+    expect(after({ critic_score: 0 }).shown).to.include({ score: 0, decision: 'rework', route: 'rework' });
+    expect(after({ critic_score: null }).shown).to.include({ score: null, decision: null, route: null });
+  });
+
+  it('of the route is taken at its word, whatever the score', () => {
+    expect(after({ route_decision: 'approve' }).shown).to.include({ score: 5, decision: 'approve', route: 'approve' });
+    expect(after({ route_decision: null }).shown).to.include({ decision: null, route: null });
+    expect(after({ route_decision: 'rework', critic_score: 9 }).shown).to.include({ score: 9, route: 'rework' });
+  });
+
+  it('of the iterations counts on from there', () => {
+    const story = resumed(judged(), modify({ iteration_count: 40 })).when(wrote('write'));
+    expect(story.run.iterationCount).to.equal(41);
+    expect(after({ iteration_count: 0 }).iterationCount).to.equal(0);
+  });
+
+  it('of the feedback replaces the list', () => {
+    const story = resumed(judged(), modify({ feedback_history: ['One', 'Two'] }));
+    expect(story.run.shown.feedback.map(({ text }) => text)).to.deep.equal(['One', 'Two']);
+    expect(after({ feedback_history: [] }).shown.feedback).to.deep.equal([]);
+  });
+
+  it('does not count as a score of the critic', () => {
+    expect(after({ critic_score: 2 }).scores).to.deep.equal({ judge: 1 });
+  });
+
+  it('reaches every branch of a front', () => {
+    const { run } = resumed(branched(), modify({ current_draft: 'Same', feedback_history: ['Shorter'] }));
+    for (const node of ['left', 'right']) {
+      const { draft, feedback } = attemptOf(run, node).branch;
+      expect([draft, feedback.map(({ text }) => text)]).to.deep.equal(['Same', ['Shorter']]);
+    }
+  });
+
+  it('counts as common ground when the branches join: their drafts follow, the override does not', () => {
+    const story = resumed(branched(), modify({ current_draft: 'Same', feedback_history: ['Shorter'] }));
+    const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.shown;
+    expect(joined.draft).to.equal('## Left\nL\n\n## Right\nR');
+    expect(joined.feedback.map(({ text }) => text)).to.deep.equal(['Shorter']);
+  });
+
+  it('before a join stands in place of the joined draft', () => {
+    const story = resumed(joining(), modify({ current_draft: 'Mine' }));
+    expect(attemptOf(story.run, 'meet').branch.draft).to.equal('Mine');
+  });
+});
+
+describe('A new route after an override', () => {
+  it('replaces where the last node went', () => {
+    const story = resumed(judged(5), modify({ critic_score: 9 }, ['polish']));
+    expect(underWay(story.run)).to.deep.equal(['polish']);
+    expect(story.run.arrivals).to.deep.equal([]);
+    story.when(wrote('polish', 'Final')).then('NodeCompleted polish 3.1 ->', 'RunCompleted: Final (9, 2)');
+  });
+
+  it('shows the newly chosen node and its state in the decision', () => {
+    const paused = judged(9);
+    const { run } = paused.recorded(gateDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));
+    expect(run.gate?.nextNodes).to.deep.equal(['write']);
+    expect(run.arrivals.map(({ node }) => node)).to.deep.equal(['write']);
+    expect(run.shown).to.include({ draft: 'Draft', score: 9, decision: 'rework' });
+  });
+
+  it('may fork where the old one did not, and join again', () => {
+    const graph = graphOf(`
+      judge? -approve-> last
+      judge? -> left, right
+      left, right -> meet
+    `);
+    const paused = resumed(given(graph, godMode)).when(scored('judge', 9));
+    expect(paused.run.gate?.nextNodes).to.deep.equal(['last']);
+    const story = resumed(paused, modify({ critic_score: 1 }, ['left', 'right']));
+    expect(underWay(story.run)).to.deep.equal(['left', 'right']);
+    const joined = resumed(story.whenAll(wrote('left', 'L'), wrote('right', 'R')));
+    expect(attemptOf(joined.run, 'meet').branch.draft).to.equal('## Left\nL\n\n## Right\nR');
+  });
+
+  it('leaves branches that wait or have ended where they are', () => {
+    const graph = graphOf(`
+      plan -> aside, judge?
+      judge? -> second?
+      second? -approve-> good
+      second? -rework-> bad
+    `);
+    const front = resumed(resumed(given(graph, godMode)).when(wrote('plan'))).whenAll(
+      wrote('aside', 'A'),
+      scored('judge', 5),
+    );
+    const paused = resumed(front).when(scored('second', 5));
+    expect(paused.run.gate?.nextNodes).to.deep.equal(['bad']);
+    const story = resumed(paused, modify({ critic_score: 9 }, ['good']));
+    expect(story.run.ended.map(({ node }) => node)).to.deep.equal(['aside']);
+    expect(story.when(wrote('good', 'G')).run.finalDraft).to.equal('## Aside\nA\n\n## Good\nG');
+  });
+});

@@ -1,0 +1,14 @@
+/** A process that holds a data directory until it is killed: `node data-dir-holder.js PATH`. Prints `held`, or why not. */
+import { hostname } from 'node:os';
+import { argv, pid, stdout } from 'node:process';
+import { systemAmbient } from '../../src/ambient.js';
+import { openDataDir } from '../../src/data-dir.js';
+
+try {
+  const dataDir = openDataDir(argv[2] ?? '', { pid, hostname: hostname(), startedAt: systemAmbient().now() });
+  stdout.write('held\n');
+  // Keeps the process alive, and the lock from being collected.
+  setInterval(() => dataDir.path, 60_000);
+} catch (error) {
+  stdout.write(`${error instanceof Error ? error.message : String(error)}\n`);
+}

@@ -1,0 +1,49 @@
+/**
+ * A process that appends to a log as fast as it can: `node log-writer.js FILE WRITERS`. Prints `open`, then a line
+ * `STREAM REVISION ID` for each acknowledged event, and once the log fails `failed CODE` for what it answered:
+ * to the append under way, to one more, to a ping.
+ */
+import { randomUUID } from 'node:crypto';
+import { argv, stdout } from 'node:process';
+import { CouncilError } from '../../src/errors.js';
+import { openEmbeddedLog } from '../../src/log/embedded.js';
+import type { EventLog, NewEvent } from '../../src/log/port.js';
+
+const [, , file = '', writers = '1'] = argv;
+await main(file, Number(writers));
+
+async function main(file: string, writers: number): Promise<void> {
+  const log = await openEmbeddedLog({ file });
+  say('open');
+  await Promise.all(Array.from({ length: writers }, () => appendUntilFailure(log)));
+  await log.close();
+}
+
+async function appendUntilFailure(log: EventLog): Promise<void> {
+  const stream = `run-${randomUUID()}`;
+  for (let revision = 0; ; revision += 2) {
+    const events = [newEvent(revision), newEvent(revision + 1)];
+    try {
+      await log.append(stream, events, revision === 0 ? 'none' : revision - 1);
+    } catch (error) {
+      say(`failed ${codeOf(error)}`);
+      break;
+    }
+    events.forEach(({ id }, index) => say(`${stream} ${revision + index} ${id}`));
+  }
+  await log.append(stream, [newEvent(0)], 'none').catch((error: unknown) => say(`failed ${codeOf(error)}`));
+  await log.ping().catch((error: unknown) => say(`failed ${codeOf(error)}`));
+}
+
+function newEvent(n: number): NewEvent {
+  return { id: randomUUID(), type: 'Counted', data: JSON.stringify({ n, text: 'x'.repeat(250) }), metadata: {} };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof CouncilError ? error.code : String(error);
+}
+
+/** Pipes are written at once on the systems this runs on, so that a line printed survives the process. */
+function say(line: string): void {
+  stdout.write(`${line}\n`);
+}

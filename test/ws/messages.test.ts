@@ -1,0 +1,281 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ChannelMessage } from '../../src/generated/schemas.js';
+import { evolve, firstState } from '../../src/run/evolve.js';
+import type { RunEvent } from '../../src/run/events.js';
+import type { RunState } from '../../src/run/state.js';
+import { NOTHING_ANNOUNCED, announce, connectedMessage, unknownRunMessage } from '../../src/ws/messages.js';
+import type { Story } from '../support/given.js';
+import { RUN_ID, broke, gateDecided, given, graphOf, graphWith, resumed, scored, wrote } from '../support/given.js';
+
+const council = graphOf(`
+  write -> judge?
+  judge? -rework-> write
+  judge? -approve-> polish
+`);
+const fork = graphOf('plan -> left, right');
+
+const schema: unknown = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../../../schemas/channel-messages.json', import.meta.url)), 'utf8'),
+);
+const isChannelMessage = new Ajv2020({ strict: false, ownProperties: true }).compile(schema as object);
+
+/** What a connection hears that is open from an event of the run on: connected, then the news of every event. */
+function heard(story: Story, from = 0): readonly ChannelMessage[] {
+  const messages: ChannelMessage[] = [];
+  let announced = NOTHING_ANNOUNCED;
+  for (const run of statesOf(story.events).slice(from)) {
+    if (messages.length === 0) messages.push(connectedMessage(run));
+    const news = announce(run, announced);
+    announced = news.announced;
+    messages.push(...news.messages);
+  }
+  for (const message of messages) expect(isChannelMessage(message), JSON.stringify(message)).to.equal(true);
+  return messages;
+}
+
+/** What a client hears that connects when all this has happened. */
+const heardLate = (story: Story): readonly ChannelMessage[] => heard(story, story.events.length - 1);
+
+function statesOf([first, ...rest]: readonly RunEvent[]): readonly RunState[] {
+  if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
+  const states = [firstState(first)];
+  for (const event of rest) states.push(evolve(states.at(-1) ?? firstState(first), event));
+  return states;
+}
+
+/** A message in a few words. */
+function told(message: ChannelMessage): string {
+  switch (message.event) {
+    case 'connected':
+      return `connected ${message.status}`;
+    case 'node_active':
+      return `node_active ${message.node} ${message.iteration}`;
+    case 'run_paused':
+      return `run_paused ${message.next_nodes.join(' ')}`;
+    case 'run_resumed':
+      return `run_resumed ${message.action}`;
+    default:
+      return message.event;
+  }
+}
+
+const paused = (): Story => given(council, { godMode: true });
+const judged = (): Story => resumed(resumed(paused()).when(wrote('write', 'Draft'))).when(scored('judge', 5));
+
+describe('The channel of a run', () => {
+  it('tells every change of the active node, then the end', () => {
+    const story = given(council)
+      .whenAll(wrote('write'), scored('judge', 5), wrote('write'))
+      .whenAll(scored('judge', 8), wrote('polish', 'Final'));
+    expect(heard(story).map(told)).to.deep.equal([
+      'connected pending',
+      'node_active write null',
+      'node_active judge 1',
+      'node_active write 1',
+      'node_active judge 2',
+      'node_active polish 2',
+      'node_active done 3',
+      'run_complete',
+    ]);
+  });
+
+  it('tells every node of a front in order', () => {
+    const story = given(fork).whenAll(wrote('plan'), wrote('right'), wrote('left'));
+    expect(heard(story).map(told)).to.deep.equal([
+      'connected pending',
+      'node_active plan null',
+      'node_active left 1',
+      'node_active right 1',
+      'node_active done 3',
+      'run_complete',
+    ]);
+  });
+
+  it('tells pauses and decisions; the node that waited is not announced again', () => {
+    const story = resumed(judged(), { action: 'modify', modifiedState: { current_draft: 'Mine' } }).when(
+      broke('write'),
+    );
+    expect(heard(story).map(told)).to.deep.equal([
+      'connected pending',
+      'node_active write null',
+      'run_paused write',
+      'run_resumed approve',
+      'node_active judge 1',
+      'run_paused judge',
+      'run_resumed approve',
+      'node_active write 1',
+      'run_paused write',
+      'run_resumed modify',
+      'run_failed',
+    ]);
+  });
+
+  it('tells the other nodes of a front that waited', () => {
+    const story = resumed(resumed(given(fork, { godMode: true })).when(wrote('plan')));
+    expect(heard(story).map(told).slice(-4)).to.deep.equal([
+      'node_active left 1',
+      'run_paused left right',
+      'run_resumed approve',
+      'node_active right 1',
+    ]);
+  });
+
+  it('tells the node that a modified route leads to', () => {
+    const story = resumed(judged(), { action: 'modify', modifiedState: { critic_score: 9 }, reroute: ['polish'] });
+    expect(heard(story).map(told).slice(-3)).to.deep.equal([
+      'run_paused write',
+      'run_resumed modify',
+      'node_active polish 1',
+    ]);
+  });
+
+  it('says nothing of a rejection but that the run failed', () => {
+    const open = paused();
+    const story = open.recorded(gateDecided(open.run, { action: 'reject' }), {
+      type: 'RunFailed',
+      data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
+    });
+    expect(heard(story).map(told)).to.deep.equal([
+      'connected pending',
+      'node_active write null',
+      'run_paused write',
+      'run_failed',
+    ]);
+  });
+
+  it('is silent about claims, retries of the node started last and takeovers', () => {
+    const story = given(council).whenAll(
+      broke('write', 5),
+      { type: 'ReleaseRun' },
+      { type: 'ClaimRun', reason: 'handover' },
+    );
+    expect(heard(story).map(told)).to.deep.equal(['connected pending', 'node_active write null']);
+  });
+
+  it('does not announce "done" twice when the last node is called so', () => {
+    const story = given(graphWith([{ id: 'done' }], [])).when(wrote('done'));
+    expect(heard(story).map(told)).to.deep.equal(['connected pending', 'node_active done null', 'run_complete']);
+  });
+
+  it('of a run that fails before its first node tells the failure alone', () => {
+    const story = given(council, { pending: true }).when({ type: 'CancelRun' });
+    expect(heard(story).map(told)).to.deep.equal(['connected pending', 'run_failed']);
+  });
+
+  it('ends with the terminal message and not before', () => {
+    const lasts = (story: Story): readonly boolean[] =>
+      statesOf(story.events).map((run) => announce(run, NOTHING_ANNOUNCED).isLast);
+    expect(lasts(judged())).to.not.include(true);
+    for (const story of [given(council).when(broke('write')), given(graphOf('write')).when(wrote('write'))]) {
+      expect(lasts(story).lastIndexOf(false)).to.equal(story.events.length - 2);
+    }
+  });
+
+  it('says the same nothing when asked again', () => {
+    for (const story of [given(council), paused(), resumed(paused()), given(council).when(wrote('write'))]) {
+      const { announced } = announce(story.run, NOTHING_ANNOUNCED);
+      expect(announce(story.run, announced)).to.deep.equal({ messages: [], announced, isLast: false });
+    }
+  });
+});
+
+describe('A client that connects', () => {
+  const cases: readonly [state: string, story: () => Story, expected: readonly string[]][] = [
+    ['while the run is pending', () => given(council, { pending: true }), ['connected pending']],
+    [
+      'while a node is under way',
+      () => given(council).when(wrote('write')),
+      ['connected running', 'node_active judge 1'],
+    ],
+    ['while several are', () => given(fork).when(wrote('plan')), ['connected running', 'node_active right 1']],
+    ['while the run is paused', paused, ['connected paused', 'node_active write null', 'run_paused write']],
+    ['at a later pause', judged, ['connected paused', 'node_active write 1', 'run_paused write']],
+    ['after a pause', () => resumed(judged()), ['connected running', 'node_active write 1']],
+    [
+      'between decision and resumption',
+      () => judged().recorded(gateDecided(judged().run)),
+      ['connected paused', 'node_active write 1'],
+    ],
+    [
+      'after the end',
+      () => given(graphOf('write')).when(wrote('write')),
+      ['connected completed', 'node_active done 1', 'run_complete'],
+    ],
+    [
+      'after a failure',
+      () => given(council).when(broke('write')),
+      ['connected failed', 'node_active write null', 'run_failed'],
+    ],
+    [
+      'after a cancel while it was pending',
+      () => given(council, { pending: true }).when({ type: 'CancelRun' }),
+      ['connected failed', 'run_failed'],
+    ],
+  ];
+  for (const [state, story, expected] of cases) {
+    it(`${state} hears ${expected.join(', ')}`, () => {
+      expect(heardLate(story()).map(told)).to.deep.equal(expected);
+    });
+  }
+
+  it('between decision and resumption hears no resumption of a pause it was not told of', () => {
+    const decided = judged().recorded(gateDecided(judged().run));
+    const { announced } = announce(decided.run, NOTHING_ANNOUNCED);
+    expect(announce(resumed(judged()).run, announced).messages).to.deep.equal([]);
+  });
+});
+
+describe('The messages', () => {
+  it('hold exactly their fields', () => {
+    const completed = given(graphOf('write -> judge?')).whenAll(wrote('write', 'Text'), scored('judge', 7.5));
+    expect(heardLate(completed)).to.deep.equal([
+      { event: 'connected', run_id: RUN_ID, status: 'completed' },
+      { event: 'node_active', run_id: RUN_ID, node: 'done', iteration: 1 },
+      { event: 'run_complete', run_id: RUN_ID, final_draft: 'Text', critic_score: 7.5, iteration_count: 1 },
+    ]);
+    expect(heardLate(judged())).to.deep.equal([
+      { event: 'connected', run_id: RUN_ID, status: 'paused' },
+      { event: 'node_active', run_id: RUN_ID, node: 'write', iteration: 1 },
+      {
+        event: 'run_paused',
+        run_id: RUN_ID,
+        next_nodes: ['write'],
+        current_draft: 'Draft',
+        critic_score: 5,
+        iteration_count: 1,
+      },
+    ]);
+    expect(heardLate(given(council).when(broke('write'))).at(-1)).to.deep.equal({
+      event: 'run_failed',
+      run_id: RUN_ID,
+      error: 'The model is ill',
+    });
+    expect(heard(resumed(paused())).at(-1)).to.deep.equal({ event: 'run_resumed', run_id: RUN_ID, action: 'approve' });
+  });
+
+  it('hold null where nothing was written or scored yet', () => {
+    const [, , pause] = heardLate(paused());
+    expect(pause).to.include({ current_draft: null, critic_score: null, iteration_count: null });
+    const [, , end] = heardLate(given(graphOf('judge?')).when(scored('judge', 0)));
+    expect(end).to.include({ final_draft: null, critic_score: 0, iteration_count: null });
+  });
+
+  it('show at a pause before a join what will be worked on', () => {
+    const graph = graphOf(`
+      plan -> left, judge?
+      left, judge? -> meet
+    `);
+    const front = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan')));
+    const story = front.whenAll(wrote('left', 'L'), scored('judge', 3));
+    expect(heard(story).at(-1)).to.include({ current_draft: '## Left\nL', critic_score: 3, iteration_count: 2 });
+  });
+
+  it('of an unknown run name it', () => {
+    const message = unknownRunMessage(RUN_ID);
+    expect(message).to.deep.equal({ event: 'error', message: `Run ${RUN_ID} not found` });
+    expect(isChannelMessage(message)).to.equal(true);
+  });
+});
