@@ -100,7 +100,9 @@ async function surviveMany(seed: number): Promise<void> {
   }
   const last = await killedChild({ ...house.plan, crash: null });
   expect(last, `seed ${seed}`).to.deep.equal({ signal: null, code: 0, accepted: last.accepted });
-  expect(last.accepted).to.have.members(runIds).and.to.include.members([...accepted]);
+  expect(last.accepted)
+    .to.have.members(runIds)
+    .and.to.include.members([...accepted]);
 
   const engine = await openTestEngine({ ...house.plan, model: countedModel(callsFile) });
   const records = await recordsOf(engine, runIds);

@@ -1,5 +1,6 @@
 /** A frozen graph with what routing and joining ask of it: who follows whom, in which order, and who can reach whom. */
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
+import { onwardEdges } from './onward.js';
 
 export interface Plan {
   readonly graph: Graph;
@@ -10,22 +11,26 @@ export interface Plan {
   edgesFrom(id: string): readonly GraphEdge[];
   /** Place of the first edge between two nodes in the graph's list, -1 when there is none. */
   edgeOrder(source: string, target: string): number;
-  /** Whether a path of one edge or more leads from one node to another. */
-  reaches(from: string, to: string): boolean;
+  /**
+   * Whether a branch at one node can still reach another before that one has led back to it: around a loop every node
+   * reaches every other, and nodes of one front would wait for one another.
+   */
+  canStillReach(from: string, to: string): boolean;
 }
 
 /** Indexes a graph. Reachability is computed on first use: runs that never fork do not pay for it. */
 export function planOf(graph: Graph): Plan {
   const order = new Map(graph.nodes.map((node, index) => [node.id, index]));
-  const outgoing = new Map<string, GraphEdge[]>();
+  const outgoing = edgesBySource(graph.edges);
   const edgeOrders = new Map<string, Map<string, number>>();
   graph.edges.forEach((edge, index) => {
-    append(outgoing, edge.source, edge);
     const targets = edgeOrders.get(edge.source) ?? new Map<string, number>();
     if (!targets.has(edge.target)) targets.set(edge.target, index);
     edgeOrders.set(edge.source, targets);
   });
-  const reachable = new Map<string, ReadonlySet<string>>();
+  const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
+  const reaches = reachability(() => outgoing);
+  const leadsTo = reachability(() => edgesBySource(onwardEdges(graph, edgesFrom)));
 
   return {
     graph,
@@ -35,17 +40,30 @@ export function planOf(graph: Graph): Plan {
       return node;
     },
     nodeOrder: (id) => order.get(id) ?? -1,
-    edgesFrom: (id) => outgoing.get(id) ?? [],
+    edgesFrom,
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
-    reaches(from, to) {
-      let found = reachable.get(from);
-      if (found === undefined) {
-        found = reachedFrom(from, outgoing);
-        reachable.set(from, found);
-      }
-      return found.has(to);
-    },
+    canStillReach: (from, to) => reaches(from, to) && (!reaches(to, from) || leadsTo(from, to)),
   };
+}
+
+/** Whether a path of one edge or more leads from one node to another; found out once a node, when first asked. */
+function reachability(edges: () => ReadonlyMap<string, readonly GraphEdge[]>): (from: string, to: string) => boolean {
+  const reached = new Map<string, ReadonlySet<string>>();
+  let outgoing: ReadonlyMap<string, readonly GraphEdge[]> | null = null;
+  return (from, to) => {
+    let found = reached.get(from);
+    if (found === undefined) {
+      found = reachedFrom(from, (outgoing ??= edges()));
+      reached.set(from, found);
+    }
+    return found.has(to);
+  };
+}
+
+function edgesBySource(edges: readonly GraphEdge[]): ReadonlyMap<string, readonly GraphEdge[]> {
+  const bySource = new Map<string, GraphEdge[]>();
+  for (const edge of edges) append(bySource, edge.source, edge);
+  return bySource;
 }
 
 function append<K, V>(lists: Map<K, V[]>, key: K, value: V): void {

@@ -25,6 +25,9 @@ export interface CheckedAppend {
   readonly metadata: readonly string[];
 }
 
+/** Writers told before the next batch may be sent: what they append is written while the others are being told. */
+const TOLD_AT_ONCE = 16;
+
 interface Waiting extends CheckedAppend {
   readonly chars: number;
   readonly resolve: (appended: Appended) => void;
@@ -106,10 +109,16 @@ export class AppendQueue {
     try {
       const outcomes = await this.#parts.write(batchOf(batch));
       batch.forEach((append, index) => this.#publish(append, outcomes, index * NUMBERS_PER_OUTCOME));
-      batch.forEach((append, index) => settle(append, outcomes, index * NUMBERS_PER_OUTCOME));
+      this.#tell(batch, outcomes, 0);
     } catch (cause) {
       for (const { stream, reject } of batch) reject(new AppendOutcomeUnknown({ stream }, { cause }));
     }
+  }
+
+  #tell(batch: readonly Waiting[], outcomes: readonly number[], from: number): void {
+    const until = Math.min(batch.length, from + TOLD_AT_ONCE);
+    batch.slice(from, until).forEach((append, at) => settle(append, outcomes, (from + at) * NUMBERS_PER_OUTCOME));
+    if (until < batch.length) setImmediate(() => this.#tell(batch, outcomes, until));
   }
 
   #publish(append: Waiting, outcomes: readonly number[], at: number): void {

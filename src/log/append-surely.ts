@@ -6,20 +6,30 @@ import type { Appended, EventLog, ExpectedRevision, NewEvent } from './port.js';
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 2_000;
 
+export interface Patience {
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** Gives up waiting: the last error is thrown, and what it leaves open stays open. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Appends with the same ids and revision until the log says yes or no, waiting between tries.
  *
- * @param options.signal gives up waiting: the outcome then stays open and the last error is thrown
  * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} surely not written
  */
-export async function appendSurely(
+export function appendSurely(
   log: EventLog,
   { stream, events, expected }: { stream: string; events: readonly NewEvent[]; expected: ExpectedRevision },
-  { ambient, signal }: { ambient: Pick<Ambient, 'after'>; signal: AbortSignal },
+  patience: Patience,
 ): Promise<Appended> {
+  return untilAnswered(() => log.append(stream, events, expected), patience);
+}
+
+/** Asks the log for something, again and again with waits between, as long as it cannot be reached. */
+export async function untilAnswered<T>(ask: () => Promise<T>, { ambient, signal }: Patience): Promise<T> {
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
     try {
-      return await log.append(stream, events, expected);
+      return await ask();
     } catch (error) {
       const open = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
       if (!open || signal.aborted) throw error;

@@ -1,8 +1,9 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { Ambient } from '../ambient.js';
-import { LogClosed } from '../errors.js';
+import { LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
 import { pause } from '../log/append-surely.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
+import { runIdOf } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
 import type { History } from './history.js';
 import type { RunViews } from './run-views.js';
@@ -19,10 +20,16 @@ export interface ProjectorOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+interface Waiter {
+  readonly position: Position;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
 export class Projector {
   readonly #options: ProjectorOptions;
   readonly #stopping = new AbortController();
-  readonly #waiters = new Set<{ readonly position: Position; readonly resolve: () => void }>();
+  readonly #waiters = new Set<Waiter>();
   #position: Position | null;
   #caughtUp = false;
   #running: Promise<void> = Promise.resolve();
@@ -44,15 +51,22 @@ export class Projector {
     });
   }
 
-  /** Resolves once everything up to a position is folded; `null` is everything of an empty log. */
+  /**
+   * Resolves once everything up to a position is folded; `null` is everything of an empty log.
+   *
+   * @throws {ServiceStopping} when it will not be folded here any more
+   */
   async reached(position: Position | null): Promise<void> {
     if (position === null || (this.#position !== null && this.#position >= position)) return;
-    await new Promise<void>((resolve) => this.#waiters.add({ position, resolve }));
+    if (this.#stopping.signal.aborted) throw new ServiceStopping();
+    await new Promise<void>((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+    for (const { reject } of this.#waiters) reject(new ServiceStopping());
+    this.#waiters.clear();
   }
 
   async #run(onCaughtUp: () => void): Promise<void> {
@@ -60,8 +74,8 @@ export class Projector {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        for await (const followed of log.subscribe(this.#position, { categories: ['run'], signal })) {
-          if (followed.kind === 'event') await this.#fold(followed.event);
+        for await (const followed of log.subscribe(this.#position, { signal })) {
+          if (followed.kind === 'event') await this.#take(followed.event);
           else if (followed.kind === 'checkpoint') this.#reach(followed.position);
           else {
             this.#caughtUp = true;
@@ -76,12 +90,23 @@ export class Projector {
     }
   }
 
-  async #fold(recorded: RecordedEvent): Promise<void> {
+  /** Every event counts, whatever its category: who waits for the log's head must not wait for the next run. */
+  async #take(recorded: RecordedEvent): Promise<void> {
+    try {
+      const runId = runIdOf(recorded.stream);
+      if (runId !== null) await this.#fold(runId, recorded);
+    } catch (error) {
+      // A damaged run stays as it was before the damage; the others go on.
+      if (!(error instanceof RunDamaged)) throw error;
+      this.#options.onFault(error);
+    }
+    this.#reach(recorded.position);
+  }
+
+  async #fold(runId: string, recorded: RecordedEvent): Promise<void> {
     const { views, history } = this.#options;
-    const runId = recorded.stream.slice(recorded.stream.indexOf('-') + 1);
     const run = await views.apply(runId, runEventOf(recorded));
     if (run !== null) await history.put(summaryOf(run));
-    this.#reach(recorded.position);
   }
 
   #reach(position: Position): void {

@@ -5,10 +5,9 @@
 import { createStore } from '@xstate/store';
 import type { EventLog } from '../log/port.js';
 import type { RunEvent } from '../run/events.js';
-import { evolve, firstState } from '../run/evolve.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
-import { foldRun } from '../run/stream.js';
+import { foldNext, foldRun } from '../run/stream.js';
 
 /** Most runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
 const MAX_UNWATCHED = 3_000;
@@ -44,6 +43,7 @@ export class RunViews {
    * Takes one event of the log; events already folded are passed over.
    *
    * @returns the run after it, or after whatever has been folded beyond it
+   * @throws {RunDamaged} when nothing can be made of it; what is shown of the run stays as it was
    */
   async apply(runId: string, event: RunEvent): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
@@ -63,7 +63,10 @@ export class RunViews {
   async watch(runId: string, { onState, signal }: Watcher): Promise<boolean> {
     const view = this.#views.get(runId) ?? (await this.#load(runId));
     if (view === null) return false;
-    if (signal.aborted) return true;
+    if (signal.aborted) {
+      this.#settle(runId, view);
+      return true;
+    }
     view.watchers += 1;
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
     signal.addEventListener('abort', () => {
@@ -78,7 +81,7 @@ export class RunViews {
   async #open(runId: string, event: RunEvent): Promise<View | null> {
     if (event.type !== 'RunRequested') return await this.#load(runId);
     const loading = this.#loading.get(runId);
-    return loading === undefined ? this.#keep(runId, firstState(event)) : await loading;
+    return loading === undefined ? this.#keep(runId, foldNext(runId, null, event)) : await loading;
   }
 
   #load(runId: string): Promise<View | null> {
@@ -119,7 +122,9 @@ function runStore(run: RunState) {
   return createStore({
     context: { run },
     on: {
-      recorded: (context, { event }: { event: RunEvent }) => ({ run: evolve(context.run, event) }),
+      recorded: (context, { event }: { event: RunEvent }) => ({
+        run: foldNext(context.run.runId, context.run, event),
+      }),
     },
   });
 }

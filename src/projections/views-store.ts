@@ -8,11 +8,12 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
-const VIEWS_VERSION = '1';
+const VIEWS_VERSION = '2';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS runs (
+    -- In the order of the runs' first events.
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     created_at TEXT NOT NULL,
@@ -20,7 +21,7 @@ const SCHEMA = `
     summary TEXT NOT NULL
   );
   CREATE INDEX IF NOT EXISTS runs_newest ON runs (created_at DESC, id);
-  CREATE INDEX IF NOT EXISTS runs_unfinished ON runs (created_at, id) WHERE status IN ('pending', 'running');
+  CREATE INDEX IF NOT EXISTS runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
 `;
 
 export interface ViewsStore {
@@ -62,9 +63,7 @@ export function openViewsStore(
   );
   const find = database.prepare('SELECT summary FROM runs WHERE id = ?');
   const list = database.prepare('SELECT summary FROM runs ORDER BY created_at DESC, id LIMIT ? OFFSET ?');
-  const unfinished = database.prepare(
-    `SELECT id FROM runs WHERE status IN ('pending', 'running') ORDER BY created_at, id`,
-  );
+  const unfinished = database.prepare(`SELECT id FROM runs WHERE status IN ('pending', 'running') ORDER BY key`);
 
   return {
     checkpoint: stored('checkpoint'),

@@ -9,7 +9,8 @@ import type { Ambient } from '../ambient.js';
 import type { StepOutcome } from '../council/step.js';
 import { executeStep } from '../council/step.js';
 import { LogClosed, RevisionConflict } from '../errors.js';
-import { appendSurely, pause } from '../log/append-surely.js';
+import { appendSurely, pause, untilAnswered } from '../log/append-surely.js';
+import type { Patience } from '../log/append-surely.js';
 import type { EventLog } from '../log/port.js';
 import type { BoundedModel } from '../model/bounded.js';
 import { retryInMs } from './backoff.js';
@@ -101,22 +102,27 @@ export class RunActor {
         return facts;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
-        for await (const event of readRun(this.#around.log, this.run.runId, { from: this.run.seq + 1 }))
-          this.adopt([event]);
+        await untilAnswered(() => this.#catchUp(), this.#patience);
       }
     }
     return null;
   }
 
+  /** Adopts what others have appended. */
+  async #catchUp(): Promise<void> {
+    const { runId, seq } = this.run;
+    for await (const event of readRun(this.#around.log, runId, { from: seq + 1 })) this.adopt([event]);
+  }
+
+  get #patience(): Patience {
+    return { ambient: this.#around.ambient, signal: this.#stopped.signal };
+  }
+
   async #append(facts: readonly RunFact[]): Promise<readonly RunEvent[]> {
-    const { log, ambient } = this.#around;
     const { run } = this;
     const sealed = sealFacts(facts, { head: run, runId: run.runId, around: this.#around });
-    await appendSurely(
-      log,
-      { stream: runStream(run.runId), events: sealed.events, expected: run.seq },
-      { ambient, signal: this.#stopped.signal },
-    );
+    const append = { stream: runStream(run.runId), events: sealed.events, expected: run.seq };
+    await appendSurely(this.#around.log, append, this.#patience);
     return sealed.recorded;
   }
 

@@ -14,12 +14,18 @@ export interface Admission {
   enter(): void;
   /** Gives a place back; the longest waiting run gets it. */
   leave(): void;
+  /**
+   * Keeps room for a run that will wait once it is recorded; nobody who comes later gets a place before it.
+   *
+   * @throws {TooManyPending} when no further run may wait
+   */
+  announce(): void;
+  /** A run that was announced waits by now, or does not come. */
+  arrived(): void;
   /** Queues a run for a place. */
   wait(runId: string): void;
   /** A waiting run is gone. */
   forget(runId: string): void;
-  /** @throws {TooManyPending} when no further run may wait */
-  assertRoomToWait(): void;
   /** Nobody is admitted any more. */
   close(): void;
 }
@@ -27,6 +33,7 @@ export interface Admission {
 /** @param admit runs the run, which holds a place from then on; it must give it back whatever happens */
 export function admission(maxActive: number, admit: (runId: string) => void): Admission {
   const waiting = new Set<string>();
+  let announced = 0;
   let active = 0;
   let closed = false;
 
@@ -41,7 +48,7 @@ export function admission(maxActive: number, admit: (runId: string) => void): Ad
 
   return {
     tryEnter() {
-      if (closed || active >= maxActive || waiting.size > 0) return false;
+      if (closed || active >= maxActive || waiting.size + announced > 0) return false;
       active += 1;
       return true;
     },
@@ -52,15 +59,20 @@ export function admission(maxActive: number, admit: (runId: string) => void): Ad
       active -= 1;
       fill();
     },
+    announce() {
+      if (waiting.size + announced >= MAX_PENDING_RUNS) {
+        throw new TooManyPending({ limit: MAX_PENDING_RUNS, retryAfterSeconds: RETRY_AFTER_SECONDS });
+      }
+      announced += 1;
+    },
+    arrived() {
+      announced -= 1;
+    },
     wait(runId) {
       waiting.add(runId);
       fill();
     },
     forget: (runId) => void waiting.delete(runId),
-    assertRoomToWait() {
-      if (waiting.size < MAX_PENDING_RUNS) return;
-      throw new TooManyPending({ limit: MAX_PENDING_RUNS, retryAfterSeconds: RETRY_AFTER_SECONDS });
-    },
     close() {
       closed = true;
     },

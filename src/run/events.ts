@@ -20,3 +20,9 @@ export type RunEvent = RunFact & {
 export function runStream(runId: string): string {
   return `run-${runId}`;
 }
+
+/** The run that a stream belongs to, null when it is a stream of another category. */
+export function runIdOf(stream: string): string | null {
+  const prefix = runStream('');
+  return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
+}

@@ -11,7 +11,7 @@ import { labelOf } from './state.js';
 export function nextFront(state: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
   const { plan } = state;
   const reached = [...new Set([...state.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
-  const ready = reached.filter((node) => !reached.some((other) => other !== node && plan.reaches(other, node)));
+  const ready = reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
   if (ready.length > 0 || reached.length === 0) return ready;
   return [reached.reduce((first, node) => (plan.nodeOrder(node) < plan.nodeOrder(first) ? node : first))];
 }

@@ -10,6 +10,7 @@ import type { Graph } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
+import { isFrontDone } from './state.js';
 
 /** A recorded fact as the chart takes it: facts of a node carry the node's region in their name. */
 interface ChartEvent {
@@ -79,6 +80,7 @@ function compileMachine(graph: Graph) {
     actions: {
       adopt: assign(({ context, event }) => ({ run: evolve(context.run, event.fact) })),
     },
+    guards: { frontIsDone: ({ context }) => isFrontDone(context.run) },
   }).createMachine({
     id: 'run',
     initial: 'pending',
@@ -100,8 +102,8 @@ function compileMachine(graph: Graph) {
         on: {
           RunClaimed: { actions: 'adopt' },
           RunReleased: { actions: 'adopt' },
-          ...goes('RunPaused', 'paused'),
-          ...goes('RunCompleted', 'completed'),
+          ...goes('RunPaused', 'paused', { guard: 'frontIsDone' }),
+          ...goes('RunCompleted', 'completed', { guard: 'frontIsDone' }),
           ...fails(),
         },
       },
@@ -119,7 +121,9 @@ function compileMachine(graph: Graph) {
   });
 }
 
-const goes = (fact: string, state: string) => ({ [fact]: { target: `#run.${state}`, actions: 'adopt' as const } });
+const goes = (fact: string, state: string, when: { readonly guard?: 'frontIsDone' } = {}) => ({
+  [fact]: { target: `#run.${state}`, actions: 'adopt' as const, ...when },
+});
 const fails = () => goes('RunFailed', 'failed');
 
 /** Whether two branches can live at once: only several linear edges lead to several nodes. */

@@ -5,7 +5,7 @@
  */
 import { KeyReused, RevisionConflict, RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
 import type { RunRequestedData } from '../generated/schemas.js';
-import { appendSurely } from '../log/append-surely.js';
+import { appendSurely, pause, untilAnswered } from '../log/append-surely.js';
 import type { RunSurroundings } from './actor.js';
 import { RunActor } from './actor.js';
 import type { Admission } from './admission.js';
@@ -20,6 +20,9 @@ import { evolve } from './evolve.js';
 import type { DecisionScene } from './minutes.js';
 import type { RunState } from './state.js';
 import { readRun, replayRun, sealFacts } from './stream.js';
+
+/** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
+const RELEASE_DEADLINE_MS = 5_000;
 
 export interface RegistryOptions {
   readonly maxActiveRuns: number;
@@ -40,6 +43,8 @@ export class RunRegistry {
   readonly #onLeft: RegistryOptions['onLeft'];
   readonly #live = new Map<string, RunActor>();
   readonly #stopping = new AbortController();
+  /** What stop() tells to wait no longer; one each, for a signal with many listeners is taken for a leak. */
+  readonly #waits = new Set<AbortController>();
   /** Admissions and their claims under way, so that stop() can wait for them. */
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -67,7 +72,7 @@ export class RunRegistry {
     this.#assertTakingWork();
     const chart = this.#charts.of(requested);
     const claim = this.#admission.tryEnter();
-    if (!claim) this.#admission.assertRoomToWait();
+    if (!claim) this.#admission.announce();
     const facts = requestRun(chart, requested, { claim, scene: this.#scene() });
     try {
       await this.#track(this.#record(requested.runId, { chart, snapshot: null }, facts));
@@ -77,6 +82,8 @@ export class RunRegistry {
       if (claim) this.#admission.leave();
       if (!(error instanceof RevisionConflict)) throw error;
       return (await this.repeated(requested.runId, requested.bodyHash)) ?? requested;
+    } finally {
+      if (!claim) this.#admission.arrived();
     }
   }
 
@@ -114,9 +121,13 @@ export class RunRegistry {
   async stop(): Promise<void> {
     this.#admission.close();
     this.#stopping.abort();
+    for (const wait of this.#waits) wait.abort();
     await Promise.allSettled(this.#underWay);
     const actors = [...this.#live.values()];
-    await Promise.allSettled(actors.map((actor) => actor.release()));
+    const released = new AbortController();
+    const deadline = pause(this.#around.ambient, RELEASE_DEADLINE_MS, released.signal);
+    await Promise.race([Promise.allSettled(actors.map((actor) => actor.release())), deadline]);
+    released.abort();
     for (const actor of actors) actor.stop();
     this.#live.clear();
   }
@@ -152,7 +163,9 @@ export class RunRegistry {
   async #admit(runId: string): Promise<void> {
     try {
       for (;;) {
-        const replayed = await this.#replay(runId);
+        const replayed = await this.#untilStopped((signal) =>
+          untilAnswered(() => this.#replay(runId), { ambient: this.#around.ambient, signal }),
+        );
         const facts = replayed === null ? [] : this.#claim(replayed.chart, replayed.snapshot);
         if (replayed === null || facts.length === 0) break;
         const claimed = await this.#record(runId, replayed, facts).catch(nullOnConflict);
@@ -164,8 +177,10 @@ export class RunRegistry {
     this.#admission.leave();
   }
 
+  /** The facts of taking a run; none when it is run here already, as one is that was started before the recovery. */
   #claim(chart: Chart, snapshot: RunSnapshot): readonly RunFact[] {
     const { status, owner } = snapshot.context.run;
+    if (owner === this.#around.instanceId) return [];
     const reason = status === 'pending' ? 'started' : owner === null ? 'handover' : 'recovered';
     return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: this.#scene() });
   }
@@ -174,11 +189,9 @@ export class RunRegistry {
   async #record(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const head = snapshot?.context.run ?? null;
     const sealed = sealFacts(facts, { head, runId, around: this.#around });
-    await appendSurely(
-      this.#around.log,
-      { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? 'none' },
-      { ambient: this.#around.ambient, signal: this.#stopping.signal },
-    );
+    const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
+    const { log, ambient } = this.#around;
+    await this.#untilStopped((signal) => appendSurely(log, append, { ambient, signal }));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
     if (!facts.some((fact) => fact.type === 'RunClaimed')) return rest.reduce(evolve, start.context.run);
@@ -206,6 +219,18 @@ export class RunRegistry {
 
   #assertTakingWork(): void {
     if (this.#stopping.signal.aborted) throw new ServiceStopping();
+  }
+
+  /** Does something that waits for the log, no longer than until stop(). */
+  async #untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const wait = new AbortController();
+    this.#waits.add(wait);
+    if (this.#stopping.signal.aborted) wait.abort();
+    try {
+      return await work(wait.signal);
+    } finally {
+      this.#waits.delete(wait);
+    }
   }
 
   /** Keeps a promise where stop() can wait for it. */

@@ -6,7 +6,7 @@ import { checkLink, exportedOf, GENESIS_HASH, sealEvents } from '../log/chain.js
 import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../log/port.js';
 import type { Charts } from './charts.js';
 import type { RunEvent, RunFact } from './events.js';
-import { runStream } from './events.js';
+import { runIdOf, runStream } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { RunState } from './state.js';
@@ -39,11 +39,17 @@ export function sealFacts(
   return { events, recorded: exported.filter(isRunEvent) };
 }
 
-/** A recorded event as the domain reads it. */
+/**
+ * A recorded event as the domain reads it.
+ *
+ * @throws {RunDamaged} when it is no event of a run
+ */
 export function runEventOf(recorded: RecordedEvent): RunEvent {
-  const event = exportedOf(recorded);
-  if (!isRunEvent(event)) throw new Error(`No event of a run: ${recorded.type} in stream "${recorded.stream}"`);
-  return event;
+  return borneOut({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
+    const event = exportedOf(recorded);
+    if (!isRunEvent(event)) throw new Error(`${recorded.type} is no event of a run`);
+    return event;
+  });
 }
 
 /** Data of a known type is taken at its word: only this service writes run streams, and the chain guards them. */
@@ -71,18 +77,28 @@ export async function* readRun(log: EventLog, runId: string, range: StreamRange 
   for await (const recorded of log.readStream(runStream(runId), range)) yield runEventOf(recorded);
 }
 
-/** The fold of a run's stream up to its head, or up to an event; null when there is no such run. */
+/**
+ * The fold of a run's stream up to its head, or up to an event; null when there is no such run.
+ *
+ * @throws {RunDamaged}
+ */
 export async function foldRun(log: EventLog, runId: string, range: StreamRange = {}): Promise<RunState | null> {
   let run: RunState | null = null;
-  for await (const event of readRun(log, runId, range)) {
-    run = run === null ? startOf(event) : evolve(run, event);
-  }
+  for await (const event of readRun(log, runId, range)) run = foldNext(runId, run, event);
   return run;
 }
 
-function startOf(event: RunEvent): RunState {
-  if (event.type !== 'RunRequested') throw new Error(`A run begins with RunRequested, not with ${event.type}`);
-  return firstState(event);
+/**
+ * The state after one more event; of no state, after the first.
+ *
+ * @throws {RunDamaged} when nothing can be made of the event
+ */
+export function foldNext(runId: string, run: RunState | null, event: RunEvent): RunState {
+  return borneOut({ runId, seq: event.seq }, () => {
+    if (run !== null) return evolve(run, event);
+    if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
+    return firstState(event);
+  });
 }
 
 export interface Replay {
@@ -111,11 +127,7 @@ export async function replayRun(
       replayed = follow(replayed, event, charts);
     }
   } catch (error) {
-    if (isLogError(error)) throw error;
-    throw new RunDamaged(
-      { runId, seq, reason: error instanceof Error ? error.message : String(error) },
-      { cause: error },
-    );
+    throw isLogError(error) ? error : damage({ runId, seq }, error);
   }
   return replayed;
 }
@@ -125,6 +137,20 @@ function follow(replayed: Replay | null, event: RunEvent, charts: Charts): Repla
   if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
   const chart = charts.of(event.data);
   return { chart, snapshot: chart.first(event) };
+}
+
+/** What is read of an event, or the damage that keeps it from being read. */
+function borneOut<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw damage(at, error);
+  }
+}
+
+function damage(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunDamaged {
+  if (cause instanceof RunDamaged) return cause;
+  return new RunDamaged({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
 }
 
 function isLogError(error: unknown): boolean {

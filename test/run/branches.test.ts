@@ -20,6 +20,36 @@ function ordersOf(commands: readonly When[]): readonly (readonly When[])[] {
   return commands.flatMap((first, at) => ordersOf(commands.toSpliced(at, 1)).map((rest) => [first, ...rest]));
 }
 
+describe('A fork inside a rework loop', () => {
+  const council = `
+    plan -> left, right
+    left, right -> judge?
+    judge -rework-> plan
+    judge -approve-> end
+  `;
+
+  it('starts its branches together, though each could reach the other round the loop', () => {
+    given(graphOf(council))
+      .when(wrote('plan'))
+      .then('NodeCompleted plan 1.1 -> left right', 'NodeStarted left 2.1', 'NodeStarted right 3.1')
+      .when(wrote('left'))
+      .then('NodeCompleted left 2.1 -> judge')
+      .when(wrote('right'))
+      .then('NodeCompleted right 3.1 -> judge', 'NodeStarted judge 4.1')
+      .when(scored('judge', 6))
+      .then('NodeCompleted judge 4.1 -> plan', 'NodeStarted plan 5.1')
+      .when(wrote('plan'))
+      .then('NodeCompleted plan 5.1 -> left right', 'NodeStarted left 6.1', 'NodeStarted right 7.1');
+  });
+
+  it('does so whatever the order of its nodes', () => {
+    const graph = graphOf(council);
+    const judged = { ...graph, nodes: [...graph.nodes].reverse() };
+    const story = given(judged).when(wrote('plan'));
+    expect(underWay(story.run)).to.deep.equal(['left', 'right']);
+  });
+});
+
 describe('A fork', () => {
   const graph = graphOf(`
     plan -> left, right

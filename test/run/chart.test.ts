@@ -84,9 +84,9 @@ const ALLOWED: Readonly<Record<FactName, string>> = {
   'NodeCompleted b': '.......',
   NodeFailed: '..a....',
   'NodeFailed b': '.......',
-  RunPaused: '.ia....',
+  RunPaused: '.i.....',
   GateDecided: '...p...',
-  RunCompleted: '.ia....',
+  RunCompleted: '.i.....',
   RunFailed: 'piapd..',
 };
 
