@@ -25,6 +25,7 @@ import type { OpenEngineOptions, TestEngine } from './support/open-engine.js';
 import { openTestEngine, runRequest } from './support/open-engine.js';
 import { checkRecord, factsOf, recordOf } from './support/record-of.js';
 import { allFinished, runWhen } from './support/run-when.js';
+import { rejectionOf } from './support/rejection.js';
 import { scriptedModel } from './support/scripted-model.js';
 import { seededRandom } from './support/seeded-random.js';
 import type { TempDir } from './support/temp-dir.js';
@@ -262,8 +263,8 @@ describe('Recovery', () => {
       const runId = uuid();
       await engine.registry.start(runRequest(runId));
       await allFinished(engine, [runId]);
-      expect(await errorOf(engine.registry.cancel(runId))).to.be.instanceOf(RunFinished);
-      expect(await errorOf(engine.registry.cancel(uuid()))).to.be.instanceOf(RunUnknown);
+      expect(await rejectionOf(engine.registry.cancel(runId))).to.be.instanceOf(RunFinished);
+      expect(await rejectionOf(engine.registry.cancel(uuid()))).to.be.instanceOf(RunUnknown);
     });
 
     for (const status of ['pending', 'running'] as const) {
@@ -308,7 +309,7 @@ describe('Recovery', () => {
         const events = await checkRecord(engine.log, runId);
         expect(factsOf(events, 'RunRequested').length).to.equal(1);
         expect(factsOf(events, 'RunClaimed').length).to.equal(1);
-        const other = await errorOf(engine.registry.start(runRequest(runId, { topic: 'Other' })));
+        const other = await rejectionOf(engine.registry.start(runRequest(runId, { topic: 'Other' })));
         expect(other).to.be.instanceOf(KeyReused);
         await fillsAllPlaces(engine, maxActiveRuns);
       });
@@ -321,13 +322,15 @@ describe('Recovery', () => {
       await first.stop();
       const second = await openRecovered();
       expect(await second.registry.start(runRequest(runId, { topic: 'One' }))).to.deep.equal(requested);
-      expect(await errorOf(second.registry.start(runRequest(runId, { topic: 'Other' })))).to.be.instanceOf(KeyReused);
+      expect(await rejectionOf(second.registry.start(runRequest(runId, { topic: 'Other' })))).to.be.instanceOf(
+        KeyReused,
+      );
     });
 
     it('takes nothing new once it stops', async () => {
       const engine = await openRecovered();
       await engine.stop();
-      expect(await errorOf(engine.registry.start(runRequest(uuid())))).to.be.instanceOf(ServiceStopping);
+      expect(await rejectionOf(engine.registry.start(runRequest(uuid())))).to.be.instanceOf(ServiceStopping);
     });
   });
 
@@ -563,7 +566,7 @@ describe('Recovery', () => {
           await second.registry.start(runRequest(begun));
           await allFinished(second, [sound, begun]);
           for (const runId of [sound, begun]) await checkRecord(second.log, runId);
-          expect(await errorOf(second.registry.cancel(damaged))).to.be.instanceOf(RunDamaged);
+          expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunDamaged);
           const page = await second.queries.list({ limit: 10, offset: 0 });
           expect(page.map(({ id }) => id)).to.have.members([damaged, sound, begun]);
           expect(second.registry.live(damaged)).to.equal(null);
@@ -611,14 +614,6 @@ describe('Recovery', () => {
     expect(await startOrder(engine)).to.include.members(runIds);
   }
 });
-
-/** What a promise rejects with. */
-async function errorOf(promise: Promise<unknown>): Promise<unknown> {
-  return await promise.then(
-    () => null,
-    (error: unknown) => error,
-  );
-}
 
 /** Tries until it does not throw; the test's own timeout is the end of patience. */
 async function eventually<T>(look: () => Promise<T>): Promise<T> {

@@ -23,7 +23,7 @@ export function openChannel(url: string, path: string, headers: Readonly<Record<
   const check = (): void => waiting.forEach((each) => each());
   let isClosed = false;
   socket.on('message', (data: Buffer) => {
-    const message: Told = JSON.parse(data.toString('utf8'));
+    const message = JSON.parse(data.toString('utf8')) as Told;
     told.push(message);
     check();
   });

@@ -14,11 +14,11 @@ describe('A channel whose client does not read', () => {
     const fact = { type: 'RunRequested' as const, data: requested, seq: 0, id: '', at: '', hash: '' };
     const { run } = compileChart(requested.graph).first(fact).context;
     let tell: (run: RunState) => void = () => undefined;
-    let isWatched = true;
+    const ended = new AbortController();
     const views = {
       watch: (_runId: string, watcher: { onState: (run: RunState) => void; signal: AbortSignal }) => {
         tell = watcher.onState;
-        watcher.signal.addEventListener('abort', () => (isWatched = false));
+        watcher.signal.addEventListener('abort', () => ended.abort());
         tell(run);
         return Promise.resolve(true);
       },
@@ -34,13 +34,13 @@ describe('A channel whose client does not read', () => {
     channel.socket.pause();
     const shown = { ...run.shown, draft: 'x'.repeat(128 * 1024 - 2) };
     let pauses = 0;
-    while (isWatched && pauses < 1_000) {
+    while (!ended.signal.aborted && pauses < 1_000) {
       pauses += 1;
       const gate = { gate: pauses, nextNodes: ['n'], seq: pauses, pausedAt: '', decision: null };
       tell({ ...run, status: 'paused', shown, gate });
       await new Promise(setImmediate);
     }
-    expect(isWatched).to.equal(false);
+    expect(ended.signal.aborted).to.equal(true);
     channel.socket.resume();
     expect(await channel.closed).to.equal(4408);
     const told = channel.told.filter((message) => message.event === 'run_paused');

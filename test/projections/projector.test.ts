@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import { ServiceStopping, SubscriptionDropped } from '../../src/errors.js';
+import type { EventLog, NewEvent, Position } from '../../src/log/port.js';
+import { History } from '../../src/projections/history.js';
+import { Projector } from '../../src/projections/projector.js';
+import { RunViews } from '../../src/projections/run-views.js';
+import type { ViewsClient } from '../../src/projections/views-client.js';
+import { openViews } from '../../src/projections/views-client.js';
+import { changedLog } from '../support/changed-log.js';
+import { rejectionOf } from '../support/rejection.js';
+import { seededRandom } from '../support/seeded-random.js';
+import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const { uuid } = systemAmbient();
+const hasty = { after: (ms: number, callback: () => void) => systemAmbient().after(ms / 50, callback) };
+
+describe('Projector', () => {
+  let dir: TempDir;
+  let log: EventLog;
+  let stored: ViewsClient;
+  let history: History;
+  let projector: Projector;
+  let faults: unknown[];
+  let story: readonly NewEvent[];
+
+  before(async () => {
+    story = await recordedStory();
+  });
+
+  beforeEach(async () => {
+    dir = tempDir();
+    log = await openStoryLog(dir.path);
+    await open(log);
+  });
+
+  afterEach(async () => {
+    await close();
+    await log.close();
+    dir.remove();
+  });
+
+  async function open(from: EventLog): Promise<void> {
+    const at = { identity: await log.identity(), head: await log.head() };
+    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
+    faults = [];
+    const onFault = (error: unknown): void => void faults.push(error);
+    history = new History(stored, hasty, onFault);
+    projector = new Projector({ log: from, views: new RunViews(log), history, ambient: hasty, onFault });
+  }
+
+  async function close(): Promise<void> {
+    await projector.stop();
+    await history.flush();
+    await stored.close();
+  }
+
+  async function tellWhole(runs: number): Promise<readonly string[]> {
+    const runIds = Array.from({ length: runs }, uuid);
+    await Promise.all(runIds.map((runId) => tell(log, runId, story, 0, story.length)));
+    return runIds;
+  }
+
+  it('has folded all history once it has started', async () => {
+    const runIds = await tellWhole(40);
+    expect(projector.isCaughtUp).to.equal(false);
+    await projector.start();
+    expect(projector.isCaughtUp).to.equal(true);
+    for (const runId of runIds) expect((await history.find(runId))?.status).to.equal('completed');
+  });
+
+  it('starts at once on an empty log, which is reached', async () => {
+    await projector.start();
+    await projector.reached(await log.head());
+  });
+
+  it('has folded an append when its position is reached', async () => {
+    await projector.start();
+    const runs = Array.from({ length: 30 }, async () => {
+      const runId = uuid();
+      for (let seq = 0; seq < story.length; seq += 3) {
+        const { position } = await tell(log, runId, story, seq, seq + 3);
+        await projector.reached(position);
+        expect(await history.find(runId)).not.to.equal(null);
+      }
+      expect((await history.find(runId))?.status).to.equal('completed');
+    });
+    await Promise.all(runs);
+  });
+
+  it('reaches positions of events that it does not fold', async () => {
+    await projector.start();
+    const beat = { id: uuid(), type: 'InstanceBeat', data: '{}', metadata: {} };
+    const { position } = await log.append('instance-1', [beat], 'none');
+    await projector.reached(position);
+    expect(faults).to.deep.equal([]);
+  });
+
+  it('goes on behind its checkpoint after a restart', async () => {
+    await tellWhole(3);
+    await projector.start();
+    await close();
+    const head = await log.head();
+    const later = await tellWhole(2);
+    const starts: (Position | null)[] = [];
+    await open(
+      changedLog(log, {
+        subscribe: (after, following) => {
+          starts.push(after);
+          return log.subscribe(after, following);
+        },
+      }),
+    );
+    await projector.start();
+    expect(starts).to.deep.equal([head]);
+    for (const runId of later) expect((await history.find(runId))?.status).to.equal('completed');
+    expect(await history.list({ limit: 10, offset: 0 })).to.have.lengthOf(5);
+  });
+
+  it('folds everything once, whatever subscriptions are dropped', async () => {
+    await close();
+    const random = seededRandom(3);
+    await open(
+      changedLog(log, {
+        async *subscribe(after, following) {
+          let last = after;
+          for await (const followed of log.subscribe(after, following)) {
+            if (random() < 0.02) throw new SubscriptionDropped({ last });
+            if (followed.kind === 'event') last = followed.event.position;
+            yield followed;
+          }
+        },
+      }),
+    );
+    const runIds = await tellWhole(20);
+    await projector.start();
+    await projector.reached(await log.head());
+    for (const runId of runIds) expect((await history.find(runId))?.iterationCount).to.equal(3);
+    for (const fault of faults) expect(fault).to.be.instanceOf(SubscriptionDropped);
+  });
+
+  it('lets nobody wait for what it will not fold any more', async () => {
+    await projector.start();
+    const beyond = '9'.repeat(16) as Position;
+    const refused = rejectionOf(projector.reached(beyond));
+    await projector.stop();
+    expect(await refused).to.be.instanceOf(ServiceStopping);
+    expect(await rejectionOf(projector.reached(beyond))).to.be.instanceOf(ServiceStopping);
+  });
+});

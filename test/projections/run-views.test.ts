@@ -1,0 +1,185 @@
+import { expect } from 'chai';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { systemAmbient } from '../../src/ambient.js';
+import { fixedGraph } from '../../src/council/fixed-graph.js';
+import type { EventLog, NewEvent } from '../../src/log/port.js';
+import { RunViews } from '../../src/projections/run-views.js';
+import { isFinished } from '../../src/run/state.js';
+import { changedLog } from '../support/changed-log.js';
+import { instantModel } from '../support/instant-model.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { recordOf } from '../support/record-of.js';
+import { runWhen } from '../support/run-when.js';
+import { seededRandom } from '../support/seeded-random.js';
+import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260101);
+const SCHEDULES = process.env['SOAK'] === undefined ? 150 : 5_000;
+const { uuid } = systemAmbient();
+
+describe(`RunViews (SEED=${SEED})`, () => {
+  let dir: TempDir;
+  let log: EventLog;
+  let story: readonly NewEvent[];
+
+  before(async () => {
+    story = await recordedStory();
+  });
+
+  beforeEach(async () => {
+    dir = tempDir();
+    log = await openStoryLog(dir.path);
+  });
+
+  afterEach(async () => {
+    await log.close();
+    dir.remove();
+  });
+
+  it('leaves no state out, however loading and live events meet', async () => {
+    const random = seededRandom(SEED);
+    for (let schedule = 0; schedule < SCHEDULES; schedule += 1) await watchUnderWay(random);
+  });
+
+  /** Watchers come and go while a run is recorded, folded and loaded, all at their own pace. */
+  async function watchUnderWay(random: () => number): Promise<void> {
+    const pick = (bound: number): number => Math.floor(random() * bound);
+    const idle = async (turns: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+    };
+    const slow = changedLog(log, {
+      async *readStream(stream, range) {
+        for await (const event of log.readStream(stream, range)) {
+          await idle(pick(3));
+          yield event;
+        }
+        await idle(pick(6));
+      },
+    });
+    const views = new RunViews(slow);
+    const runId = uuid();
+    let recorded = 1 + pick(4);
+    await tell(log, runId, story, 0, recorded);
+    const recording = async (): Promise<void> => {
+      while (recorded < story.length) {
+        await idle(pick(4));
+        const to = Math.min(story.length, recorded + 1 + pick(3));
+        await tell(log, runId, story, recorded, to);
+        recorded = to;
+      }
+    };
+    const folding = async (): Promise<void> => {
+      for (let seq = 0; seq < story.length; seq += 1) {
+        while (seq >= recorded) await nextTurn();
+        const [event] = await recordOf(log, runId).then((events) => events.slice(seq));
+        if (event === undefined) throw new Error(`There is no event ${seq}`);
+        const run = await views.apply(runId, event);
+        expect(run?.seq).to.be.at.least(seq);
+        await idle(pick(3));
+      }
+    };
+    const told: number[][] = [];
+    const watching = async (): Promise<void> => {
+      const seqs: number[] = [];
+      const leaving = new AbortController();
+      const leavesEarly = random() < 0.3;
+      told.push(seqs);
+      await idle(pick(40));
+      let end = (): void => undefined;
+      const ended = new Promise<void>((resolve) => (end = resolve));
+      const onState = (run: { seq: number }): void => {
+        seqs.push(run.seq);
+        if (leavesEarly || run.seq === story.length - 1) end();
+      };
+      expect(await views.watch(runId, { onState, signal: leaving.signal })).to.equal(true);
+      await ended;
+      leaving.abort();
+    };
+    await Promise.all([recording(), folding(), watching(), watching(), watching(), watching()]);
+    for (const seqs of told) expect(seqs).to.deep.equal(seqs.map((_, index) => (seqs[0] ?? 0) + index));
+    expect(views.size).to.equal(0);
+  }
+
+  it('answers false for a run that does not exist and keeps nothing of it', async () => {
+    const views = new RunViews(log);
+    const watcher = { onState: () => undefined, signal: new AbortController().signal };
+    expect(await views.watch(uuid(), watcher)).to.equal(false);
+    expect(views.size).to.equal(0);
+  });
+
+  it('holds a finished run as long as somebody watches it', async () => {
+    const views = new RunViews(log);
+    const runId = uuid();
+    await tell(log, runId, story, 0, story.length);
+    const [first, second] = [new AbortController(), new AbortController()];
+    await views.watch(runId, { onState: () => undefined, signal: first.signal });
+    await views.watch(runId, { onState: () => undefined, signal: second.signal });
+    expect(views.size).to.equal(1);
+    first.abort();
+    expect(views.size).to.equal(1);
+    second.abort();
+    expect(views.size).to.equal(0);
+  });
+
+  it('keeps nothing for a watcher who leaves while the run is loaded', async () => {
+    const views = new RunViews(log);
+    const runId = uuid();
+    await tell(log, runId, story, 0, story.length);
+    const leaving = new AbortController();
+    const told: unknown[] = [];
+    const watching = views.watch(runId, { onState: (run) => told.push(run), signal: leaving.signal });
+    leaving.abort();
+    expect(await watching).to.equal(true);
+    expect(told).to.deep.equal([]);
+    expect(views.size).to.equal(0);
+  });
+
+  it('tells nothing more to a watcher who has left', async () => {
+    const views = new RunViews(log);
+    const runId = uuid();
+    await tell(log, runId, story, 0, 4);
+    const events = await recordOf(log, runId);
+    for (const event of events) await views.apply(runId, event);
+    const leaving = new AbortController();
+    const told: number[] = [];
+    await views.watch(runId, { onState: ({ seq }) => told.push(seq), signal: leaving.signal });
+    leaving.abort();
+    await tell(log, runId, story, 4, 6);
+    for (const event of await recordOf(log, runId)) await views.apply(runId, event);
+    expect(told).to.deep.equal([3]);
+  });
+
+  it('lets a paused run go from memory and tells a watcher of all that follows all the same', async () => {
+    const graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 });
+    const engineDir = tempDir();
+    const engine = await openTestEngine({ path: engineDir.path, model: instantModel() });
+    const runId = uuid();
+    await engine.registry.start(runRequest(runId, { godMode: true, graph }));
+    await engine.queries.list({ limit: 1, offset: 0 });
+    expect(engine.views.size).to.equal(0);
+
+    const told: string[] = [];
+    const watching = new AbortController();
+    await engine.views.watch(runId, { onState: ({ status }) => told.push(status), signal: watching.signal });
+    expect(engine.views.size).to.equal(1);
+    await engine.registry.cancel(runId);
+    await runWhen(engine, runId, isFinished);
+    expect(told).to.deep.equal(['paused', 'failed']);
+    watching.abort();
+    expect(engine.views.size).to.equal(0);
+    await engine.stop();
+    engineDir.remove();
+  });
+
+  it('passes over events that it has folded already', async () => {
+    const views = new RunViews(log);
+    const runId = uuid();
+    await tell(log, runId, story, 0, 8);
+    const events = await recordOf(log, runId);
+    for (const event of [...events, ...events.slice(2), ...events])
+      expect((await views.apply(runId, event))?.seq).to.be.at.least(event.seq);
+    expect(views.size).to.equal(1);
+  });
+});

@@ -1,0 +1,42 @@
+/** A real log with the record of one run to tell, event by event, as often as a test wants. */
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import { openEmbeddedLog } from '../../src/log/embedded.js';
+import type { Appended, EventLog, NewEvent } from '../../src/log/port.js';
+import { runStream } from '../../src/run/events.js';
+import { instantModel } from './instant-model.js';
+import { openTestEngine, runRequest } from './open-engine.js';
+import { allFinished } from './run-when.js';
+import { tempDir } from './temp-dir.js';
+
+/** A completed run of the fixed graph, 18 events, as it was recorded. */
+export async function recordedStory(): Promise<readonly NewEvent[]> {
+  const dir = tempDir();
+  const engine = await openTestEngine({ path: dir.path, model: instantModel() });
+  const runId = systemAmbient().uuid();
+  await engine.registry.start(runRequest(runId));
+  await allFinished(engine, [runId]);
+  const events: NewEvent[] = [];
+  for await (const { id, type, data, metadata } of engine.log.readStream(runStream(runId)))
+    events.push({ id, type, data, metadata });
+  await engine.stop();
+  dir.remove();
+  return events;
+}
+
+/** An embedded log in a folder, without anything around it. */
+export function openStoryLog(path: string): Promise<EventLog> {
+  return openEmbeddedLog({ file: join(path, 'log.sqlite') });
+}
+
+/** Appends a piece of a story to a run's stream; each telling has event ids of its own. */
+export function tell(
+  log: EventLog,
+  runId: string,
+  story: readonly NewEvent[],
+  from: number,
+  to: number,
+): Promise<Appended> {
+  const events = story.slice(from, to).map((event) => ({ ...event, id: systemAmbient().uuid() }));
+  return log.append(runStream(runId), events, from === 0 ? 'none' : from - 1);
+}
