@@ -51,38 +51,43 @@ export function firstState(event: Of<'RunRequested'>): RunState {
 
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
-  const next = { ...state, seq: event.seq, hash: event.hash, lastEventId: event.id };
+  return { ...state, ...changeBy(state, event), seq: event.seq, hash: event.hash, lastEventId: event.id };
+}
+
+function changeBy(state: RunState, event: RunEvent): Partial<RunState> {
   switch (event.type) {
     case 'RunRequested':
       return firstState(event);
     case 'RunClaimed':
-      return { ...next, ...claimed(state, event) };
+      return claimed(state, event);
     case 'RunReleased':
-      return { ...next, owner: null };
+      return { owner: null };
     case 'RunStarted':
-      return { ...next, status: 'running' };
+      return { status: 'running' };
     case 'RunResumed':
-      return { ...next, status: 'running', gate: null, resumedBy: state.gate?.decision ?? null };
+      return { status: 'running', gate: null, resumedBy: state.gate?.decision ?? null };
     case 'NodeStarted':
-      return { ...next, ...nodeStarted(state, event) };
+      return nodeStarted(state, event);
     case 'NodeCompleted':
-      return { ...next, ...nodeCompleted(state, event) };
+      return nodeCompleted(state, event);
     case 'NodeFailed':
-      return {
-        ...next,
-        front: changeStep(state, event.data.step, (each) => ({ ...each, active: false, failures: each.failures + 1 })),
-      };
+      return nodeFailed(state, event);
     case 'RunPaused':
-      return { ...next, ...paused(state, event) };
+      return paused(state, event);
     case 'GateDecided':
-      return gateDecided(next, event);
+      return gateDecided(state, event);
     case 'RunCompleted':
-      return { ...next, ...completed(state, event) };
+      return completed(state, event);
     case 'RunFailed':
-      return { ...next, status: 'failed', completedAt: event.at, owner: null, gate: null, failure: event.data };
+      return { status: 'failed', completedAt: event.at, owner: null, gate: null, failure: event.data };
     default:
       return unknownEvent(event);
   }
+}
+
+function nodeFailed(state: RunState, { data }: Of<'NodeFailed'>): Partial<RunState> {
+  const fail = (each: FrontNode): FrontNode => ({ ...each, active: false, failures: each.failures + 1 });
+  return { front: changeStep(state, data.step, fail) };
 }
 
 function claimed(state: RunState, { data }: Of<'RunClaimed'>): Partial<RunState> {

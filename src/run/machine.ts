@@ -32,6 +32,12 @@ export interface Chart {
    * @throws {TransitionRefused} when the chart does not allow it
    */
   next(snapshot: RunSnapshot, fact: RunEvent): RunSnapshot;
+  /**
+   * Whether a fact may follow, without working out where it leads.
+   *
+   * @throws {TransitionRefused} when it may not
+   */
+  check(snapshot: RunSnapshot, fact: RunEvent): void;
   /** The fact as the chart's live actors take it. */
   eventOf(fact: RunEvent): ChartEvent;
 }
@@ -60,6 +66,9 @@ export function compileChart(graph: Graph): Chart {
         );
       }
       return machine.resolveState({ value: 'pending', context: { run: firstState(requested) } });
+    },
+    check(snapshot, fact) {
+      if (!snapshot.can(eventOf(fact))) throw new TransitionRefused(fact, snapshot.context.run);
     },
     next(snapshot, fact) {
       const { run } = snapshot.context;

@@ -17,6 +17,8 @@ export class Minutes {
   readonly scene: DecisionScene;
   readonly #chart: Chart;
   #snapshot: RunSnapshot;
+  /** Allowed, but not gone through with yet: often nobody asks what the last fact leads to. */
+  #pending: RunEvent | null = null;
 
   constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionScene) {
     this.#chart = chart;
@@ -25,12 +27,21 @@ export class Minutes {
   }
 
   get run(): RunState {
-    return this.#snapshot.context.run;
+    return this.#at().context.run;
   }
 
+  /** @throws {TransitionRefused} when the chart does not allow the fact here */
   write(fact: RunFact): void {
-    const event: RunEvent = { ...fact, seq: this.run.seq + 1, id: '', at: this.scene.at, hash: '' };
-    this.#snapshot = this.#chart.next(this.#snapshot, event);
+    const snapshot = this.#at();
+    const event = { ...fact, seq: snapshot.context.run.seq + 1, id: '', at: this.scene.at, hash: '' };
+    this.#chart.check(snapshot, event);
+    this.#pending = event;
     this.facts.push(fact);
+  }
+
+  #at(): RunSnapshot {
+    if (this.#pending !== null) this.#snapshot = this.#chart.next(this.#snapshot, this.#pending);
+    this.#pending = null;
+    return this.#snapshot;
   }
 }
