@@ -39,8 +39,8 @@ export class RunActor {
   readonly #chart: Chart;
   readonly #around: RunSurroundings;
   readonly #live: ActorRefFrom<Chart['machine']>;
-  /** Calls under way, by step and attempt. */
-  readonly #calls = new Map<string, AbortController>();
+  /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
+  readonly #calls = new Map<string, AbortController | null>();
   readonly #stopped = new AbortController();
   #releasing = false;
   /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
@@ -136,7 +136,7 @@ export class RunActor {
     const active = new Map(this.run.front.filter((each) => each.active).map((each) => [callOf(each), each]));
     for (const [key, call] of this.#calls) {
       if (active.has(key)) continue;
-      call.abort(GIVEN_UP);
+      call?.abort(GIVEN_UP);
       this.#calls.delete(key);
     }
     if (this.#releasing) return;
@@ -149,7 +149,7 @@ export class RunActor {
   }
 
   #giveUpAll(): void {
-    for (const call of this.#calls.values()) call.abort(GIVEN_UP);
+    for (const call of this.#calls.values()) call?.abort(GIVEN_UP);
   }
 
   async #execute(at: FrontNode, signal: AbortSignal): Promise<void> {
@@ -166,6 +166,7 @@ export class RunActor {
       monotonicMs: ambient.monotonicMs,
     });
     if (signal.aborted) return;
+    this.#calls.set(callOf(at), null);
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: ambient.random() }));
   }
 
