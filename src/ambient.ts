@@ -1,6 +1,6 @@
 /**
  * Clock, ids, randomness, hashing and timers: everything the code below the composition root may not reach for itself.
- * The domain and the projections import these types only; service.ts passes the real thing, tests a fixed one.
+ * The domain and the projections import these types only; main.ts passes the real thing, tests a fixed one.
  */
 import { hash, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Ambient } from './ambient.js';
 import type { Config } from './config.js';
 import type { DataDir } from './data-dir.js';
-import { openEmbeddedLog } from './log/embedded.js';
+import { openEmbeddedLog } from './log/embedded/log.js';
 import type { EventLog } from './log/port.js';
 import { boundedModel } from './model/bounded.js';
 import type { LanguageModel } from './model/port.js';
@@ -37,7 +37,7 @@ export interface Engine {
   readonly registry: RunRegistry;
   readonly queries: RunQueries;
   readonly views: RunViews;
-  /** Whether the log answers and the read models have caught up. */
+  /** Whether the read models have caught up. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   /** Takes up what earlier processes left unfinished; resolves once the read models have caught up. */
   recover(): Promise<void>;
@@ -80,10 +80,8 @@ export async function openEngine(
     views,
     async isReady() {
       if (!projector.isCaughtUp) return false;
-      return await log.ping().then(
-        () => true,
-        () => false,
-      );
+      await log.ping();
+      return true;
     },
     async recover() {
       await caughtUp;

@@ -133,14 +133,14 @@ export class KeyReused extends CouncilError<{ runId: string }> {
 }
 
 /** As many runs wait as may wait. */
-export class TooManyPending extends CouncilError<{ limit: number; retryAfterSeconds: number }> {
+export class TooManyPending extends CouncilError<{ limit: number }> {
   readonly code = 'run.too-many-pending';
-  constructor(data: { limit: number; retryAfterSeconds: number }) {
+  constructor(data: { limit: number }) {
     super(`Cannot take another run: ${data.limit} are pending`, data);
   }
 }
 
-/** The service is stopping or not ready yet. */
+/** The service is stopping. */
 export class ServiceStopping extends CouncilError {
   readonly code = 'service.stopping';
   constructor() {

@@ -20,12 +20,13 @@ async function main(): Promise<void> {
   const logger = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
   const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
   const model = offlineModel({ latencyMs: config.offlineLatencyMs, ambient });
-  const service = await startService(config, { dataDir, model, ambient, logger });
+  const starting = startService(config, { dataDir, model, ambient, logger });
   stopOnSignal(async () => {
-    await service.stop();
+    await (await starting).stop();
     dataDir.release();
     logger.info({}, 'stopped');
   });
+  const service = await starting;
   process.stdout.write(`listening on ${service.url}\n`);
 }
 

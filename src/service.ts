@@ -47,7 +47,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   });
   const url = await listen(server, config);
   logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
-  await engine.recover();
+  engine.recover().catch((error: unknown) => onFault({ edge: 'recovery' }, error));
   return { url, stop: () => stopService({ server, channels, engine }) };
 }
 

@@ -16,7 +16,7 @@ interface Rule {
 const SHARED_TYPES = ['ambient', 'generated'];
 const PORTS = ['log/port', 'model/port', 'model/bounded'];
 /** Pure functions over the log's port: they run wherever the port's types may be named. */
-const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical'];
+const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical', 'wait'];
 const READ_SIDE = [
   'projections/run-queries',
   'projections/run-views',
@@ -45,13 +45,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   config: { ours: ['errors'], types: [], node: 'none', npm: [] },
   ambient: { ours: [], types: [], node: ['node:crypto', 'node:perf_hooks'], npm: [] },
 
+  wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
+
   run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
   council: DOMAIN,
   blueprint: { ...DOMAIN, ours: ['errors', 'council', ...LOG_HELPERS] },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
-  'log/append-surely': { ...ADAPTER, types: [...SHARED_TYPES, 'log/port'], node: 'none' },
+  'log/append-surely': { ...ADAPTER, ours: ['errors', 'wait'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
   'log/chain': { ...ADAPTER, ours: ['errors', 'log/canonical'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
   'log/canonical': { ours: ['errors'], types: [], node: 'none', npm: [] },
   model: ADAPTER,

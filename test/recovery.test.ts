@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Ambient } from '../src/ambient.js';
@@ -17,7 +17,10 @@ import {
   TooManyPending,
 } from '../src/errors.js';
 import type { EventLog } from '../src/log/port.js';
+import type { RunFact } from '../src/run/events.js';
+import { runStream } from '../src/run/events.js';
 import { isFinished } from '../src/run/state.js';
+import { foldRun, sealFacts } from '../src/run/stream.js';
 import { changedLog } from './support/changed-log.js';
 import { countedCalls, countedModel } from './support/counted-model.js';
 import { instantModel } from './support/instant-model.js';
@@ -362,6 +365,16 @@ describe('Recovery', () => {
       expect(await answersOf(after, runIds)).to.equal(told);
     });
 
+    it('folds anew what is no database', async () => {
+      const before = await open();
+      const runIds = await storyOf(before);
+      const told = await answersOf(before, runIds);
+      await before.stop();
+      writeFileSync(join(dir.path, 'views', 'views.sqlite'), 'no database '.repeat(1_000));
+      const after = await openRecovered({ model: held() });
+      expect(await answersOf(after, runIds)).to.equal(told);
+    });
+
     it('folds anew what was folded past the head of a log that was put back', async () => {
       const first = await open();
       const runIds = await storyOf(first);
@@ -539,6 +552,51 @@ describe('Recovery', () => {
       const events = await checkRecord(second.log, runId);
       expect(factsOf(events, 'RunClaimed').map(({ reason }) => reason)).to.deep.equal(['started', 'recovered']);
     });
+  });
+
+  describe('of a run that another instance has changed', () => {
+    const foreign: readonly (readonly [string, readonly RunFact[]])[] = [
+      ['cancelled', [{ type: 'RunFailed', data: { kind: 'cancelled', error: 'Cancelled by the user', node: null } }]],
+      ['taken over', [{ type: 'RunClaimed', data: { epoch: 2, instanceId: 'another', reason: 'recovered' } }]],
+    ];
+
+    for (const [what, facts] of foreign) {
+      it(`lets it go and adds nothing once it was ${what}, though the log cannot be read at first`, async () => {
+        const model = held();
+        let failures = 0;
+        const engine = await openRecovered({
+          model,
+          maxActiveRuns: 1,
+          decorate: (log) =>
+            changedLog(log, {
+              async *readStream(stream, range) {
+                if (failures > 0) {
+                  failures -= 1;
+                  throw new LogUnavailable();
+                }
+                yield* log.readStream(stream, range);
+              },
+            }),
+        });
+        const [runId, next] = [uuid(), uuid()];
+        await startAll(engine, [runId, next]);
+        await model.called(1);
+        const head = await foldRun(engine.log, runId);
+        const around = { ambient: systemAmbient(), instanceId: 'another' };
+        const sealed = sealFacts(facts, { head, runId, around });
+        await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
+        failures = 2;
+        model.held[0]?.release();
+
+        await model.called(2);
+        expect(engine.registry.live(runId)).to.equal(null);
+        expect(engine.registry.live(next)?.status).to.equal('running');
+        expect((await checkRecord(engine.log, runId)).map(({ type }) => type).slice(4)).to.deep.equal(
+          facts.map(({ type }) => type),
+        );
+        expect(engine.faults).to.deep.equal([]);
+      });
+    }
   });
 
   describe('beside a damaged run', () => {

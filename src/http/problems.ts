@@ -1,5 +1,5 @@
 /** Every failure as an answer: the one table from error code to status (contract, section 2). */
-import { CouncilError, TooManyPending } from '../errors.js';
+import { CouncilError } from '../errors.js';
 import type { FieldError, Problem } from '../generated/schemas.js';
 import type { Answer } from './answer.js';
 
@@ -33,7 +33,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'run.unknown': { status: 404 },
   'run.finished': { status: 409 },
   'run.key-reused': { status: 409 },
-  'run.too-many-pending': { status: 503 },
+  'run.too-many-pending': { status: 503, retryAfterSeconds: 5 },
   'run.damaged': { status: 500, detail: 'The record of this run is damaged' },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },
@@ -53,7 +53,7 @@ export function problemOf(error: unknown, requestId: string): Answer {
   if (error instanceof RequestRefused) return refusalAnswer(error);
   const row = (error instanceof CouncilError ? TABLE[error.code] : undefined) ?? FAULT;
   const detail = row.detail ?? (error instanceof Error ? error.message : String(error));
-  const wait = error instanceof TooManyPending ? error.data.retryAfterSeconds : row.retryAfterSeconds;
+  const wait = row.retryAfterSeconds;
   return {
     status: row.status,
     body: problem(row.status === 500 ? `${detail} (request ${requestId})` : detail),

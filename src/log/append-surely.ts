@@ -1,6 +1,7 @@
 /** Appends until the answer is certain: an unknown outcome is a state of its own, never a failed run. */
 import type { Ambient } from '../ambient.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
+import { wait } from '../wait.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from './port.js';
 
 const FIRST_WAIT_MS = 50;
@@ -33,21 +34,7 @@ export async function untilAnswered<T>(ask: () => Promise<T>, { ambient, signal 
     } catch (error) {
       const open = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
       if (!open || signal.aborted) throw error;
-      await pause(ambient, waitMs, signal);
+      await wait(ambient, waitMs, signal);
     }
   }
-}
-
-/** Waits, or until the signal. */
-export function pause(ambient: Pick<Ambient, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = ambient.after(delayMs, end);
-    signal.addEventListener('abort', end);
-  });
 }

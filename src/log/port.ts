@@ -1,6 +1,6 @@
 /**
- * The record: what every event log must offer. Two adapters stand behind it (embedded SQLite, EventStoreDB); one
- * contract suite, test/log/event-log-contract.ts, holds both to these sentences.
+ * The record: what every event log must offer. The embedded adapter stands behind it, EventStoreDB will; one
+ * contract suite, test/log/event-log-contract.ts, holds every adapter to these sentences.
  */
 
 /** A place in the log's global order: opaque text, comparable with `<`. Never a number, in JSON neither. */

@@ -1,10 +1,10 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { Ambient } from '../ambient.js';
 import { LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
-import { pause } from '../log/append-surely.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { runIdOf } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
+import { wait } from '../wait.js';
 import type { History } from './history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
@@ -85,7 +85,7 @@ export class Projector {
       } catch (error) {
         if (error instanceof LogClosed) return;
         onFault(error);
-        await pause(ambient, RESUBSCRIBE_MS, signal);
+        await wait(ambient, RESUBSCRIBE_MS, signal);
       }
     }
   }

@@ -1,6 +1,7 @@
 /** What poll and history tell of a run: one flat record, derived from the fold alone. */
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
+import { iterationShown } from '../run/state.js';
 
 /** A cut of the history. */
 export interface Page {
@@ -40,7 +41,7 @@ export function summaryOf(run: RunState): RunSummary {
     activeNode: run.activeNode,
     finalDraft: run.finalDraft,
     criticScore: run.shown.score,
-    iterationCount: run.iterationCount === 0 ? null : run.iterationCount,
+    iterationCount: iterationShown(run),
     error: run.failure?.error ?? null,
     createdAt: run.createdAt,
     completedAt: run.completedAt,

@@ -3,6 +3,7 @@
  * they were folded to are written in one transaction. It is synced at checkpoints only, so a power cut may cost the
  * newest rows but never the file; they are folded again. Runs inside the views worker.
  */
+import { rmSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { Page, RunSummary } from './run-summary.js';
@@ -10,9 +11,11 @@ import type { Page, RunSummary } from './run-summary.js';
 /** Raise it when rows mean something else: the file is then folded anew. */
 const VIEWS_VERSION = '2';
 
+const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
+
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS runs (
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE runs (
     -- In the order of the runs' first events.
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -20,8 +23,8 @@ const SCHEMA = `
     status TEXT NOT NULL,
     summary TEXT NOT NULL
   );
-  CREATE INDEX IF NOT EXISTS runs_newest ON runs (created_at DESC, id);
-  CREATE INDEX IF NOT EXISTS runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
+  CREATE INDEX runs_newest ON runs (created_at DESC, id);
+  CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
 `;
 
 export interface ViewsStore {
@@ -44,16 +47,7 @@ export function openViewsStore(
   file: string,
   log: { readonly identity: string; readonly head: string | null },
 ): ViewsStore {
-  const database = new DatabaseSync(file);
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
-  database.exec(SCHEMA);
-  const read = database.prepare('SELECT value FROM meta WHERE key = ?');
-  const stored = (key: string): string | null => textOf(read.get(key), 'value');
-  const checkpoint = stored('checkpoint');
-  const isOurs = stored('identity') === log.identity && stored('version') === VIEWS_VERSION;
-  const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
-  if (!isOurs || isPast) begin(database, log.identity);
-
+  const database = open(file, log) ?? openAnew(file, log.identity);
   const saveMeta = database.prepare(
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
@@ -66,7 +60,7 @@ export function openViewsStore(
   const unfinished = database.prepare(`SELECT id FROM runs WHERE status IN ('pending', 'running') ORDER BY key`);
 
   return {
-    checkpoint: stored('checkpoint'),
+    checkpoint: metaIn(database, 'checkpoint'),
     write(summaries, position) {
       database.exec('BEGIN');
       try {
@@ -85,11 +79,39 @@ export function openViewsStore(
   };
 }
 
-function begin(database: DatabaseSyncInstance, identity: string): void {
-  database.exec('BEGIN; DELETE FROM runs; DELETE FROM meta; COMMIT');
+/** The file as it is; null when its rows cannot be used: none there, damaged, or folded from something else. */
+function open(
+  file: string,
+  log: { readonly identity: string; readonly head: string | null },
+): DatabaseSyncInstance | null {
+  let database: DatabaseSyncInstance | null = null;
+  try {
+    database = new DatabaseSync(file);
+    database.exec(SETTINGS);
+    const isOurs = metaIn(database, 'identity') === log.identity && metaIn(database, 'version') === VIEWS_VERSION;
+    const checkpoint = metaIn(database, 'checkpoint');
+    const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
+    if (isOurs && !isPast) return database;
+  } catch {
+    // No database, or none of ours: all of it can be folded again.
+  }
+  database?.close();
+  return null;
+}
+
+function openAnew(file: string, identity: string): DatabaseSyncInstance {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  const database = new DatabaseSync(file);
+  database.exec(SETTINGS);
+  database.exec(SCHEMA);
   const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
   save.run('identity', identity);
   save.run('version', VIEWS_VERSION);
+  return database;
+}
+
+function metaIn(database: DatabaseSyncInstance, key: string): string | null {
+  return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
 }
 
 function textOf(row: unknown, column: string): string | null {

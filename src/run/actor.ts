@@ -9,17 +9,18 @@ import type { Ambient } from '../ambient.js';
 import type { StepOutcome } from '../council/step.js';
 import { executeStep } from '../council/step.js';
 import { LogClosed, RevisionConflict } from '../errors.js';
-import { appendSurely, pause, untilAnswered } from '../log/append-surely.js';
+import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import type { Patience } from '../log/append-surely.js';
 import type { EventLog } from '../log/port.js';
 import type { BoundedModel } from '../model/bounded.js';
+import { wait } from '../wait.js';
 import { retryInMs } from './backoff.js';
 import type { RunCommand } from './decide.js';
 import { briefFor, decide } from './decide.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runStream } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import type { DecisionScene } from './minutes.js';
+import { sceneNow } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
 import { readRun, sealFacts } from './stream.js';
 
@@ -95,7 +96,7 @@ export class RunActor {
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     while (!this.#stopped.signal.aborted) {
-      const facts = decide(this.#chart, this.#live.getSnapshot(), { command, scene: this.#scene() });
+      const facts = decide(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
       if (facts.length === 0) return facts;
       try {
         this.adopt(await this.#append(facts));
@@ -126,11 +127,6 @@ export class RunActor {
     return sealed.recorded;
   }
 
-  #scene(): DecisionScene {
-    const { ambient, instanceId, model } = this.#around;
-    return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
-  }
-
   /** Brings the calls under way in line with the nodes that are active. */
   #act(): void {
     const active = new Map(this.run.front.filter((each) => each.active).map((each) => [callOf(each), each]));
@@ -156,7 +152,7 @@ export class RunActor {
     const { ambient, model } = this.#around;
     const { run } = this;
     const node = run.plan.node(at.node);
-    if (at.delayMs > 0) await pause(ambient, at.delayMs, signal);
+    if (at.delayMs > 0) await wait(ambient, at.delayMs, signal);
     const terms = { runId: run.runId, timeoutMs: node.timeoutMs, signal };
     const outcome = await executeStep({
       node,

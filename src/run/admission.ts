@@ -4,9 +4,6 @@ import { TooManyPending } from '../errors.js';
 /** Most runs that may wait (contract, section 1, MAX_ACTIVE_RUNS). */
 export const MAX_PENDING_RUNS = 10_000;
 
-/** What a client is asked to wait when the waiting room is full, in seconds. */
-const RETRY_AFTER_SECONDS = 5;
-
 export interface Admission {
   /** Takes a place if one is free and nobody waits for it. */
   tryEnter(): boolean;
@@ -61,7 +58,7 @@ export function admission(maxActive: number, admit: (runId: string) => void): Ad
     },
     announce() {
       if (waiting.size + announced >= MAX_PENDING_RUNS) {
-        throw new TooManyPending({ limit: MAX_PENDING_RUNS, retryAfterSeconds: RETRY_AFTER_SECONDS });
+        throw new TooManyPending({ limit: MAX_PENDING_RUNS });
       }
       announced += 1;
     },

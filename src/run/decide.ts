@@ -15,7 +15,7 @@ import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
-import { isFinished, isFrontDone, labelOf } from './state.js';
+import { isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
 
 export type RunCommand =
   /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
@@ -228,7 +228,7 @@ function finish(minutes: Minutes): void {
     data: {
       finalDraft: last.draft,
       criticScore: last.score,
-      iterationCount: run.iterationCount === 0 ? null : run.iterationCount,
+      iterationCount: iterationShown(run),
     },
   });
 }

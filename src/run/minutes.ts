@@ -1,4 +1,5 @@
 /** Facts being written down: each is checked against the chart before the next one is thought of. */
+import type { Ambient } from '../ambient.js';
 import type { RunEvent, RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { RunState } from './state.js';
@@ -9,6 +10,19 @@ export interface DecisionScene {
   readonly instanceId: string;
   readonly defaultModel: string;
   readonly sha256: (text: string) => string;
+}
+
+/** The scene of a decision taken now. */
+export function sceneNow({
+  ambient,
+  instanceId,
+  model,
+}: {
+  readonly ambient: Pick<Ambient, 'now' | 'sha256'>;
+  readonly instanceId: string;
+  readonly model: { readonly defaultModel: string };
+}): DecisionScene {
+  return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
 }
 
 /** The facts of one append in the making; `run` is the state they add up to. */

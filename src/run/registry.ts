@@ -5,7 +5,8 @@
  */
 import { KeyReused, RevisionConflict, RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
 import type { RunRequestedData } from '../generated/schemas.js';
-import { appendSurely, pause, untilAnswered } from '../log/append-surely.js';
+import { appendSurely, untilAnswered } from '../log/append-surely.js';
+import { wait } from '../wait.js';
 import type { RunSurroundings } from './actor.js';
 import { RunActor } from './actor.js';
 import type { Admission } from './admission.js';
@@ -17,9 +18,10 @@ import type { RunFact } from './events.js';
 import { runStream } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { evolve } from './evolve.js';
-import type { DecisionScene } from './minutes.js';
+import { sceneNow } from './minutes.js';
 import type { RunState } from './state.js';
 import { readRun, replayRun, sealFacts } from './stream.js';
+import { underWay } from './under-way.js';
 
 /** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
 const RELEASE_DEADLINE_MS = 5_000;
@@ -42,17 +44,14 @@ export class RunRegistry {
   readonly #admission: Admission;
   readonly #onLeft: RegistryOptions['onLeft'];
   readonly #live = new Map<string, RunActor>();
-  readonly #stopping = new AbortController();
-  /** What stop() tells to wait no longer; one each, for a signal with many listeners is taken for a leak. */
-  readonly #waits = new Set<AbortController>();
-  /** Admissions and their claims under way, so that stop() can wait for them. */
-  readonly #underWay = new Set<Promise<unknown>>();
+  /** Admissions, claims and commands, so that stop() can wait for them. */
+  readonly #underWay = underWay();
 
   constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, { maxActiveRuns, onLeft }: RegistryOptions) {
     this.#onLeft = onLeft;
     this.#around = { ...around, onLeft: (run) => this.#left(run) };
     this.#charts = charts;
-    this.#admission = admission(maxActiveRuns, (runId) => void this.#track(this.#admit(runId)));
+    this.#admission = admission(maxActiveRuns, (runId) => void this.#underWay.track(this.#admit(runId)));
   }
 
   /** The run as its actor holds it, when it runs here. */
@@ -73,9 +72,9 @@ export class RunRegistry {
     const chart = this.#charts.of(requested);
     const claim = this.#admission.tryEnter();
     if (!claim) this.#admission.announce();
-    const facts = requestRun(chart, requested, { claim, scene: this.#scene() });
+    const facts = requestRun(chart, requested, { claim, scene: sceneNow(this.#around) });
     try {
-      await this.#track(this.#record(requested.runId, { chart, snapshot: null }, facts));
+      await this.#underWay.track(this.#record(requested.runId, { chart, snapshot: null }, facts));
       if (!claim) this.#admission.wait(requested.runId);
       return requested;
     } catch (error) {
@@ -107,7 +106,7 @@ export class RunRegistry {
    * @throws {RunUnknown | RunFinished | RunDamaged}
    */
   async cancel(runId: string): Promise<RunState> {
-    const run = await this.#track(this.#command(runId, { type: 'CancelRun' }));
+    const run = await this.#underWay.track(this.#command(runId, { type: 'CancelRun' }));
     this.#admission.forget(runId);
     return run;
   }
@@ -120,12 +119,10 @@ export class RunRegistry {
   /** Takes no new work, gives up the calls under way and releases every run, so that anyone may go on with it. */
   async stop(): Promise<void> {
     this.#admission.close();
-    this.#stopping.abort();
-    for (const wait of this.#waits) wait.abort();
-    await Promise.allSettled(this.#underWay);
+    await this.#underWay.end();
     const actors = [...this.#live.values()];
     const released = new AbortController();
-    const deadline = pause(this.#around.ambient, RELEASE_DEADLINE_MS, released.signal);
+    const deadline = wait(this.#around.ambient, RELEASE_DEADLINE_MS, released.signal);
     await Promise.race([Promise.allSettled(actors.map((actor) => actor.release())), deadline]);
     released.abort();
     for (const actor of actors) actor.stop();
@@ -154,7 +151,7 @@ export class RunRegistry {
   async #commandAtRest(runId: string, command: RunCommand): Promise<RunState | null> {
     const replayed = await this.#replay(runId);
     if (replayed === null) throw new RunUnknown({ runId });
-    const facts = decide(replayed.chart, replayed.snapshot, { command, scene: this.#scene() });
+    const facts = decide(replayed.chart, replayed.snapshot, { command, scene: sceneNow(this.#around) });
     if (facts.length === 0) throw tooLate(replayed.snapshot.context.run, command);
     return await this.#record(runId, replayed, facts).catch(nullOnConflict);
   }
@@ -163,7 +160,7 @@ export class RunRegistry {
   async #admit(runId: string): Promise<void> {
     try {
       for (;;) {
-        const replayed = await this.#untilStopped((signal) =>
+        const replayed = await this.#underWay.untilEnd((signal) =>
           untilAnswered(() => this.#replay(runId), { ambient: this.#around.ambient, signal }),
         );
         const facts = replayed === null ? [] : this.#claim(replayed.chart, replayed.snapshot);
@@ -182,7 +179,7 @@ export class RunRegistry {
     const { status, owner } = snapshot.context.run;
     if (owner === this.#around.instanceId) return [];
     const reason = status === 'pending' ? 'started' : owner === null ? 'handover' : 'recovered';
-    return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: this.#scene() });
+    return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: sceneNow(this.#around) });
   }
 
   /** Appends facts to a run at rest, or to a new one; if they claim it, its actor goes on from there. */
@@ -191,7 +188,7 @@ export class RunRegistry {
     const sealed = sealFacts(facts, { head, runId, around: this.#around });
     const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
     const { log, ambient } = this.#around;
-    await this.#untilStopped((signal) => appendSurely(log, append, { ambient, signal }));
+    await this.#underWay.untilEnd((signal) => appendSurely(log, append, { ambient, signal }));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
     if (!facts.some((fact) => fact.type === 'RunClaimed')) return rest.reduce(evolve, start.context.run);
@@ -212,35 +209,8 @@ export class RunRegistry {
     this.#admission.leave();
   }
 
-  #scene(): DecisionScene {
-    const { ambient, instanceId, model } = this.#around;
-    return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
-  }
-
   #assertTakingWork(): void {
-    if (this.#stopping.signal.aborted) throw new ServiceStopping();
-  }
-
-  /** Does something that waits for the log, no longer than until stop(). */
-  async #untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const wait = new AbortController();
-    this.#waits.add(wait);
-    if (this.#stopping.signal.aborted) wait.abort();
-    try {
-      return await work(wait.signal);
-    } finally {
-      this.#waits.delete(wait);
-    }
-  }
-
-  /** Keeps a promise where stop() can wait for it. */
-  async #track<T>(work: Promise<T>): Promise<T> {
-    this.#underWay.add(work);
-    try {
-      return await work;
-    } finally {
-      this.#underWay.delete(work);
-    }
+    if (this.#underWay.isEnding) throw new ServiceStopping();
   }
 }
 

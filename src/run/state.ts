@@ -100,6 +100,11 @@ export function isFinished(state: RunState): boolean {
   return state.status === 'completed' || state.status === 'failed';
 }
 
+/** The iteration count as clients see it: null before the first draft (contract, section 2). */
+export function iterationShown(state: RunState): number | null {
+  return state.iterationCount === 0 ? null : state.iterationCount;
+}
+
 export function isFrontDone(state: RunState): boolean {
   return state.front.every((each) => !each.active);
 }

@@ -118,16 +118,14 @@ export async function replayRun(
 ): Promise<Replay | null> {
   let replayed: Replay | null = null;
   let previous = GENESIS_HASH;
-  let seq = -1;
-  try {
-    for await (const event of readRun(log, runId)) {
-      seq += 1;
-      if (!checkLink(previous, event, sha256)) throw new Error('its hash does not follow from the event before it');
-      previous = event.hash;
-      replayed = follow(replayed, event, charts);
-    }
-  } catch (error) {
-    throw isLogError(error) ? error : damage({ runId, seq }, error);
+  for await (const event of readRun(log, runId)) {
+    const before: Replay | null = replayed;
+    const last = previous;
+    replayed = borneOut({ runId, seq: event.seq }, (): Replay => {
+      if (!checkLink(last, event, sha256)) throw new Error('its hash does not follow from the event before it');
+      return follow(before, event, charts);
+    });
+    previous = event.hash;
   }
   return replayed;
 }
@@ -151,8 +149,4 @@ function borneOut<T>(at: { readonly runId: string; readonly seq: number }, read:
 function damage(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunDamaged {
   if (cause instanceof RunDamaged) return cause;
   return new RunDamaged({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
-}
-
-function isLogError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('log.');
 }

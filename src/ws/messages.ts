@@ -1,6 +1,7 @@
 /** What a client of the default channel is told: a pure function of the run and of what was announced before. */
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
+import { isFinished, iterationShown } from '../run/state.js';
 
 /** What one connection has been told so far. */
 export interface Announced {
@@ -31,14 +32,14 @@ export function announce(run: RunState, announced: Announced): Announcement {
   const messages: ChannelMessage[] = [];
   const { activeNode } = run;
   if (activeNode !== null && activeNode !== announced.node) {
-    messages.push({ event: 'node_active', run_id: run.runId, node: activeNode, iteration: iterationOf(run) });
+    messages.push({ event: 'node_active', run_id: run.runId, node: activeNode, iteration: iterationShown(run) });
   }
   const { message, gate } = statusNews(run, announced.gate);
   if (message !== null) messages.push(message);
   return {
     messages,
     announced: { node: activeNode, gate },
-    isLast: run.status === 'completed' || run.status === 'failed',
+    isLast: isFinished(run),
   };
 }
 
@@ -63,7 +64,7 @@ function statusNews(run: RunState, gate: number | null): StatusNews {
           run_id: runId,
           final_draft: run.finalDraft,
           critic_score: run.shown.score,
-          iteration_count: iterationOf(run),
+          iteration_count: iterationShown(run),
         },
         gate: null,
       };
@@ -88,13 +89,8 @@ function pausedNews(run: RunState, announced: number | null): StatusNews {
       next_nodes: [...open.nextNodes],
       current_draft: run.shown.draft,
       critic_score: run.shown.score,
-      iteration_count: iterationOf(run),
+      iteration_count: iterationShown(run),
     },
     gate: open.gate,
   };
-}
-
-/** Null before the first draft (contract, section 2). */
-function iterationOf(run: RunState): number | null {
-  return run.iterationCount === 0 ? null : run.iterationCount;
 }

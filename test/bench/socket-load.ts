@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 import { systemAmbient } from '../../src/ambient.js';
 import { readConfig } from '../../src/config.js';
 import { openDataDir } from '../../src/data-dir.js';
-import { openEmbeddedLog } from '../../src/log/embedded.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { NewEvent } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { startService } from '../../src/service.js';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { AppendOutcomeUnknown, DataDirHeld, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
-import { openEmbeddedLog } from '../../src/log/embedded.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { EventLog } from '../../src/log/port.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';

@@ -16,10 +16,13 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
-const SCHEDULES = process.env['SOAK'] === undefined ? 150 : 5_000;
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const SCHEDULES = IS_SOAK ? 5_000 : 150;
 const { uuid } = systemAmbient();
 
-describe(`RunViews (SEED=${SEED})`, () => {
+describe(`RunViews (SEED=${SEED})`, function () {
+  this.timeout(IS_SOAK ? 600_000 : 20_000);
+
   let dir: TempDir;
   let log: EventLog;
   let story: readonly NewEvent[];

@@ -23,7 +23,7 @@ export interface CrashPlan {
   readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string } | null;
 }
 
-const plan: CrashPlan = JSON.parse(process.argv[2] ?? '{}');
+const plan = JSON.parse(process.argv[2] ?? '{}') as CrashPlan;
 const { crash } = plan;
 
 function dieAt(boundary: Boundary, ordinal: number): void {

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
 import { CouncilError } from '../../src/errors.js';
-import { openEmbeddedLog } from '../../src/log/embedded.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { EventLog, NewEvent } from '../../src/log/port.js';
 
 const [, , file = '', writers = '1'] = argv;

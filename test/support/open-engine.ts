@@ -5,7 +5,7 @@ import { systemAmbient } from '../../src/ambient.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
-import { openEmbeddedLog } from '../../src/log/embedded.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { EventLog } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { requestedRun } from '../../src/run/request.js';

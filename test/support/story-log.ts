@@ -1,7 +1,7 @@
 /** A real log with the record of one run to tell, event by event, as often as a test wants. */
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
-import { openEmbeddedLog } from '../../src/log/embedded.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { Appended, EventLog, NewEvent } from '../../src/log/port.js';
 import { runStream } from '../../src/run/events.js';
 import { instantModel } from './instant-model.js';
@@ -29,7 +29,7 @@ export function openStoryLog(path: string): Promise<EventLog> {
   return openEmbeddedLog({ file: join(path, 'log.sqlite') });
 }
 
-/** Appends a piece of a story to a run's stream; each telling has event ids of its own. */
+/** Appends a piece of a story as a run's own; each telling has event ids of its own. */
 export function tell(
   log: EventLog,
   runId: string,
@@ -37,6 +37,9 @@ export function tell(
   from: number,
   to: number,
 ): Promise<Appended> {
-  const events = story.slice(from, to).map((event) => ({ ...event, id: systemAmbient().uuid() }));
+  const told = story[0]?.metadata['$correlationId'] ?? '';
+  const events = story
+    .slice(from, to)
+    .map((event) => ({ ...event, id: systemAmbient().uuid(), data: event.data.replaceAll(told, runId) }));
   return log.append(runStream(runId), events, from === 0 ? 'none' : from - 1);
 }

@@ -1,5 +1,5 @@
 /** Positions of the embedded log: numbers within, padded text without, so that `<` compares them. */
-import type { Position } from './port.js';
+import type { Position } from '../port.js';
 
 /** Holds every integer JavaScript can count to. */
 const DIGITS = 16;

@@ -1,9 +1,9 @@
 /** A subscription: what is stored after a position, then what comes in, joined without gap or repetition. */
-import { SubscriptionDropped } from '../errors.js';
-import { ordinalOf, positionOf } from './embedded-position.js';
+import { SubscriptionDropped } from '../../errors.js';
+import { ordinalOf, positionOf } from './position.js';
 import type { Listener, LiveFeed } from './live-feed.js';
-import type { Followed, Following, Position, RecordedEvent } from './port.js';
-import { categoryOf } from './port.js';
+import type { Followed, Following, Position, RecordedEvent } from '../port.js';
+import { categoryOf } from '../port.js';
 
 /** Events of other categories passed over before a subscriber is told how far it has come. */
 const CHECKPOINT_EVERY = 1_000;

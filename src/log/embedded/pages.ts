@@ -1,7 +1,7 @@
 /** Reads of the embedded log, a page at a time, so that no read holds up the appends for long. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
-import type { Page, PageQuery } from './embedded-messages.js';
+import type { Page, PageQuery } from './messages.js';
 
 /** Most events and characters on a page; one event larger than that still comes, alone. */
 const PAGE_EVENTS = 512;

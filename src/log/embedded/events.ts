@@ -1,9 +1,9 @@
 /** Events as they come from the worker, given the port's shape. */
 import { textIn } from './cells.js';
-import type { Page } from './embedded-messages.js';
-import { NUMBERS_PER_EVENT, TEXTS_PER_EVENT } from './embedded-messages.js';
-import { positionOf } from './embedded-position.js';
-import type { RecordedEvent } from './port.js';
+import type { Page } from './messages.js';
+import { NUMBERS_PER_EVENT, TEXTS_PER_EVENT } from './messages.js';
+import { positionOf } from './position.js';
+import type { RecordedEvent } from '../port.js';
 
 /** The events on a page, in its order. */
 export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
@@ -22,10 +22,14 @@ export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
   return events;
 }
 
+/** Damaged metadata read as none: the event then has no hash, and the chain names it; other events go on. */
 function metadataOf(json: string): Readonly<Record<string, string>> {
-  const metadata: unknown = JSON.parse(json);
-  if (!isFlat(metadata)) throw new TypeError('An event has metadata that are no flat texts');
-  return metadata;
+  try {
+    const metadata: unknown = JSON.parse(json);
+    return isFlat(metadata) ? metadata : {};
+  } catch {
+    return {};
+  }
 }
 
 function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>> {

@@ -1,9 +1,9 @@
 /** The embedded log's line to its worker: requests go out, answers come back in the same order. */
 import { Worker } from 'node:worker_threads';
 import { dirname } from 'node:path';
-import { DataDirHeld, LogUnavailable } from '../errors.js';
-import type { Reply, Request } from './embedded-messages.js';
-import { isReply } from './embedded-messages.js';
+import { DataDirHeld, LogUnavailable } from '../../errors.js';
+import type { Reply, Request } from './messages.js';
+import { isReply } from './messages.js';
 
 /** Requests that may await an answer; further reads are refused. Appends come in batches, one at a time. */
 const MAX_REQUESTS = 10_000;
@@ -21,7 +21,7 @@ export class EmbeddedLink {
   #onFault: (fault: LogUnavailable) => void = () => undefined;
 
   constructor(file: string) {
-    this.#worker = new Worker(new URL('./embedded-worker.js', import.meta.url), { workerData: file });
+    this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: file });
     this.#worker.on('message', (message: unknown) => this.#receive(message));
     this.#worker.on('error', (cause: unknown) => this.#fail(cause));
     this.#worker.on('exit', () => this.#fail(new Error("The event log's thread has ended")));

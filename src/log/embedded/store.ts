@@ -1,8 +1,8 @@
 /** The embedded log's storage: appends a batch in one durable transaction. Lives in the worker. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
-import type { AppendBatch } from './embedded-messages.js';
-import { OUTCOME, TEXTS_PER_NEW_EVENT } from './embedded-messages.js';
+import type { AppendBatch } from './messages.js';
+import { OUTCOME, TEXTS_PER_NEW_EVENT } from './messages.js';
 
 /** Streams whose heads are kept in memory, the last appended to; about 150 bytes each. Others cost two look-ups. */
 const RECENT_STREAMS = 20_000;

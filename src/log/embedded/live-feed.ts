@@ -1,5 +1,5 @@
 /** What is appended here, handed to everyone who listens, in the log's order and through bounded buffers. */
-import type { RecordedEvent } from './port.js';
+import type { RecordedEvent } from '../port.js';
 
 /** A listener's buffer at its fullest; one that falls further behind reads from storage again. */
 const MAX_BUFFERED_EVENTS = 8_192;

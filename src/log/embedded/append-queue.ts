@@ -2,11 +2,11 @@
  * Group commit: appends that come while a batch is being made durable wait and go together in the next, so that many
  * writers cost hardly more syncs than one.
  */
-import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
-import type { AppendBatch } from './embedded-messages.js';
-import { NUMBERS_PER_OUTCOME, OUTCOME } from './embedded-messages.js';
-import { positionOf } from './embedded-position.js';
-import type { Appended, ExpectedRevision, NewEvent, RecordedEvent } from './port.js';
+import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../errors.js';
+import type { AppendBatch } from './messages.js';
+import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';
+import { positionOf } from './position.js';
+import type { Appended, ExpectedRevision, NewEvent, RecordedEvent } from '../port.js';
 
 /** What may wait; more is refused, surely not sent. */
 const MAX_WAITING = 50_000;

@@ -1,11 +1,11 @@
 /** The embedded log: SQLite in a thread of its own behind the EventLog port. For one process, with nothing to install. */
-import { LogClosed } from '../errors.js';
-import { checkAppend } from './append-check.js';
+import { LogClosed } from '../../errors.js';
+import { checkAppend } from '../append-check.js';
 import { AppendQueue, recordedOf } from './append-queue.js';
-import { EmbeddedLink } from './embedded-link.js';
-import type { AppendBatch, Page, PageQuery } from './embedded-messages.js';
-import { eventsOn } from './embedded-events.js';
-import { ordinalOf, positionOf } from './embedded-position.js';
+import { EmbeddedLink } from './link.js';
+import type { AppendBatch, Page, PageQuery } from './messages.js';
+import { eventsOn } from './events.js';
+import { ordinalOf, positionOf } from './position.js';
 import { follow } from './following.js';
 import { liveFeed } from './live-feed.js';
 import type {
@@ -19,7 +19,7 @@ import type {
   Position,
   RecordedEvent,
   StreamRange,
-} from './port.js';
+} from '../port.js';
 
 /**
  * Opens the log in a file, which is created when missing; its folder must be there.

@@ -2,11 +2,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import { openLogFile } from './embedded-file.js';
-import type { Reply, Request } from './embedded-messages.js';
-import { isRequest } from './embedded-messages.js';
-import { pageReader } from './embedded-pages.js';
-import { EmbeddedStore } from './embedded-store.js';
+import { openLogFile } from './file.js';
+import type { Reply, Request } from './messages.js';
+import { isRequest } from './messages.js';
+import { pageReader } from './pages.js';
+import { EmbeddedStore } from './store.js';
 
 const file: unknown = workerData;
 if (parentPort !== null && typeof file === 'string') serve(parentPort, file);

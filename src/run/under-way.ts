@@ -1,0 +1,49 @@
+/** What the registry has under way: a stop ends the waits among it and lets the rest come to its end. */
+
+export interface UnderWay {
+  readonly isEnding: boolean;
+  /** Keeps work until it is done. */
+  track<T>(work: Promise<T>): Promise<T>;
+  /**
+   * Does something that waits for the log, no longer than until the end. Each has a signal of its own: one signal with
+   * many listeners is taken for a leak.
+   */
+  untilEnd<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Ends the waits; resolves once all work is done. */
+  end(): Promise<void>;
+}
+
+export function underWay(): UnderWay {
+  const tracked = new Set<Promise<unknown>>();
+  const waits = new Set<AbortController>();
+  let isEnding = false;
+
+  return {
+    get isEnding() {
+      return isEnding;
+    },
+    async track(work) {
+      tracked.add(work);
+      try {
+        return await work;
+      } finally {
+        tracked.delete(work);
+      }
+    },
+    async untilEnd(work) {
+      const wait = new AbortController();
+      waits.add(wait);
+      if (isEnding) wait.abort();
+      try {
+        return await work(wait.signal);
+      } finally {
+        waits.delete(wait);
+      }
+    },
+    async end() {
+      isEnding = true;
+      for (const wait of waits) wait.abort();
+      await Promise.allSettled(tracked);
+    },
+  };
+}
