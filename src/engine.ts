@@ -27,6 +27,8 @@ export interface Surroundings {
   readonly model: LanguageModel;
   readonly ambient: Ambient;
   readonly logger: Logger;
+  /** Told once when the log can take nothing more in this process: time to stop and be started again. */
+  readonly onLogBroken?: (error: unknown) => void;
   /** Opens the record in a file. Default: the embedded log. */
   readonly openLog?: typeof openEmbeddedLog;
 }
@@ -39,17 +41,19 @@ export interface Engine {
   readonly views: RunViews;
   /** Whether the read models have caught up. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
-  /** Takes up what earlier processes left unfinished; resolves once the read models have caught up. */
-  recover(): Promise<void>;
+  /** The runs that earlier processes left unfinished, oldest first; resolves once the read models have caught up. */
+  unfinished(): Promise<readonly string[]>;
+  /** Takes them up. Asked before any new run may start, so that none is overtaken. */
+  recover(runIds: readonly string[]): void;
   stop(): Promise<void>;
 }
 
 export async function openEngine(
   config: Pick<Config, 'maxActiveRuns' | 'maxModelCalls'>,
-  { dataDir, model, ambient, logger, openLog = openEmbeddedLog }: Surroundings,
+  { dataDir, model, ambient, logger, onLogBroken = () => undefined, openLog = openEmbeddedLog }: Surroundings,
 ): Promise<Engine> {
   const instanceId = ambient.uuid();
-  const log = await openLog({ file: dataDir.logFile });
+  const log = await openLog({ file: dataDir.logFile, onBroken: onLogBroken });
   const stored = await openViews({
     file: join(dataDir.viewsDir, 'views.sqlite'),
     log: { identity: await log.identity(), head: await log.head() },
@@ -83,11 +87,13 @@ export async function openEngine(
       await log.ping();
       return true;
     },
-    async recover() {
+    async unfinished() {
       await caughtUp;
-      const unfinished = await history.unfinished();
-      if (unfinished.length > 0) logger.info({ runs: unfinished.length }, 'runs taken up again');
-      registry.recover(unfinished);
+      return await history.unfinished();
+    },
+    recover(runIds) {
+      if (runIds.length > 0) logger.info({ runs: runIds.length }, 'runs taken up again');
+      registry.recover(runIds);
     },
     async stop() {
       await registry.stop();

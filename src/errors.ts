@@ -94,7 +94,7 @@ export class DataDirHeld extends CouncilError<{ path: string; holder: string }> 
 export class ConfigInvalid extends CouncilError<{ variable: string; value: string; accepted: string }> {
   readonly code = 'config.invalid';
   constructor(data: { variable: string; value: string; accepted: string }) {
-    super(`Cannot use ${data.variable}="${data.value}": ${data.accepted} is accepted`, data);
+    super(`Cannot use ${data.variable}=${JSON.stringify(data.value)}: ${data.accepted} is accepted`, data);
   }
 }
 

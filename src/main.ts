@@ -1,11 +1,13 @@
 /** The process: environment, start, signals, stop. Everything else gets what it needs as an argument. */
 import { hostname } from 'node:os';
 import { pino } from 'pino';
+import type { Ambient } from './ambient.js';
 import { systemAmbient } from './ambient.js';
 import { readConfig } from './config.js';
 import { openDataDir } from './data-dir.js';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
 import { offlineModel } from './model/offline.js';
+import type { Service } from './service.js';
 import { startService } from './service.js';
 
 /** Exit codes: a fault, an unusable setting. */
@@ -14,32 +16,45 @@ const EXIT_CONFIG = 2;
 /** A stop that takes longer is ended: nothing is lost by it (contract, section 1, signals). */
 const STOP_DEADLINE_MS = 9_000;
 
+/** A terminal signals the whole process group and npm passes the signal on: the same wish, heard twice. */
+const SAME_SIGNAL_MS = 500;
+
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
   const ambient = systemAmbient();
-  const logger = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
-  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
-  const model = offlineModel({ latencyMs: config.offlineLatencyMs, ambient });
-  const starting = startService(config, { dataDir, model, ambient, logger });
-  stopOnSignal(async () => {
-    await (await starting).stop();
-    dataDir.release();
-    logger.info({}, 'stopped');
+  let started: { readonly service: Service; readonly release: () => void } | null = null;
+  stopOnSignal(ambient, async () => {
+    await started?.service.stop();
+    started?.release();
   });
-  const service = await starting;
+  // Whoever reads standard output may go away; the service goes on.
+  process.stdout.on('error', () => undefined);
+
+  const config = readConfig(process.env);
+  const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  // The same stream as the ready line's, so that the two keep their order.
+  const logger = pino(format, process.stdout);
+  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const onLogBroken = (error: unknown): void => {
+    logger.error({ err: error }, 'the event log has failed: stopping');
+    process.exit(EXIT_FAULT);
+  };
+  const model = offlineModel({ latencyMs: config.offlineLatencyMs, ambient });
+  const service = await startService(config, { dataDir, model, ambient, logger, onLogBroken });
+  started = { service, release: () => dataDir.release() };
   process.stdout.write(`listening on ${service.url}\n`);
 }
 
-function stopOnSignal(stop: () => Promise<void>): void {
-  let isStopping = false;
+/** Stops on the first signal, at once on a second one. Before the start is through there is nothing to stop. */
+function stopOnSignal(ambient: Ambient, stop: () => Promise<void>): void {
+  let firstMs: number | null = null;
   const onSignal = (): void => {
-    if (isStopping) process.exit(EXIT_FAULT);
-    isStopping = true;
-    setTimeout(() => process.exit(EXIT_FAULT), STOP_DEADLINE_MS).unref();
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => refuse(error),
-    );
+    if (firstMs !== null) {
+      if (ambient.monotonicMs() - firstMs > SAME_SIGNAL_MS) process.exit(EXIT_FAULT);
+      return;
+    }
+    firstMs = ambient.monotonicMs();
+    ambient.after(STOP_DEADLINE_MS, () => process.exit(EXIT_FAULT));
+    stop().then(() => process.exit(0), refuse);
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { Config } from './config.js';
 import type { Engine, Surroundings } from './engine.js';
 import { openEngine } from './engine.js';
+import { ConfigInvalid } from './errors.js';
 import { httpApp } from './http/app.js';
 import { refuseUnreadable } from './http/client-error.js';
 import { canonical } from './log/canonical.js';
@@ -19,7 +20,11 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Opens the engine and serves it; resolves once requests are accepted. */
+/**
+ * Opens the engine and serves it; resolves once requests are accepted and unfinished runs are taken up.
+ *
+ * @throws {ConfigInvalid} when the address cannot be listened on
+ */
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
   const { ambient, logger, model } = surroundings;
   const engine = await openEngine(config, surroundings);
@@ -45,21 +50,37 @@ export async function startService(config: Config, surroundings: Surroundings): 
     corsOrigins: config.corsOrigins,
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
+  const unfinished = await engine.unfinished();
   const url = await listen(server, config);
   logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
-  engine.recover().catch((error: unknown) => onFault({ edge: 'recovery' }, error));
+  engine.recover(unfinished);
   return { url, stop: () => stopService({ server, channels, engine }) };
 }
 
 async function listen(server: Server, { host, port }: Config): Promise<string> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error) => reject(addressFault(error, { host, port })));
     server.listen(port, host, () => resolve());
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server listens on no port');
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return `http://${name}:${address.port}`;
+}
+
+function addressFault(error: Error, { host, port }: { readonly host: string; readonly port: number }): Error {
+  const code = 'code' in error ? String(error.code) : '';
+  if (code === 'EADDRINUSE' || code === 'EACCES') {
+    return new ConfigInvalid({
+      variable: 'PORT',
+      value: String(port),
+      accepted: `a port that is free to use (${code})`,
+    });
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return new ConfigInvalid({ variable: 'HOST', value: host, accepted: `an address of this machine (${code})` });
+  }
+  return error;
 }
 
 /** Takes nothing new, ends the channels, lets appends finish, releases the runs. */

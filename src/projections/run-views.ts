@@ -28,6 +28,8 @@ export interface Watcher {
 export class RunViews {
   readonly #log: EventLog;
   readonly #views = new Map<string, View>();
+  /** Views with a watcher; they do not count against the bound. */
+  #watched = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
   constructor(log: EventLog) {
@@ -68,10 +70,12 @@ export class RunViews {
       return true;
     }
     view.watchers += 1;
+    if (view.watchers === 1) this.#watched += 1;
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
     signal.addEventListener('abort', () => {
       subscription.unsubscribe();
       view.watchers -= 1;
+      if (view.watchers === 0) this.#watched -= 1;
       this.#settle(runId, view);
     });
     onState(view.store.getSnapshot().context.run);
@@ -109,7 +113,7 @@ export class RunViews {
     this.#views.delete(runId);
     if (rests) return;
     this.#views.set(runId, view);
-    if (this.#views.size <= MAX_UNWATCHED) return;
+    if (this.#views.size - this.#watched <= MAX_UNWATCHED) return;
     for (const [oldest, { watchers }] of this.#views) {
       if (watchers > 0) continue;
       this.#views.delete(oldest);

@@ -68,7 +68,7 @@ export function openViewsStore(
         if (position !== null) saveMeta.run('checkpoint', position);
         database.exec('COMMIT');
       } catch (error) {
-        database.exec('ROLLBACK');
+        if (database.isTransaction) database.exec('ROLLBACK');
         throw error;
       }
     },

@@ -91,7 +91,7 @@ function nodeFailed(state: RunState, { data }: Of<'NodeFailed'>): Partial<RunSta
 }
 
 function claimed(state: RunState, { data }: Of<'RunClaimed'>): Partial<RunState> {
-  const takesOver = data.reason === 'recovered' || data.reason === 'handover';
+  const takesOver = data.reason === 'recovered';
   return { epoch: data.epoch, owner: data.instanceId, takeovers: state.takeovers + (takesOver ? 1 : 0) };
 }
 

@@ -44,6 +44,8 @@ export class RunRegistry {
   readonly #admission: Admission;
   readonly #onLeft: RegistryOptions['onLeft'];
   readonly #live = new Map<string, RunActor>();
+  /** Starts under way: an equal one waits for the first, whatever room there is, and gets its answer. */
+  readonly #starting = new Map<string, Promise<RunRequestedData>>();
   /** Admissions, claims and commands, so that stop() can wait for them. */
   readonly #underWay = underWay();
 
@@ -68,19 +70,38 @@ export class RunRegistry {
    * @throws {TooManyPending} nothing is recorded
    */
   async start(requested: RunRequestedData): Promise<RunRequestedData> {
+    const { runId, bodyHash } = requested;
+    const earlier = this.#starting.get(runId);
+    if (earlier !== undefined) {
+      await earlier.catch(() => undefined);
+      const repeated = await this.repeated(runId, bodyHash);
+      if (repeated !== null) return repeated;
+    }
+    const starting = this.#underWay.track(this.#start(requested));
+    this.#starting.set(runId, starting);
+    try {
+      return await starting;
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+      return (await this.repeated(runId, bodyHash)) ?? requested;
+    } finally {
+      this.#starting.delete(runId);
+    }
+  }
+
+  async #start(requested: RunRequestedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
     const chart = this.#charts.of(requested);
     const claim = this.#admission.tryEnter();
     if (!claim) this.#admission.announce();
-    const facts = requestRun(chart, requested, { claim, scene: sceneNow(this.#around) });
     try {
-      await this.#underWay.track(this.#record(requested.runId, { chart, snapshot: null }, facts));
+      const facts = requestRun(chart, requested, { claim, scene: sceneNow(this.#around) });
+      await this.#record(requested.runId, { chart, snapshot: null }, facts);
       if (!claim) this.#admission.wait(requested.runId);
       return requested;
     } catch (error) {
       if (claim) this.#admission.leave();
-      if (!(error instanceof RevisionConflict)) throw error;
-      return (await this.repeated(requested.runId, requested.bodyHash)) ?? requested;
+      throw error;
     } finally {
       if (!claim) this.#admission.arrived();
     }

@@ -73,7 +73,7 @@ export interface RunState {
   readonly epoch: number;
   /** Instance that runs it now; null when anyone may claim it. */
   readonly owner: string | null;
-  /** Owners since the last completed step that took the run over from a dead or stopping one. */
+  /** Owners since the last completed step that took the run over from a dead one; a run that kills its owner shows so. */
   readonly takeovers: number;
 
   /** Node executions so far; the last step's number. */

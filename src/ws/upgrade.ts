@@ -48,7 +48,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     if (!isAllowedOrigin(request, options.corsOrigins)) return refuse(socket, 403, 'This origin is not allowed');
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
     sockets.handleUpgrade(request, socket, head, (client) => {
-      client.on('error', () => client.terminate());
+      // ws closes by itself after an error, with the code that tells it; ending the socket here would overtake that.
+      client.on('error', () => undefined);
       client.on('pong', () => missed.set(client, 0));
       client.on('close', () => missed.delete(client));
       missed.set(client, 0);
@@ -104,6 +105,8 @@ function isAllowedOrigin({ headers }: IncomingMessage, allowed: readonly string[
 
 function refuse(socket: Duplex, status: number, detail: string): void {
   const body = JSON.stringify({ detail });
+  // A peer that never ends its side would hold the socket for ever: nothing else watches an upgraded one.
+  socket.once('finish', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,

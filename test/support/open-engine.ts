@@ -23,7 +23,9 @@ export interface OpenEngineOptions {
   readonly decorate?: (log: EventLog) => EventLog;
 }
 
-export interface TestEngine extends Engine {
+export interface TestEngine extends Omit<Engine, 'recover'> {
+  /** Takes up what is unfinished, once the read models have caught up. */
+  recover(): Promise<void>;
   readonly faults: unknown[];
 }
 
@@ -47,7 +49,8 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
     await engine.stop();
     dataDir.release();
   };
-  return { ...engine, stop, faults };
+  const recover = async (): Promise<void> => engine.recover(await engine.unfinished());
+  return { ...engine, recover, stop, faults };
 }
 
 /** A request of the fixed graph, or of another one, as a start endpoint would record it. */

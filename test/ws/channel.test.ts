@@ -137,6 +137,17 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect((await poll(runId)).status).to.equal('running');
   });
 
+  it('tells 1009 to a client that sends far more than it may', async () => {
+    await serve(() => 'hold');
+    const runId = await startRun();
+    for (let i = 0; i < 10; i += 1) {
+      const channel = openChannel(service.url, `/ws/council/${runId}`);
+      await channel.until((message) => message.event === 'connected');
+      channel.socket.send('x'.repeat(4 * 1024 * 1024));
+      expect(await channel.closed).to.equal(1009);
+    }
+  });
+
   it('refuses upgrades to other paths with a plain 404', async () => {
     await serve(councilScript([8]));
     for (const path of [

@@ -1,4 +1,5 @@
 /** The embedded log: SQLite in a thread of its own behind the EventLog port. For one process, with nothing to install. */
+import type { LogUnavailable } from '../../errors.js';
 import { LogClosed } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
 import { AppendQueue, recordedOf } from './append-queue.js';
@@ -27,10 +28,17 @@ import type {
  * @throws {DataDirHeld} another process has it open
  * @throws {Error} the file cannot be opened or holds something else
  */
-export async function openEmbeddedLog({ file }: { readonly file: string }): Promise<EventLog> {
+export async function openEmbeddedLog({
+  file,
+  onBroken = () => undefined,
+}: {
+  readonly file: string;
+  /** Told once when a write has failed or the thread has died: nothing more is taken until the file is opened anew. */
+  readonly onBroken?: (fault: LogUnavailable) => void;
+}): Promise<EventLog> {
   const link = new EmbeddedLink(file);
   const { identity, head } = await link.opened(file);
-  return new EmbeddedLog(link, { identity, head });
+  return new EmbeddedLog(link, { identity, head, onBroken });
 }
 
 class EmbeddedLog implements EventLog {
@@ -44,7 +52,14 @@ class EmbeddedLog implements EventLog {
   #ended: Error | null = null;
   #closing: Promise<void> | null = null;
 
-  constructor(link: EmbeddedLink, { identity, head }: { readonly identity: string; readonly head: number }) {
+  constructor(
+    link: EmbeddedLink,
+    {
+      identity,
+      head,
+      onBroken,
+    }: { readonly identity: string; readonly head: number; readonly onBroken: (fault: LogUnavailable) => void },
+  ) {
     this.#link = link;
     this.#identity = identity;
     this.#head = head;
@@ -59,6 +74,7 @@ class EmbeddedLog implements EventLog {
       this.#ended ??= fault;
       this.#queue.refuse(fault);
       this.#feed.close(fault);
+      onBroken(fault);
     });
   }
 
