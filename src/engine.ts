@@ -39,7 +39,7 @@ export interface Engine {
   readonly registry: RunRegistry;
   readonly queries: RunQueries;
   readonly views: RunViews;
-  /** Whether the read models have caught up. @throws {LogUnavailable | LogClosed} when the log does not answer */
+  /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   /** The runs that earlier processes left unfinished, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly string[]>;
@@ -83,7 +83,7 @@ export async function openEngine(
     queries,
     views,
     async isReady() {
-      if (!projector.isCaughtUp) return false;
+      if (!projector.isCaughtUp || !history.isWritable) return false;
       await log.ping();
       return true;
     },

@@ -9,8 +9,12 @@ import type { ViewsClient } from './views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
 const WRITE_BEHIND_MS = 100;
-/** Changed rows that are written at once; twice as many hold the projector up. */
-const MAX_CHANGED = 500;
+/** Changed rows at which they are written without waiting longer. */
+const MANY_CHANGED = 500;
+/** Changed rows that hold the projector up until they are written: storage is slow, or fails. */
+const MAX_CHANGED = 5_000;
+/** Wait after a write that failed, in milliseconds. */
+const RETRY_MS = 1_000;
 
 export class History {
   readonly #views: ViewsClient;
@@ -21,6 +25,7 @@ export class History {
   #checkpoint: Position | null;
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
+  #isFailing = false;
 
   constructor(views: ViewsClient, ambient: Pick<Ambient, 'after'>, onFault: (error: unknown) => void) {
     this.#views = views;
@@ -34,12 +39,17 @@ export class History {
     return this.#checkpoint;
   }
 
+  /** Whether the last write went through. */
+  get isWritable(): boolean {
+    return !this.#isFailing;
+  }
+
   /** Takes a run's newest summary; waits when too many are still to be written. */
   async put(summary: RunSummary): Promise<void> {
     this.#changed.set(summary.id, summary);
-    if (this.#changed.size >= 2 * MAX_CHANGED) await this.flush();
-    else if (this.#changed.size === MAX_CHANGED) this.#flushSoon(0);
-    else this.#flushSoon(WRITE_BEHIND_MS);
+    if (this.#changed.size >= MAX_CHANGED) await this.flush();
+    else if (this.#isFailing) this.#flushSoon(RETRY_MS);
+    else this.#flushSoon(this.#changed.size === MANY_CHANGED ? 0 : WRITE_BEHIND_MS);
   }
 
   /** Everything up to this position has been put. */
@@ -77,7 +87,9 @@ export class History {
     this.#changed = new Map();
     try {
       await this.#views.write([...this.#writing.values()], this.#checkpoint);
+      this.#isFailing = false;
     } catch (error) {
+      this.#isFailing = true;
       this.#changed = new Map([...this.#writing, ...this.#changed]);
       throw error;
     } finally {
@@ -89,7 +101,10 @@ export class History {
     if (this.#cancelTimer !== null && delayMs > 0) return;
     this.#cancelTimer?.();
     this.#cancelTimer = this.#ambient.after(delayMs, () => {
-      this.flush().catch((error: unknown) => this.#onFault(error));
+      this.flush().catch((error: unknown) => {
+        this.#onFault(error);
+        this.#flushSoon(RETRY_MS);
+      });
     });
   }
 }

@@ -123,11 +123,11 @@ describe('History', () => {
     expect(await history.unfinished()).to.deep.equal(['f', 'd', 'a']);
   });
 
-  it('holds the projector up when 1,000 rows wait to be written', async () => {
-    for (let count = 0; count < 999; count += 1) await history.put(summary(`run ${count}`));
+  it('holds the projector up when 5,000 rows wait to be written', async () => {
+    for (let count = 0; count < 4_999; count += 1) await history.put(summary(`run ${count}`));
     await history.put(summary('the last'));
     expect(await views.find('the last')).to.deep.equal(summary('the last'));
-    expect(await views.list({ limit: 2_000, offset: 0 })).to.have.lengthOf(1_000);
+    expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
   });
 
   it('keeps what it could not write, and tells of it', async () => {
@@ -136,7 +136,8 @@ describe('History', () => {
     expect(await rejectionOf(history.flush())).to.be.instanceOf(Error);
     expect(await history.find('a')).to.deep.equal(summary('a'));
     await history.put(summary('b'));
-    ambient.advance(100);
+    expect(history.isWritable).to.equal(false);
+    ambient.advance(1_000);
     await rejectionOf(history.flush());
     expect(faults).to.have.lengthOf(1);
     expect(await history.find('b')).to.deep.equal(summary('b'));
