@@ -5,7 +5,7 @@ import { systemAmbient } from './ambient.js';
 import { readConfig } from './config.js';
 import { openDataDir } from './data-dir.js';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
-import { offlineModel } from './model/offline.js';
+import { languageModel } from './model/provider.js';
 import { startService } from './service.js';
 
 /** Exit codes: a fault, an unusable setting. */
@@ -17,9 +17,9 @@ const STOP_DEADLINE_MS = 9_000;
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const ambient = systemAmbient();
+  const model = languageModel(config.modelProvider, ambient);
   const logger = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
   const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
-  const model = offlineModel({ latencyMs: config.offlineLatencyMs, ambient });
   const starting = startService(config, { dataDir, model, ambient, logger });
   stopOnSignal(async () => {
     await (await starting).stop();
