@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.js';
 import { exchangeWatch } from './exchange.js';
 import { readGeminiAnswer } from './gemini-answer.js';
 import { geminiFailure } from './gemini-failure.js';
-import type { LanguageModel, ModelRequest } from './port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 
 export interface GeminiOptions {
   /** Visible ASCII; sent in the header `x-goog-api-key` and nowhere else. */
@@ -31,33 +31,32 @@ export interface GeminiOptions {
 export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: GeminiOptions): LanguageModel {
   const gemini = new GoogleGenerativeAI(apiKey);
   const watch = exchangeWatch();
+
+  async function generate(model: string, request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    const { system: systemInstruction, prompt } = request;
+    const exchange: Exchange = { retryAfter: null, brokenBy: null, redirected: false };
+    const content = { model, systemInstruction, generationConfig: generationOf(request) };
+    try {
+      const { response } = await watch(exchange, (redirect) =>
+        gemini
+          .getGenerativeModel(content, { baseUrl })
+          .generateContent(prompt, { signal: AbortSignal.any([signal, redirect]) }),
+      );
+      return readGeminiAnswer(response, model);
+    } catch (error) {
+      if (signal.aborted) throw callAborted(signal);
+      if (error instanceof ModelFailed) throw error;
+      throw geminiFailure(error, { model, exchange, now: ambient.now(), hidden: [apiKey, prompt, systemInstruction] });
+    }
+  }
+
   return {
     provider: 'gemini',
     defaultModel,
     async ask(request, signal) {
       // The SDK only listens for aborts to come.
       if (signal.aborted) throw callAborted(signal);
-      const model = usableName(request.model ?? defaultModel);
-      const { system: systemInstruction, prompt } = request;
-      const exchange: Exchange = { retryAfter: null, brokenBy: null, redirected: false };
-      const content = { model, systemInstruction, generationConfig: generationOf(request) };
-      try {
-        const { response } = await watch(exchange, (redirect) =>
-          gemini
-            .getGenerativeModel(content, { baseUrl })
-            .generateContent(prompt, { signal: AbortSignal.any([signal, redirect]) }),
-        );
-        return readGeminiAnswer(response, model);
-      } catch (error) {
-        if (signal.aborted) throw callAborted(signal);
-        if (error instanceof ModelFailed) throw error;
-        throw geminiFailure(error, {
-          model,
-          exchange,
-          now: ambient.now(),
-          hidden: [apiKey, prompt, systemInstruction],
-        });
-      }
+      return generate(usableName(request.model ?? defaultModel), request, signal);
     },
   };
 }
