@@ -6,9 +6,7 @@ export interface Config {
   /** 0 picks a free port. */
   readonly port: number;
   readonly dataDir: string;
-  readonly modelProvider: 'offline';
-  /** What a call to the offline model takes, in milliseconds. */
-  readonly offlineLatencyMs: number;
+  readonly modelProvider: OfflineSettings | GeminiSettings;
   /** Deadline of one call to the model, in milliseconds. */
   readonly modelTimeoutMs: number;
   /** Tries before a node fails its run. */
@@ -20,7 +18,25 @@ export interface Config {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
+export interface OfflineSettings {
+  readonly name: 'offline';
+  /** What a call takes, in milliseconds. */
+  readonly latencyMs: number;
+}
+
+export interface GeminiSettings {
+  readonly name: 'gemini';
+  /** Visible ASCII, so that it fits a header. Never shown. */
+  readonly apiKey: string;
+  /** http or https, without a trailing slash, query, fragment or credentials. */
+  readonly baseUrl: string;
+  readonly model: string;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The value of a variable, null when it is absent or empty. */
+type Setting = (variable: string) => string | null;
 
 /**
  * Reads the settings; an absent or empty variable means its default.
@@ -28,17 +44,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * @throws {ConfigInvalid} naming the variable, its value and what is accepted
  */
 export function readConfig(environment: Environment): Config {
-  const setting = (variable: string): string | null => environment[variable] || null;
+  const setting: Setting = (variable) => environment[variable] || null;
   return {
     host: setting('HOST') ?? '127.0.0.1',
     port: integer('PORT', setting('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
     dataDir: setting('DATA_DIR') ?? './data',
-    modelProvider: oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? 'offline', ['offline']),
-    offlineLatencyMs: integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), {
-      fallback: 0,
-      min: 0,
-      max: 60_000,
-    }),
+    modelProvider: provider(setting),
     modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
       fallback: 120_000,
       min: 1,
@@ -51,6 +62,25 @@ export function readConfig(environment: Environment): Config {
     logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
   };
 }
+
+/** Every setting is checked, also those of the provider that is not chosen: a typing error shows when it is made. */
+function provider(setting: Setting): OfflineSettings | GeminiSettings {
+  const apiKey = secret('GEMINI_API_KEY', setting('GEMINI_API_KEY'));
+  const baseUrl = address('GEMINI_BASE_URL', setting('GEMINI_BASE_URL') ?? 'https://generativelanguage.googleapis.com');
+  const latencyMs = integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 });
+  const fallback = apiKey === null ? 'offline' : 'gemini';
+  const name = oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? fallback, ['gemini', 'offline']);
+  if (name === 'offline') return { name, latencyMs };
+  if (apiKey !== null) return { name, apiKey, baseUrl, model: setting('GEMINI_MODEL') ?? GEMINI_MODEL };
+  throw new ConfigInvalid({
+    variable: 'MODEL_PROVIDER',
+    value: name,
+    accepted: '"offline", or "gemini" with GEMINI_API_KEY set,',
+  });
+}
+
+/** Stable since September 2026, no end announced (ai.google.dev/gemini-api/docs/deprecations); 2.5 ends in December 2026. */
+const GEMINI_MODEL = 'gemini-3.8-flash';
 
 /** Longest time a timer of Node can wait, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
@@ -73,6 +103,26 @@ function oneOf<T extends string>(variable: string, value: string, accepted: read
   if (found !== undefined) return found;
   throw new ConfigInvalid({ variable, value, accepted: accepted.map((each) => `"${each}"`).join(', ') });
 }
+
+/** A header would refuse other characters later, and show the whole value in its complaint. */
+function secret(variable: string, value: string | null): string | null {
+  if (value === null || /^[\x21-\x7e]+$/.test(value)) return value;
+  throw new ConfigInvalid({ variable, value: HIDDEN, accepted: 'a key of visible ASCII characters without spaces' });
+}
+
+function address(variable: string, value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null;
+  const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(value);
+  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
+  throw new ConfigInvalid({
+    variable,
+    // Credentials and queries hold secrets.
+    value: /[@?#]/.test(value) ? HIDDEN : value,
+    accepted: 'an http or https URL without credentials, query and fragment',
+  });
+}
+
+const HIDDEN = '(hidden)';
 
 function origins(variable: string, value: string | null): readonly string[] {
   if (value === null) return [];

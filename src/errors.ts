@@ -90,11 +90,12 @@ export class DataDirHeld extends CouncilError<{ path: string; holder: string }> 
 
 // Configuration
 
-/** A setting holds an unusable value. */
+/** A setting holds an unusable value. The message is one line whatever the value holds. */
 export class ConfigInvalid extends CouncilError<{ variable: string; value: string; accepted: string }> {
   readonly code = 'config.invalid';
   constructor(data: { variable: string; value: string; accepted: string }) {
-    super(`Cannot use ${data.variable}=${JSON.stringify(data.value)}: ${data.accepted} is accepted`, data);
+    const shown = JSON.stringify(data.value.slice(0, 200));
+    super(`Cannot use ${data.variable}=${shown}: ${data.accepted} is accepted`, data);
   }
 }
 

@@ -6,7 +6,7 @@ import { systemAmbient } from './ambient.js';
 import { readConfig } from './config.js';
 import { openDataDir } from './data-dir.js';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
-import { offlineModel } from './model/offline.js';
+import { languageModel } from './model/provider.js';
 import type { Service } from './service.js';
 import { startService } from './service.js';
 
@@ -30,6 +30,7 @@ async function main(): Promise<void> {
   process.stdout.on('error', () => undefined);
 
   const config = readConfig(process.env);
+  const model = languageModel(config.modelProvider, ambient);
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   // The same stream as the ready line's, so that the two keep their order.
   const logger = pino(format, process.stdout);
@@ -38,7 +39,6 @@ async function main(): Promise<void> {
     logger.error({ err: error }, 'the event log has failed: stopping');
     process.exit(EXIT_FAULT);
   };
-  const model = offlineModel({ latencyMs: config.offlineLatencyMs, ambient });
   const service = await startService(config, { dataDir, model, ambient, logger, onLogBroken });
   started = { service, release: () => dataDir.release() };
   process.stdout.write(`listening on ${service.url}\n`);

@@ -56,7 +56,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   'log/append-surely': { ...ADAPTER, ours: ['errors', 'wait'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
   'log/chain': { ...ADAPTER, ours: ['errors', 'log/canonical'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
   'log/canonical': { ours: ['errors'], types: [], node: 'none', npm: [] },
-  model: ADAPTER,
+  model: { ...ADAPTER, npm: ['@google/generative-ai'] },
+  // Chooses the adapter by the environment's word.
+  'model/provider': { ...ADAPTER, ours: ['errors', 'model'], types: [...SHARED_TYPES, 'config'], node: 'none' },
   library: ADAPTER,
   tools: ADAPTER,
   'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },

@@ -1,4 +1,4 @@
-/** The language model as the council sees it. Adapters: offline (no network), later Gemini and others. */
+/** The language model as the council sees it. Adapters: offline (no network) and Gemini. */
 
 /** What a prompt is made of. Adapters of real models send `system` and `prompt`; the offline model reads this. */
 export interface Brief {

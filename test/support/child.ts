@@ -8,17 +8,21 @@ export interface Child {
   readonly pid: number | undefined;
   /** Lines it has printed so far. */
   readonly lines: readonly string[];
+  /** What it has written to standard error so far. */
+  complaint(): string;
   /** Resolves once a condition on the lines holds; rejects with what it wrote to standard error when it ends before. */
   waitFor(condition: (lines: readonly string[]) => boolean): Promise<void>;
+  /** Sends a signal. */
+  signal(name: NodeJS.Signals): void;
   /** SIGKILL; resolves once it is gone and its last line is read. */
   kill(): Promise<void>;
   /** Resolves once it has ended by itself, with its exit code. */
   readonly ended: Promise<number | null>;
 }
 
-/** Starts a program with arguments. */
-export function startChild(command: string, args: readonly string[]): Child {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+/** Starts a program with arguments, in this process's environment or in another. */
+export function startChild(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Child {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
   const lines: string[] = [];
   const complaints: string[] = [];
   const checks = new Set<() => void>();
@@ -31,6 +35,7 @@ export function startChild(command: string, args: readonly string[]): Child {
   return {
     pid: child.pid,
     lines,
+    complaint: () => complaints.join(''),
     ended,
     waitFor: (condition) =>
       new Promise((resolve, reject) => {
@@ -43,6 +48,7 @@ export function startChild(command: string, args: readonly string[]): Child {
         check();
         void ended.then((code) => reject(new Error(`The child ended with ${String(code)}: ${complaints.join('')}`)));
       }),
+    signal: (name) => void child.kill(name),
     kill: async () => {
       child.kill('SIGKILL');
       await ended;

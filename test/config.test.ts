@@ -1,0 +1,191 @@
+import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '../src/config.js';
+import { ConfigInvalid } from '../src/errors.js';
+import { startChild } from './support/child.js';
+import type { TempDir } from './support/temp-dir.js';
+import { tempDir } from './support/temp-dir.js';
+
+const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
+const KEY = 'AIza-secret-key-of-this-test';
+
+type Environment = Readonly<Record<string, string>>;
+
+/** Environments that stop the start: the variable the refusal names, and what it says is accepted. */
+const UNUSABLE: readonly [environment: Environment, variable: string, accepted: string][] = [
+  ...['-1', '65536', '80.5', '8e3', '0x50', ' 80', 'http', '99999999999'].map((PORT): [Environment, string, string] => [
+    { PORT },
+    'PORT',
+    'a whole number from 0 to 65535',
+  ]),
+  [{ PORT: '80\n00' }, 'PORT', 'a whole number'],
+  [{ MODEL_PROVIDER: 'openai' }, 'MODEL_PROVIDER', '"gemini", "offline"'],
+  [{ MODEL_PROVIDER: 'Gemini', GEMINI_API_KEY: KEY }, 'MODEL_PROVIDER', '"gemini", "offline"'],
+  [{ MODEL_PROVIDER: 'gemini' }, 'MODEL_PROVIDER', 'GEMINI_API_KEY'],
+  [{ MODEL_PROVIDER: 'gemini', GEMINI_API_KEY: '' }, 'MODEL_PROVIDER', 'GEMINI_API_KEY'],
+  [{ GEMINI_API_KEY: `${KEY}\n` }, 'GEMINI_API_KEY', 'visible ASCII'],
+  [{ GEMINI_API_KEY: `${KEY} ` }, 'GEMINI_API_KEY', 'visible ASCII'],
+  [{ GEMINI_API_KEY: `${KEY}ä` }, 'GEMINI_API_KEY', 'visible ASCII'],
+  [{ MODEL_PROVIDER: 'offline', GEMINI_API_KEY: `${KEY}\n` }, 'GEMINI_API_KEY', 'visible ASCII'],
+  ...[
+    'generativelanguage.googleapis.com',
+    'localhost:8080',
+    'ftp://example.org',
+    'file:///etc/passwd',
+    'http://',
+    'https://exa mple.org',
+    `https://user:${KEY}@example.org`,
+    `https://example.org/?key=${KEY}`,
+    `https://example.org/#${KEY}`,
+  ].map((url): [Environment, string, string] => [
+    { GEMINI_BASE_URL: url, GEMINI_API_KEY: KEY },
+    'GEMINI_BASE_URL',
+    'an http or https URL without credentials, query and fragment',
+  ]),
+  [{ GEMINI_BASE_URL: 'nowhere' }, 'GEMINI_BASE_URL', 'an http or https URL'],
+  [{ OFFLINE_LATENCY_MS: '60001' }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
+  [{ OFFLINE_LATENCY_MS: '-1', GEMINI_API_KEY: KEY }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
+  [{ MODEL_TIMEOUT_MS: '0' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
+  [{ MODEL_TIMEOUT_MS: '2147483648' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
+  [{ MODEL_MAX_ATTEMPTS: '0' }, 'MODEL_MAX_ATTEMPTS', 'from 1 to 100'],
+  [{ MODEL_MAX_ATTEMPTS: '101' }, 'MODEL_MAX_ATTEMPTS', 'from 1 to 100'],
+  [{ MAX_ACTIVE_RUNS: '0' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
+  [{ MAX_ACTIVE_RUNS: 'many' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
+  [{ MAX_MODEL_CALLS: '0' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
+  [{ MAX_MODEL_CALLS: '1000001' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
+  [{ CORS_ORIGINS: '*' }, 'CORS_ORIGINS', 'origins such as'],
+  [{ CORS_ORIGINS: 'https://example.org/' }, 'CORS_ORIGINS', 'origins such as'],
+  [{ CORS_ORIGINS: 'https://example.org,,' }, 'CORS_ORIGINS', 'origins such as'],
+  [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL', '"debug", "info", "warn", "error", "silent"'],
+];
+
+describe('Settings', () => {
+  it('have their defaults where nothing is set', () => {
+    const defaults = {
+      host: '127.0.0.1',
+      port: 8000,
+      dataDir: './data',
+      modelProvider: { name: 'offline', latencyMs: 0 },
+      modelTimeoutMs: 120_000,
+      modelMaxAttempts: 4,
+      maxActiveRuns: 1_000,
+      maxModelCalls: 64,
+      corsOrigins: [],
+      logLevel: 'info',
+    };
+    expect(readConfig({})).to.deep.equal(defaults);
+    const names = ['HOST', 'PORT', 'DATA_DIR', 'MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL'];
+    const more = ['OFFLINE_LATENCY_MS', 'MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'];
+    const empty = Object.fromEntries([...names, ...more, 'CORS_ORIGINS', 'LOG_LEVEL'].map((name) => [name, '']));
+    expect(readConfig(empty)).to.deep.equal(defaults);
+  });
+
+  it('are read from their variables', () => {
+    const config = readConfig({
+      HOST: '::1',
+      PORT: '0',
+      DATA_DIR: '/var/lib/council',
+      MODEL_PROVIDER: 'offline',
+      OFFLINE_LATENCY_MS: '60000',
+      MODEL_TIMEOUT_MS: '2147483647',
+      MODEL_MAX_ATTEMPTS: '100',
+      MAX_ACTIVE_RUNS: '1',
+      MAX_MODEL_CALLS: '1000000',
+      CORS_ORIGINS: 'https://example.org, http://localhost:3000',
+      LOG_LEVEL: 'silent',
+    });
+    expect(config).to.deep.equal({
+      host: '::1',
+      port: 0,
+      dataDir: '/var/lib/council',
+      modelProvider: { name: 'offline', latencyMs: 60_000 },
+      modelTimeoutMs: 2_147_483_647,
+      modelMaxAttempts: 100,
+      maxActiveRuns: 1,
+      maxModelCalls: 1_000_000,
+      corsOrigins: ['https://example.org', 'http://localhost:3000'],
+      logLevel: 'silent',
+    });
+  });
+
+  it('choose Gemini when there is a key, unless the offline model is asked for', () => {
+    const gemini = {
+      name: 'gemini',
+      apiKey: KEY,
+      baseUrl: 'https://generativelanguage.googleapis.com',
+      model: 'gemini-3.8-flash',
+    };
+    expect(readConfig({ GEMINI_API_KEY: KEY }).modelProvider).to.deep.equal(gemini);
+    expect(readConfig({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'gemini' }).modelProvider).to.deep.equal(gemini);
+    expect(readConfig({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'offline' }).modelProvider.name).to.equal('offline');
+    expect(readConfig({ GEMINI_API_KEY: KEY, GEMINI_MODEL: 'gemini-y' }).modelProvider).to.include({
+      model: 'gemini-y',
+    });
+  });
+
+  for (const [url, baseUrl] of [
+    ['http://127.0.0.1:9', 'http://127.0.0.1:9'],
+    ['https://example.org/', 'https://example.org'],
+    ['https://example.org/gateway//', 'https://example.org/gateway'],
+    ['HTTPS://EXAMPLE.ORG', 'https://example.org'],
+  ] as const) {
+    it(`take ${url} for the address of Gemini`, () => {
+      const config = readConfig({ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: url });
+      expect(config.modelProvider).to.include({ baseUrl });
+    });
+  }
+
+  for (const [environment, variable, accepted] of UNUSABLE) {
+    it(`are refused on one line that names ${variable}: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, () => {
+      const { message } = refusalOf(environment);
+      expect(message).to.include(variable).and.include(accepted).and.include(' is accepted');
+      expect(message).not.to.match(/[\r\n]/);
+      expect(message).not.to.include(KEY);
+    });
+  }
+
+  it('that are refused are quoted, and long ones not whole', () => {
+    expect(refusalOf({ PORT: 'http' }).message).to.equal(
+      'Cannot use PORT="http": a whole number from 0 to 65535 is accepted',
+    );
+    expect(refusalOf({ PORT: '9'.repeat(100_000) }).message.length).to.be.lessThan(400);
+  });
+});
+
+describe('A start with an unusable setting', () => {
+  let dir: TempDir;
+  beforeEach(() => (dir = tempDir()));
+  afterEach(() => dir.remove());
+
+  /** Each kind of setting once: a start takes a third of a second. */
+  const starts: readonly [environment: Environment, says: RegExp][] = [
+    [{ PORT: '80\n00' }, /^Cannot use PORT="80\\n00": .* is accepted$/],
+    [{ MODEL_PROVIDER: 'gemini' }, /^Cannot use MODEL_PROVIDER="gemini": .*GEMINI_API_KEY/],
+    [{ GEMINI_API_KEY: `${KEY}\n` }, /^Cannot use GEMINI_API_KEY="\(hidden\)": /],
+    [{ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: `x?key=${KEY}` }, /^Cannot use GEMINI_BASE_URL="\(hidden\)": /],
+    [{ GEMINI_API_KEY: KEY, GEMINI_MODEL: '../files' }, /^Cannot use GEMINI_MODEL="\.\.\/files": /],
+    [{ CORS_ORIGINS: '*' }, /^Cannot use CORS_ORIGINS="\*": /],
+    [{ LOG_LEVEL: 'loud' }, /^Cannot use LOG_LEVEL="loud": /],
+    [{ DATA_DIR: '/dev/null/data' }, /^Cannot use DATA_DIR="\/dev\/null\/data": /],
+  ];
+  for (const [environment, says] of starts) {
+    it(`exits with 2 after one line: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, async () => {
+      const child = startChild(process.execPath, [MAIN], { PORT: '0', DATA_DIR: dir.path, ...environment });
+      expect(await child.ended).to.equal(2);
+      expect(child.lines).to.deep.equal([]);
+      const [line = '', ...rest] = child.complaint().split('\n');
+      expect(line).to.match(says).and.not.include(KEY);
+      expect(rest).to.deep.equal(['']);
+    });
+  }
+});
+
+function refusalOf(environment: Environment): ConfigInvalid {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return error;
+    throw error;
+  }
+  throw new Error('Not refused');
+}
