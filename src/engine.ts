@@ -1,12 +1,14 @@
 /** The engine: log, registry and read models wired together, without an edge. */
 import { join } from 'node:path';
 import type { Ambient } from './ambient.js';
+import { BlueprintShelf } from './blueprint/shelf.js';
 import type { Config } from './config.js';
 import type { DataDir } from './data-dir.js';
 import { openEmbeddedLog } from './log/embedded/log.js';
 import type { EventLog } from './log/port.js';
 import { boundedModel } from './model/bounded.js';
 import type { LanguageModel } from './model/port.js';
+import { BlueprintQueries } from './projections/blueprints.js';
 import { History } from './projections/history.js';
 import { Projector } from './projections/projector.js';
 import { RunQueries } from './projections/run-queries.js';
@@ -39,6 +41,8 @@ export interface Engine {
   readonly registry: RunRegistry;
   readonly queries: RunQueries;
   readonly views: RunViews;
+  readonly blueprints: BlueprintShelf;
+  readonly blueprintQueries: BlueprintQueries;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   /** The runs that earlier processes left unfinished, oldest first; resolves once the read models have caught up. */
@@ -75,6 +79,8 @@ export async function openEngine(
     { maxActiveRuns: config.maxActiveRuns, onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`) },
   );
   const queries = new RunQueries({ log, history, projector, live: (runId) => registry.live(runId) });
+  const blueprints = new BlueprintShelf({ log, ambient, instanceId });
+  const blueprintQueries = new BlueprintQueries({ log, history, projector });
   const caughtUp = projector.start();
 
   return {
@@ -82,6 +88,8 @@ export async function openEngine(
     registry,
     queries,
     views,
+    blueprints,
+    blueprintQueries,
     async isReady() {
       if (!projector.isCaughtUp || !history.isWritable) return false;
       await log.ping();
@@ -96,7 +104,7 @@ export async function openEngine(
       registry.recover(runIds);
     },
     async stop() {
-      await registry.stop();
+      await Promise.all([registry.stop(), blueprints.stop()]);
       await projector.stop();
       await history.flush().catch(onFault);
       await stored.close();

@@ -149,6 +149,48 @@ export class ServiceStopping extends CouncilError {
   }
 }
 
+// Blueprints
+
+/** A text is no condition of the language an edge may use. `position` counts UTF-16 units from 0. */
+export class ConditionInvalid extends CouncilError<{ position: number; reason: string }> {
+  readonly code = 'condition.invalid';
+  constructor(data: { position: number; reason: string }) {
+    super(`Cannot read the condition at position ${data.position}: ${data.reason}`, data);
+  }
+}
+
+/** No blueprint has this id, or none any more. */
+export class BlueprintUnknown extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.unknown';
+  constructor(data: { blueprintId: string }) {
+    super(`Cannot find blueprint "${data.blueprintId}"`, data);
+  }
+}
+
+/** Another blueprint has the id already. */
+export class BlueprintTaken extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.taken';
+  constructor(data: { blueprintId: string }) {
+    super(`Cannot create blueprint "${data.blueprintId}": the id is taken`, data);
+  }
+}
+
+/** Its record, defaults filled in, is larger than the log takes. Nothing is changed. */
+export class BlueprintTooLarge extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.too-large';
+  constructor(data: { blueprintId: string }, options?: ErrorOptions) {
+    super(`Cannot save blueprint "${data.blueprintId}": its record is too large`, data, options);
+  }
+}
+
+/** Others changed it again and again in the meantime. Nothing is changed. */
+export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.contended';
+  constructor(data: { blueprintId: string }, options?: ErrorOptions) {
+    super(`Cannot change blueprint "${data.blueprintId}": others keep changing it`, data, options);
+  }
+}
+
 // The language model
 
 /** A call to the model gave nothing usable. `kind` names what happened; retryable failures may be asked again. */

@@ -33,6 +33,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
     httpApp({
       registry: engine.registry,
       queries: engine.queries,
+      blueprints: engine.blueprints,
+      blueprintQueries: engine.blueprintQueries,
       ready: () => engine.isReady(),
       ambient,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },

@@ -22,6 +22,7 @@ const READ_SIDE = [
   'projections/run-views',
   'projections/history',
   'projections/run-summary',
+  'projections/blueprints',
 ];
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
 const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request'];
@@ -48,8 +49,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
 
   run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
-  council: DOMAIN,
-  blueprint: { ...DOMAIN, ours: ['errors', 'council', ...LOG_HELPERS] },
+  // The condition language is read wherever graphs are routed.
+  council: { ...DOMAIN, ours: ['errors', 'blueprint/condition'] },
+  blueprint: { ...DOMAIN, ours: ['errors', 'council', 'run/under-way', ...LOG_HELPERS] },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
@@ -64,7 +66,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
 
   projections: {
-    ours: ['errors', ...RUN_FACTS, ...LOG_HELPERS],
+    ours: ['errors', ...RUN_FACTS, ...LOG_HELPERS, 'blueprint/events'],
     types: [...SHARED_TYPES, 'log/port'],
     node: 'any',
     npm: ['@photostructure/sqlite', '@xstate/store'],

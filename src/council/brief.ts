@@ -1,5 +1,6 @@
 /** What a node's model is told: a pure function of the brief, so that the hash of its text can be checked later. */
-import type { Brief } from '../model/port.js';
+import type { NodeTools } from '../generated/schemas.js';
+import type { Brief, ToolName } from '../model/port.js';
 import { PASS_SCORE } from './limits.js';
 
 /** The two texts sent to a model. */
@@ -14,7 +15,12 @@ export interface RenderedBrief {
  */
 export function renderBrief(brief: Brief): RenderedBrief {
   return {
-    system: [identity(brief), DATA_RULE, brief.role === 'critic' ? CRITIC_RULE : AGENT_RULE].join('\n\n'),
+    system: [
+      identity(brief),
+      ...promisedTools(brief),
+      DATA_RULE,
+      brief.role === 'critic' ? CRITIC_RULE : AGENT_RULE,
+    ].join('\n\n'),
     prompt: [
       section('topic', '', brief.topic),
       brief.draft === null ? 'There is no draft yet.' : section('draft', '', brief.draft),
@@ -24,10 +30,34 @@ export function renderBrief(brief: Brief): RenderedBrief {
   };
 }
 
+/** The tools of a node that this service cannot give it, as its brief names them: so far there are none to give. */
+export function missingTools(tools: NodeTools): Pick<Brief, 'missingTools'> {
+  const missing = TOOL_NAMES.filter((tool) => tools[tool]);
+  return missing.length === 0 ? {} : { missingTools: missing };
+}
+
+/** The tools of a node as its start is recorded: `webSearch: unavailable` is one it may use and does not have. */
+export function toolsAsRecorded(tools: NodeTools): string[] {
+  return (missingTools(tools).missingTools ?? []).map((tool) => `${tool}: unavailable`);
+}
+
+const TOOL_NAMES: readonly ToolName[] = ['webSearch', 'pdfReader'];
+
 function identity({ label, systemPrompt }: Brief): string {
   const name = `You are "${label}", a member of a council that deliberates on a topic.`;
   return systemPrompt.trim() === '' ? name : `${name}\n\n${systemPrompt}`;
 }
+
+function promisedTools({ missingTools: tools = [] }: Brief): readonly string[] {
+  if (tools.length === 0) return [];
+  const names = tools.map((tool) => TOOL_TITLES[tool]).join(' and ');
+  return [`You were promised ${names}, which is not available now. Do without, and never write as if you had used it.`];
+}
+
+const TOOL_TITLES: Readonly<Record<ToolName, string>> = {
+  webSearch: 'a web search',
+  pdfReader: 'a reader of uploaded PDF documents',
+};
 
 function section(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text.replace(OUR_TAGS, '&lt;')}\n</${tag}>`;

@@ -1,4 +1,6 @@
 /** A frozen graph with what routing and joining ask of it: who follows whom, in which order, and who can reach whom. */
+import type { Condition } from '../blueprint/condition.js';
+import { conditionOrNull } from '../blueprint/condition.js';
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
 import { onwardEdges } from './onward.js';
 
@@ -9,6 +11,8 @@ export interface Plan {
   /** Place of a node in the graph's list. */
   nodeOrder(id: string): number;
   edgesFrom(id: string): readonly GraphEdge[];
+  /** An edge's condition, read once; null when it cannot be read: such an edge is never followed. */
+  condition(text: string): Condition | null;
   /** Place of the first edge between two nodes in the graph's list, -1 when there is none. */
   edgeOrder(source: string, target: string): number;
   /**
@@ -41,8 +45,18 @@ export function planOf(graph: Graph): Plan {
     },
     nodeOrder: (id) => order.get(id) ?? -1,
     edgesFrom,
+    condition: readOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
     canStillReach: (from, to) => reaches(from, to) && (!reaches(to, from) || leadsTo(from, to)),
+  };
+}
+
+function readOnce(): Plan['condition'] {
+  const read = new Map<string, Condition | null>();
+  return (text) => {
+    let condition = read.get(text);
+    if (condition === undefined) read.set(text, (condition = conditionOrNull(text)));
+    return condition;
   };
 }
 

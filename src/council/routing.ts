@@ -1,14 +1,7 @@
 /** Where a run goes after a node: the edges' conditions read on recorded facts, nothing guessed. */
+import type { ConditionFacts } from '../blueprint/condition.js';
 import type { GraphEdge, Route } from '../generated/schemas.js';
 import type { Plan } from './plan.js';
-
-/** What a condition may look at. */
-export interface RoutingFacts {
-  readonly route: 'approve' | 'rework' | null;
-  readonly score: number | null;
-  readonly iteration: number;
-  readonly draftLength: number;
-}
 
 /**
  * The route after a node: the first conditional edge whose condition holds, else all linear edges, else the end of
@@ -16,10 +9,10 @@ export interface RoutingFacts {
  *
  * @returns null when the node has only conditional edges and none of them holds
  */
-export function routeAfter(plan: Plan, node: string, facts: RoutingFacts): Route | null {
+export function routeAfter(plan: Plan, node: string, facts: ConditionFacts): Route | null {
   const edges = plan.edgesFrom(node);
   if (edges.length === 0) return { next: [], reason: 'no outgoing edge' };
-  const chosen = edges.find((edge) => edge.condition !== null && holds(edge.condition, facts));
+  const chosen = edges.find((edge) => edge.condition !== null && plan.condition(edge.condition)?.holds(facts) === true);
   if (chosen !== undefined) return { next: [chosen.target], reason: `condition ${chosen.condition}` };
   const linear = edges.filter((edge) => edge.condition === null);
   if (linear.length === 0) return null;
@@ -28,8 +21,4 @@ export function routeAfter(plan: Plan, node: string, facts: RoutingFacts): Route
 
 function targetsOf(edges: readonly GraphEdge[]): string[] {
   return [...new Set(edges.map((edge) => edge.target))];
-}
-
-function holds(condition: string, facts: RoutingFacts): boolean {
-  return condition === facts.route;
 }

@@ -6,6 +6,8 @@ import Koa from 'koa';
 import { LogUnavailable } from '../errors.js';
 import type { Answer } from './answer.js';
 import { sendAnswer } from './answer.js';
+import { blueprintRunRoutes } from './blueprint-runs.js';
+import { blueprintRoutes } from './blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
 import { healthRoutes } from './health.js';
 import { historyRoutes } from './history.js';
@@ -21,16 +23,24 @@ export type { HttpDeps } from './route.js';
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
-  const routes = [...healthRoutes(edge), ...runRoutes(edge), ...historyRoutes(edge)];
+  const routes = [...healthRoutes(edge), ...runRoutes(edge), ...councilRoutes(edge), ...historyRoutes(edge)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
   const app = new Koa();
   // Reached only by what fails while an answer is being written: the client has gone.
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, edge));
+  app.use(async (ctx, next) => {
+    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router), edge.ambient);
+    else await next();
+  });
   app.use(router.routes());
   app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router), edge.ambient));
   const serve = app.callback();
   return (request, response) => void serve(request, response);
+}
+
+function councilRoutes(edge: Edge): readonly Route[] {
+  return [...blueprintRoutes(edge), ...blueprintRunRoutes(edge)];
 }
 
 function edgeOf(deps: HttpDeps): Edge {
@@ -79,11 +89,24 @@ function assertReadableTarget(ctx: Context): void {
 
 /** What is answered where no route is: 404, the methods of a path, or 405. */
 function unrouted(ctx: Context, router: Router): Answer {
-  const methods = router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods);
+  const methods = layersAt(ctx, router).flatMap((layer) => layer.methods);
   if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
   const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ');
   const headers = { Allow: allow };
   if (ctx.method === 'OPTIONS')
     return { status: 204, body: null, headers: { ...headers, ...preflightHeaders(ctx, allow) } };
   throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });
+}
+
+/** What is served at a path: a path without parameters is itself and no value of a parameter. */
+function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['path'] {
+  const layers = router.match(ctx.path, ctx.method).path;
+  const itself = layers.filter(({ paramNames }) => paramNames.length === 0);
+  return itself.length === 0 ? layers : itself;
+}
+
+/** Whether the path is there and does not take the method, though a path with a parameter in its place would. */
+function isRefused(ctx: Context, router: Router): boolean {
+  const layers = layersAt(ctx, router);
+  return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
 }

@@ -10,6 +10,13 @@ import { validated } from './validate.js';
 /** Largest JSON body in bytes (contract, section 2). */
 const MAX_BODY_BYTES = 1024 * 1024;
 
+export interface BodyRules {
+  /** Whether it must be sent; one that need not and is not counts as an empty object. */
+  readonly isRequired: boolean;
+  /** For bodies that hold long lists, of which only the first broken rule is told. Default: 1 MiB, 512 deep, all told. */
+  readonly lists?: { readonly maxBytes: number; readonly maxDepth: number };
+}
+
 export interface BodyReader<T> {
   readonly schema: SchemaName;
   /** An optional body that is not sent counts as an empty object. */
@@ -22,9 +29,10 @@ export interface BodyReader<T> {
 export function bodyOf<N extends SchemaName>(
   schemas: SchemaShelf,
   schema: N,
-  { isRequired }: { readonly isRequired: boolean },
+  { isRequired, lists }: BodyRules,
 ): BodyReader<Described<N>> {
-  const validate = schemas.validator(schema);
+  const validate = schemas.validator(schema, lists === undefined ? 'all' : 'first');
+  const maxBytes = lists?.maxBytes ?? MAX_BODY_BYTES;
   // Only the bytes are koa-body's, one character each: its JSON mode takes an empty body for `{}`, replaces what is not
   // UTF-8, and answers 400 or 500 where 422 is due.
   const readBytes = koaBody({
@@ -32,15 +40,15 @@ export function bodyOf<N extends SchemaName>(
     urlencoded: false,
     text: true,
     textTypes: ['application/json'],
-    textLimit: MAX_BODY_BYTES,
+    textLimit: maxBytes,
     encoding: 'binary',
   });
   return {
     schema,
     isRequired,
     async read(ctx) {
-      const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes) : Buffer.alloc(0);
-      const value = isRequired || bytes.length > 0 ? parseJson(bytes) : {};
+      const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes, maxBytes) : Buffer.alloc(0);
+      const value = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
       return validated(validate, value, 'body');
     },
   };
@@ -50,13 +58,13 @@ function hasContent({ req: { headers } }: Context): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-async function bodyBytes(ctx: Context, readBytes: Middleware): Promise<Buffer> {
+async function bodyBytes(ctx: Context, readBytes: Middleware, maxBytes: number): Promise<Buffer> {
   assertMediaType(ctx);
-  if (Number(ctx.get('Content-Length')) > MAX_BODY_BYTES) throw tooLarge();
+  if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes);
   try {
     await readBytes(ctx, async () => undefined);
   } catch (error) {
-    throw readingRefused(ctx, error);
+    throw readingRefused(ctx, error, maxBytes);
   }
   const { body } = ctx.request;
   if (typeof body === 'string') return Buffer.from(body, 'binary');
@@ -86,15 +94,15 @@ function isJsonType(text: string): boolean {
   }
 }
 
-function readingRefused(ctx: Context, error: unknown): unknown {
-  if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return tooLarge();
+function readingRefused(ctx: Context, error: unknown, maxBytes: number): unknown {
+  if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return tooLarge(maxBytes);
   // Nobody reads the answer any more; the refusal keeps a client's hanging up from counting as a fault.
   if (ctx.req.destroyed) return new RequestRefused('The body was cut off', { status: 400 });
   return error;
 }
 
-function tooLarge(): RequestRefused {
-  return new RequestRefused(`The body is too large: at most ${MAX_BODY_BYTES} bytes are taken`, { status: 413 });
+function tooLarge(maxBytes: number): RequestRefused {
+  return new RequestRefused(`The body is too large: at most ${maxBytes} bytes are taken`, { status: 413 });
 }
 
 function unsupported(): RequestRefused {

@@ -22,7 +22,16 @@ export function idempotencyKey(ctx: Context): string | null {
   throw brokenRules([{ loc: ['header', IDEMPOTENCY_KEY], msg, type: 'value_error' }]);
 }
 
-/** What a key is scoped by: method, and path without trailing slash. */
+/** What a key is scoped by: method, and path without trailing slash, however its characters are escaped. */
 export function keyScope(ctx: Context): { readonly method: string; readonly path: string } {
-  return { method: ctx.method, path: ctx.path.replace(/\/$/, '') };
+  const path = ctx.path.replace(/\/$/, '').split('/').map(escapedOnce).join('/');
+  return { method: ctx.method, path };
+}
+
+function escapedOnce(part: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(part));
+  } catch {
+    return part;
+  }
 }

@@ -8,12 +8,13 @@ const MAX_DEPTH = 512;
 /**
  * The value of a JSON text.
  *
- * @throws {RequestRefused} 422 for bytes that are not UTF-8, text that is not JSON, nesting deeper than 512, keys
+ * @param maxDepth deepest nesting taken, at most the default of 512
+ * @throws {RequestRefused} 422 for bytes that are not UTF-8, text that is not JSON, nesting that is too deep, keys
  *   named `__proto__`, numbers past the range of doubles, strings and keys with an unpaired surrogate
  */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array, maxDepth = MAX_DEPTH): unknown {
   const value = parsed(decoded(bytes));
-  const fault = faultIn(value);
+  const fault = faultIn(value, maxDepth);
   if (fault !== null) throw brokenRules([fault]);
   return value;
 }
@@ -44,13 +45,13 @@ interface Container {
 }
 
 /** Goes without recursion: the depth of the value is the client's choice. */
-function faultIn(root: unknown): FieldError | null {
+function faultIn(root: unknown, maxDepth: number): FieldError | null {
   const open: Container[] = [];
   const look = (value: unknown, depth: number, field: string | null): FieldError | null => {
     if (typeof value === 'string' && !value.isWellFormed()) return unpaired(field);
     if (typeof value === 'number' && !Number.isFinite(value)) return unreadable('Number out of range', field);
     if (typeof value === 'object' && value !== null) {
-      if (depth >= MAX_DEPTH) return unreadable(`Nesting should be at most ${MAX_DEPTH} deep`, field);
+      if (depth >= maxDepth) return unreadable(`Nesting should be at most ${maxDepth} deep`, field);
       open.push({ value, depth, field });
     }
     return null;

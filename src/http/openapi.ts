@@ -46,11 +46,12 @@ function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
 const DESCRIPTION =
   'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling or at ' +
   'the WebSocket `/ws/council/{run_id}`. Every path is served with and without its trailing slash, GET answers HEAD ' +
-  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. JSON bodies hold at most 1 MiB.';
+  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. JSON bodies hold at most 1 MiB, blueprints 256 KiB.';
 
 function operation(route: Route, schemas: SchemaShelf): Json {
   const { success, body } = route;
   const ok = success.schema === null ? { type: 'object' } : refTo(success.schema, schemas);
+  const content = success.status === 204 ? {} : { content: json(ok) };
   const problems = problemStatuses(route).map((status) => [
     status,
     problem(STATUS_CODES[status] ?? 'Problem', schemas),
@@ -62,7 +63,7 @@ function operation(route: Route, schemas: SchemaShelf): Json {
     parameters: parameters(route, schemas),
     ...(body && { requestBody: { required: body.isRequired, content: json(refTo(body.schema, schemas)) } }),
     responses: {
-      [success.status]: { description: success.description, content: json(ok) },
+      [success.status]: { description: success.description, ...content },
       ...Object.fromEntries(problems),
       default: problem('Any other problem', schemas),
     },

@@ -1,8 +1,11 @@
 /** What a route is: one declaration, from which the router and the OpenAPI document are made. */
 import type { RouterContext } from '@koa/router';
 import type { Ambient } from '../ambient.js';
+import { isBlueprintId } from '../blueprint/record.js';
+import type { BlueprintShelf } from '../blueprint/shelf.js';
 import type { NodeDefaults } from '../council/fixed-graph.js';
-import { RunUnknown } from '../errors.js';
+import { BlueprintUnknown, RunUnknown } from '../errors.js';
+import type { BlueprintQueries } from '../projections/blueprints.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/registry.js';
 import type { Answer } from './answer.js';
@@ -12,8 +15,10 @@ import type { SchemaName, SchemaShelf } from './schema.js';
 
 /** What the REST edge needs of the service. */
 export interface HttpDeps {
-  readonly registry: Pick<RunRegistry, 'start' | 'repeated' | 'cancel'>;
+  readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel'>;
   readonly queries: Pick<RunQueries, 'find' | 'list' | 'events'>;
+  readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
+  readonly blueprintQueries: Pick<BlueprintQueries, 'list'>;
   /** Whether the log answers and the read models have caught up. */
   readonly ready: () => Promise<boolean>;
   readonly ambient: Ambient;
@@ -37,7 +42,7 @@ export interface Edge extends HttpDeps {
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
   readonly path: string;
   /** Unique; OpenAPI's operationId. */
@@ -67,3 +72,14 @@ export function runIdIn(ctx: RouterContext): string {
 }
 
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * The blueprint id in the path.
+ *
+ * @throws {BlueprintUnknown} for any text that can be no blueprint's id
+ */
+export function blueprintIdIn(ctx: RouterContext): string {
+  const blueprintId = ctx.params['blueprint_id'] ?? '';
+  if (!isBlueprintId(blueprintId)) throw new BlueprintUnknown({ blueprintId });
+  return blueprintId;
+}

@@ -38,8 +38,8 @@ function startRoute(edge: Edge): Route {
     problems: [503],
     async handle(ctx) {
       const requested = await readRequest(ctx, { edge, body, council });
-      const { runId } = await edge.inTime(begin(edge, requested), outcomeUnknown(requested.runId));
-      return { status: 202, body: runStart(runId) };
+      const begun = await edge.inTime(begin(edge, requested), outcomeUnknown(requested.runId));
+      return { status: 202, body: runStart(begun) };
     },
   };
 }
@@ -113,6 +113,7 @@ function cancelRoute(edge: Edge): Route {
   };
 }
 
-function outcomeUnknown(runId: string): () => AppendOutcomeUnknown {
+/** What a caller is told who has waited long enough for the log. */
+export function outcomeUnknown(runId: string): () => AppendOutcomeUnknown {
   return () => new AppendOutcomeUnknown({ stream: runStream(runId) });
 }

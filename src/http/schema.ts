@@ -21,8 +21,12 @@ export interface JsonSchema {
 export interface SchemaShelf {
   /** @param name of a file in schemas/ */
   document(name: string): JsonSchema;
-  /** Compiled on first use. Reports every broken rule: fit for small flat bodies and queries, not for long lists. */
-  validator<N extends SchemaName>(name: N): ValidateFunction<Described<N>>;
+  /**
+   * Compiled on first use.
+   *
+   * @param reports every broken rule (default): fit for small flat bodies and queries; for long lists only the first
+   */
+  validator<N extends SchemaName>(name: N, reports?: 'all' | 'first'): ValidateFunction<Described<N>>;
 }
 
 /** From dist/src/http, where this file runs. */
@@ -32,21 +36,18 @@ const FOLDER = new URL('../../../schemas/', import.meta.url);
 export function openSchemas(): SchemaShelf {
   const documents = new Map<string, JsonSchema>();
   // ownProperties: inherited names would count as present. Formats are annotations, as draft 2020-12 has them.
-  const ajv = new Ajv2020({
-    strict: true,
-    allowUnionTypes: true,
-    ownProperties: true,
-    allErrors: true,
-    validateFormats: false,
-  });
+  const options = { strict: true, allowUnionTypes: true, ownProperties: true, validateFormats: false };
+  const compilers = { all: new Ajv2020({ ...options, allErrors: true }), first: new Ajv2020(options) };
   for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.json'))) {
     const document = readRecord(new URL(name, FOLDER));
     documents.set(name, document);
-    ajv.addSchema(document, name);
+    compilers.all.addSchema(document, name);
+    compilers.first.addSchema(document, name);
   }
   return {
     document: (name) => found(documents.get(name), name),
-    validator: <N extends SchemaName>(name: N) => found(ajv.getSchema<Described<N>>(name), name),
+    validator: <N extends SchemaName>(name: N, reports: 'all' | 'first' = 'all') =>
+      found(compilers[reports].getSchema<Described<N>>(name), name),
   };
 }
 

@@ -21,12 +21,13 @@ export function validated<T>(validate: ValidateFunction<T>, value: unknown, sour
 interface Parameters {
   readonly missingProperty?: string;
   readonly limit?: number;
+  readonly pattern?: string;
   readonly type?: string | readonly string[];
   readonly allowedValues?: readonly unknown[];
 }
 
 function fieldError({ keyword, instancePath, params, message }: ErrorObject, source: string): FieldError {
-  const { missingProperty, limit = 0, type, allowedValues = [] }: Parameters = params;
+  const { missingProperty, limit = 0, pattern, type, allowedValues = [] }: Parameters = params;
   const loc = [source, ...partsOf(instancePath)];
   switch (keyword) {
     case 'required':
@@ -41,6 +42,10 @@ function fieldError({ keyword, instancePath, params, message }: ErrorObject, sou
       return { loc, msg: `Input should be greater than or equal to ${limit}`, type: 'greater_than_equal' };
     case 'maximum':
       return { loc, msg: `Input should be less than or equal to ${limit}`, type: 'less_than_equal' };
+    case 'maxItems':
+      return { loc, msg: `List should have at most ${limit} items`, type: 'too_long' };
+    case 'pattern':
+      return { loc, msg: `String should match ${String(pattern)}`, type: 'string_pattern_mismatch' };
     case 'enum':
       return { loc, msg: `Input should be one of ${JSON.stringify(allowedValues)}`, type: 'enum' };
     default:

@@ -1,14 +1,19 @@
 /** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
-import type { HistoryRecord, RunEventsPage, RunResult, RunStart } from '../generated/schemas.js';
+import type { HistoryRecord, RunEventsPage, RunRequestedData, RunResult, RunStart } from '../generated/schemas.js';
 import type { EventsPage } from '../projections/run-queries.js';
 import type { RunSummary } from '../projections/run-summary.js';
 
-/** The answer to a start; a function of the run id alone, so that a repeated request gets the same one. */
-export function runStart(runId: string): RunStart {
+/** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
+export function runStart({
+  runId,
+  blueprintName,
+  godMode,
+}: Pick<RunRequestedData, 'runId' | 'blueprintName' | 'godMode'>): RunStart {
+  const council = blueprintName === null ? '' : ` of "${blueprintName}" (${godMode ? 'God Mode' : 'Auto-Pilot'})`;
   return {
     run_id: runId,
     status: 'pending',
-    message: `Run ${runId} is under way: follow it at /ws/council/${runId}`,
+    message: `Run ${runId}${council} is under way: follow it at /ws/council/${runId}`,
   };
 }
 

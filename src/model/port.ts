@@ -1,5 +1,8 @@
 /** The language model as the council sees it. Adapters: offline (no network) and Gemini. */
 
+/** A tool, by its name in a node's `tools`. */
+export type ToolName = 'webSearch' | 'pdfReader';
+
 /** What a prompt is made of. Adapters of real models send `system` and `prompt`; the offline model reads this. */
 export interface Brief {
   readonly label: string;
@@ -9,6 +12,8 @@ export interface Brief {
   readonly draft: string | null;
   /** Oldest first. */
   readonly feedback: readonly string[];
+  /** Tools the node was promised and does not have; absent: none. */
+  readonly missingTools?: readonly ToolName[];
 }
 
 export interface ModelRequest {

@@ -1,9 +1,11 @@
 /**
- * The persistent run history. Rows change in memory first and are written behind, with the checkpoint they belong to,
+ * The persistent run history, with the list of blueprints beside it under the same checkpoint. Rows change in memory first and are written behind, with the checkpoint they belong to,
  * by a worker of their own; what is not written yet is folded from the log again after a crash.
  */
 import type { Ambient } from '../ambient.js';
+import type { Blueprint } from '../generated/schemas.js';
 import type { Position } from '../log/port.js';
+import type { BlueprintRow } from './blueprint-row.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { ViewsClient } from './views-client.js';
 
@@ -15,6 +17,8 @@ const MANY_CHANGED = 500;
 const MAX_CHANGED = 5_000;
 /** Wait after a write that failed, in milliseconds. */
 const RETRY_MS = 1_000;
+/** Changed blueprints that hold the projector up: each may be as large as an append. */
+const MAX_CHANGED_BLUEPRINTS = 50;
 
 export class History {
   readonly #views: ViewsClient;
@@ -22,6 +26,7 @@ export class History {
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
   #writing: ReadonlyMap<string, RunSummary> = new Map();
+  #changedBlueprints = new Map<string, BlueprintRow>();
   #checkpoint: Position | null;
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
@@ -50,6 +55,19 @@ export class History {
     if (this.#changed.size >= MAX_CHANGED) await this.flush();
     else if (this.#isFailing) this.#flushSoon(RETRY_MS);
     else this.#flushSoon(this.#changed.size === MANY_CHANGED ? 0 : WRITE_BEHIND_MS);
+  }
+
+  /** Takes a blueprint's newest record; waits when too many are still to be written. */
+  async putBlueprint(row: BlueprintRow): Promise<void> {
+    this.#changedBlueprints.set(row.id, row);
+    if (this.#changedBlueprints.size >= MAX_CHANGED_BLUEPRINTS) await this.flush();
+    else this.#flushSoon(WRITE_BEHIND_MS);
+  }
+
+  /** Newest update first, ties by id ascending. */
+  async blueprints(): Promise<readonly Blueprint[]> {
+    await this.flush();
+    return await this.#views.blueprints();
   }
 
   /** Everything up to this position has been put. */
@@ -82,15 +100,19 @@ export class History {
   }
 
   async #write(): Promise<void> {
-    if (this.#changed.size === 0) return;
+    if (this.#changed.size === 0 && this.#changedBlueprints.size === 0) return;
+    const blueprints = this.#changedBlueprints;
     this.#writing = this.#changed;
     this.#changed = new Map();
+    this.#changedBlueprints = new Map();
+    const rows = { runs: [...this.#writing.values()], blueprints: [...blueprints.values()] };
     try {
-      await this.#views.write([...this.#writing.values()], this.#checkpoint);
+      await this.#views.write(rows, this.#checkpoint);
       this.#isFailing = false;
     } catch (error) {
       this.#isFailing = true;
       this.#changed = new Map([...this.#writing, ...this.#changed]);
+      this.#changedBlueprints = new Map([...blueprints, ...this.#changedBlueprints]);
       throw error;
     } finally {
       this.#writing = new Map();

@@ -1,10 +1,12 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { Ambient } from '../ambient.js';
+import { blueprintIdOf } from '../blueprint/events.js';
 import { LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { runIdOf } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
 import { wait } from '../wait.js';
+import { blueprintRowAfter } from './blueprint-row.js';
 import type { History } from './history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
@@ -95,6 +97,7 @@ export class Projector {
     try {
       const runId = runIdOf(recorded.stream);
       if (runId !== null) await this.#fold(runId, recorded);
+      else if (blueprintIdOf(recorded.stream) !== null) await this.#shelve(recorded);
     } catch (error) {
       // A damaged run stays as it was before the damage; the others go on.
       if (!(error instanceof RunDamaged)) throw error;
@@ -107,6 +110,11 @@ export class Projector {
     const { views, history } = this.#options;
     const run = await views.apply(runId, runEventOf(recorded));
     if (run !== null) await history.put(summaryOf(run));
+  }
+
+  async #shelve(recorded: RecordedEvent): Promise<void> {
+    const row = blueprintRowAfter(recorded);
+    if (row !== null) await this.#options.history.putBlueprint(row);
   }
 
   #reach(position: Position): void {

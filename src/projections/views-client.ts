@@ -1,7 +1,9 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { Worker } from 'node:worker_threads';
+import type { Blueprint } from '../generated/schemas.js';
 import type { Position } from '../log/port.js';
 import type { Page, RunSummary } from './run-summary.js';
+import type { ViewsRows } from './views-store.js';
 
 export interface ViewsSetup {
   readonly file: string;
@@ -9,10 +11,11 @@ export interface ViewsSetup {
 }
 
 type Call =
-  | { readonly call: 'write'; readonly summaries: readonly RunSummary[]; readonly checkpoint: Position | null }
+  | { readonly call: 'write'; readonly rows: ViewsRows; readonly checkpoint: Position | null }
   | { readonly call: 'find'; readonly runId: string }
   | { readonly call: 'list'; readonly page: Page }
   | { readonly call: 'unfinished' }
+  | { readonly call: 'blueprints' }
   | { readonly call: 'close' };
 
 export type ViewsRequest = Call & { readonly id: number };
@@ -24,10 +27,11 @@ export type ViewsAnswer =
 export interface ViewsClient {
   /** Position the rows were folded to when the file was opened; null: nothing is folded yet. */
   readonly checkpoint: Position | null;
-  write(summaries: readonly RunSummary[], checkpoint: Position | null): Promise<void>;
+  write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
   find(runId: string): Promise<RunSummary | null>;
   list(page: Page): Promise<readonly RunSummary[]>;
   unfinished(): Promise<readonly string[]>;
+  blueprints(): Promise<readonly Blueprint[]>;
   close(): Promise<void>;
 }
 
@@ -68,10 +72,11 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
   const checkpoint = await answerOf<Position | null>(0);
   return {
     checkpoint,
-    write: (summaries, position) => call({ call: 'write', summaries, checkpoint: position }),
+    write: (rows, position) => call({ call: 'write', rows, checkpoint: position }),
     find: (runId) => call({ call: 'find', runId }),
     list: (page) => call({ call: 'list', page }),
     unfinished: () => call({ call: 'unfinished' }),
+    blueprints: () => call({ call: 'blueprints' }),
     async close() {
       if (failure !== null) return;
       await call({ call: 'close' });

@@ -6,10 +6,12 @@
 import { rmSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
+import type { Blueprint } from '../generated/schemas.js';
+import type { BlueprintRow } from './blueprint-row.js';
 import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
-const VIEWS_VERSION = '2';
+const VIEWS_VERSION = '3';
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 
@@ -23,17 +25,31 @@ const SCHEMA = `
     status TEXT NOT NULL,
     summary TEXT NOT NULL
   );
+  CREATE TABLE blueprints (
+    id TEXT PRIMARY KEY,
+    updated_at TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
   CREATE INDEX runs_newest ON runs (created_at DESC, id);
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
 `;
 
+/** Rows that have changed. */
+export interface ViewsRows {
+  readonly runs: readonly RunSummary[];
+  readonly blueprints: readonly BlueprintRow[];
+}
+
 export interface ViewsStore {
   /** Position the rows were folded to; null when there are none yet, or none that can be trusted. */
   readonly checkpoint: string | null;
-  write(summaries: readonly RunSummary[], checkpoint: string | null): void;
+  write(rows: ViewsRows, checkpoint: string | null): void;
   find(id: string): RunSummary | null;
   list(page: Page): readonly RunSummary[];
   unfinished(): readonly string[];
+  /** Newest update first, ties by id ascending. */
+  blueprints(): readonly Blueprint[];
   close(): void;
 }
 
@@ -59,12 +75,14 @@ export function openViewsStore(
   const list = database.prepare('SELECT summary FROM runs ORDER BY created_at DESC, id LIMIT ? OFFSET ?');
   const unfinished = database.prepare(`SELECT id FROM runs WHERE status IN ('pending', 'running') ORDER BY key`);
 
+  const shelf = blueprintTable(database);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
-    write(summaries, position) {
+    write({ runs, blueprints }, position) {
       database.exec('BEGIN');
       try {
-        for (const each of summaries) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
+        for (const each of runs) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
+        for (const each of blueprints) shelf.save(each);
         if (position !== null) saveMeta.run('checkpoint', position);
         database.exec('COMMIT');
       } catch (error) {
@@ -75,7 +93,28 @@ export function openViewsStore(
     find: (id) => summaryIn(find.get(id)),
     list: ({ limit, offset }) => list.all(limit, offset).flatMap((row) => summaryIn(row) ?? []),
     unfinished: () => unfinished.all().flatMap((row) => textOf(row, 'id') ?? []),
+    blueprints: shelf.list,
     close: () => database.close(),
+  };
+}
+
+function blueprintTable(database: DatabaseSyncInstance) {
+  const save = database.prepare(
+    `INSERT INTO blueprints VALUES (?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, record = excluded.record`,
+  );
+  const remove = database.prepare('DELETE FROM blueprints WHERE id = ?');
+  const list = database.prepare('SELECT record FROM blueprints ORDER BY updated_at DESC, id');
+  return {
+    save({ id, record }: BlueprintRow): void {
+      if (record === null) remove.run(id);
+      else save.run(id, record.updatedAt, JSON.stringify(record));
+    },
+    list: (): readonly Blueprint[] =>
+      list.all().flatMap((row) => {
+        const text = textOf(row, 'record');
+        return text === null ? [] : [JSON.parse(text) as Blueprint];
+      }),
   };
 }
 

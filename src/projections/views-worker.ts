@@ -23,13 +23,15 @@ port.postMessage({ id: 0, ok: true, value: store.checkpoint } satisfies ViewsAns
 function answerTo(request: ViewsRequest): unknown {
   switch (request.call) {
     case 'write':
-      return store.write(request.summaries, request.checkpoint);
+      return store.write(request.rows, request.checkpoint);
     case 'find':
       return store.find(request.runId);
     case 'list':
       return store.list(request.page);
     case 'unfinished':
       return store.unfinished();
+    case 'blueprints':
+      return store.blueprints();
     case 'close':
       return store.close();
     default:

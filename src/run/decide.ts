@@ -2,7 +2,7 @@
  * Decisions: what a command makes of a run, as facts to record in one append. Pure; what follows a fact is asked of
  * the chart before it is written down, so nothing is recorded that the chart does not allow.
  */
-import { renderBrief } from '../council/brief.js';
+import { missingTools, renderBrief, toolsAsRecorded } from '../council/brief.js';
 import { MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
 import { routeAfter } from '../council/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, RunRequestedData } from '../generated/schemas.js';
@@ -108,7 +108,7 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
     route: branch.route,
     score: branch.score,
     iteration: iterationCount,
-    draftLength: branch.draft?.length ?? 0,
+    draft: branch.draft,
   });
   minutes.write({
     type: 'NodeCompleted',
@@ -186,7 +186,7 @@ function startNode(
       iteration: run.iterationCount,
       inputHash: scene.sha256(`${system}\n${prompt}`),
       model: run.plan.node(node).model ?? scene.defaultModel,
-      tools: [],
+      tools: toolsAsRecorded(run.plan.node(node).tools),
       delayMs,
     },
   });
@@ -194,9 +194,9 @@ function startNode(
 
 /** What a node is told: pure, so that an attempt's prompt can be derived from the events before it. */
 export function briefFor(run: RunState, node: string, branch: Branch): Brief {
-  const { label, role, systemPrompt } = run.plan.node(node);
-  const feedback = branch.feedback.map((each) => each.text);
-  return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback };
+  const { label, role, systemPrompt, tools } = run.plan.node(node);
+  const told = { label, role, systemPrompt, ...missingTools(tools) };
+  return { ...told, topic: run.inputTopic, draft: branch.draft, feedback: branch.feedback.map(({ text }) => text) };
 }
 
 function pause(minutes: Minutes, nextNodes: readonly string[]): void {

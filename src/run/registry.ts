@@ -4,7 +4,7 @@
  * revision of its append is all the locking there is.
  */
 import { KeyReused, RevisionConflict, RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
-import type { RunRequestedData } from '../generated/schemas.js';
+import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import { wait } from '../wait.js';
 import type { RunSurroundings } from './actor.js';
@@ -19,6 +19,7 @@ import { runStream } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { evolve } from './evolve.js';
 import { sceneNow } from './minutes.js';
+import { refuseRun } from './request.js';
 import type { RunState } from './state.js';
 import { readRun, replayRun, sealFacts } from './stream.js';
 import { underWay } from './under-way.js';
@@ -82,8 +83,7 @@ export class RunRegistry {
     try {
       return await starting;
     } catch (error) {
-      if (!(error instanceof RevisionConflict)) throw error;
-      return (await this.repeated(runId, bodyHash)) ?? requested;
+      return await this.#firstOf(requested, error);
     } finally {
       this.#starting.delete(runId);
     }
@@ -105,6 +105,17 @@ export class RunRegistry {
     } finally {
       if (!claim) this.#admission.arrived();
     }
+  }
+
+  /** Records a run that cannot begin: it is requested and fails in one append. Answers and throws as start does. */
+  async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
+    this.#assertTakingWork();
+    const chart = this.#charts.of(requested);
+    const recorded = this.#record(requested.runId, { chart, snapshot: null }, refuseRun(requested, failure));
+    return await this.#underWay.track(recorded).then(
+      () => requested,
+      (error: unknown) => this.#firstOf(requested, error),
+    );
   }
 
   /**
@@ -217,6 +228,12 @@ export class RunRegistry {
     this.#live.set(runId, actor);
     actor.adopt(rest);
     return actor.run;
+  }
+
+  /** What was requested under an id first, when that is why a request could not be recorded. */
+  async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
+    if (!(error instanceof RevisionConflict)) throw error;
+    return (await this.repeated(requested.runId, requested.bodyHash)) ?? requested;
   }
 
   #replay(runId: string): ReturnType<typeof replayRun> {

@@ -1,6 +1,7 @@
 /** What a start endpoint asks for, as the first event of a run. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../council/limits.js';
-import type { Graph, RunRequestedData } from '../generated/schemas.js';
+import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { RunFact } from './events.js';
 
 /** Takeovers without a completed step before a run fails (architecture, invariant 5). */
 const MAX_TAKEOVERS = 5;
@@ -64,4 +65,12 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
     `${variant}${hex.slice(17, 20)}`,
     hex.slice(20, 32),
   ].join('-');
+}
+
+/** The facts of a run that cannot begin. */
+export function refuseRun(requested: RunRequestedData, failure: RunFailedData): readonly RunFact[] {
+  return [
+    { type: 'RunRequested', data: requested },
+    { type: 'RunFailed', data: failure },
+  ];
 }

@@ -31,8 +31,10 @@ describe('A request that cannot be served', () => {
     ambient = manualAmbient();
     faults = [];
     const deps: HttpDeps = {
-      registry: { start: always, repeated: always, cancel: always },
+      registry: { start: always, refuse: always, repeated: always, cancel: always },
       queries: { find: always, list: always, events: always },
+      blueprints: { find: always, create: always, update: always, remove: always },
+      blueprintQueries: { list: always },
       ready,
       ambient,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
@@ -58,6 +60,13 @@ describe('A request that cannot be served', () => {
     () => rest.post('/api/councils/run', { input_topic: 'x' }),
     () => rest.post('/api/councils/run', { input_topic: 'x' }, { 'Idempotency-Key': 'k' }),
     () => rest.get(`/api/councils/run/${NO_RUN}`),
+    () => rest.get('/api/councils/'),
+    () => rest.get('/api/councils/mine'),
+    () => rest.post('/api/councils/', { name: 'x', nodes: [] }),
+    () => rest.send('PUT', '/api/councils/mine', { body: {} }),
+    () => rest.send('DELETE', '/api/councils/mine'),
+    () => rest.post('/api/councils/mine/run', { input_topic: 'x' }),
+    () => rest.post('/api/councils/mine/run', { input_topic: 'x' }, { 'Idempotency-Key': 'k' }),
     () => rest.post(`/api/councils/run/${NO_RUN}/cancel`),
     () => rest.get('/api/runs'),
     () => rest.get(`/api/runs/${NO_RUN}`),

@@ -1,0 +1,53 @@
+/** A saved council as a graph that can be run, frozen with every setting of its nodes. */
+import type { NodeDefaults } from '../council/fixed-graph.js';
+import type { Blueprint, Graph, GraphNode, RunFailedData, SavedEdge, SavedNode } from '../generated/schemas.js';
+import { isCritic } from './critics.js';
+import { entryOf, inspect } from './inspect.js';
+
+export type Compiled =
+  | { readonly isRunnable: true; readonly graph: Graph }
+  /** `graph` is empty: a run of it begins and fails in the same append. */
+  | { readonly isRunnable: false; readonly graph: Graph; readonly failure: RunFailedData };
+
+/** The graph of a council; or, when it has faults, why it cannot run, naming the node or edge of the first. */
+export function compileBlueprint(
+  blueprint: Pick<Blueprint, 'id' | 'nodes' | 'edges'>,
+  defaults: NodeDefaults,
+): Compiled {
+  const { id, nodes, edges } = blueprint;
+  const fault = inspect(blueprint).find(({ isFault }) => isFault);
+  const entry = nodes[entryOf(blueprint)];
+  if (fault !== undefined || entry === undefined) {
+    const error = `Cannot run blueprint "${id}": ${fault?.message ?? 'it has no nodes'}`;
+    const failure: RunFailedData = { kind: 'not_runnable', error, node: fault?.node ?? null };
+    return { isRunnable: false, graph: { entry: '', nodes: [], edges: [] }, failure };
+  }
+  const graph = {
+    entry: entry.id,
+    nodes: nodes.map((node) => graphNode(node, isCritic(node, edges), defaults)),
+    edges: edges.map(graphEdge),
+  };
+  return { isRunnable: true, graph };
+}
+
+/** Field by field: what front ends keep in their nodes does not belong into a run. */
+function graphNode(node: SavedNode, scores: boolean, defaults: NodeDefaults): GraphNode {
+  const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools } = node;
+  return {
+    id,
+    label,
+    role: scores ? 'critic' : 'agent',
+    systemPrompt,
+    ...(model === undefined ? {} : { model }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    tools: { webSearch: tools.webSearch, pdfReader: tools.pdfReader },
+    countsIteration: !scores,
+    timeoutMs: node.timeoutMs ?? defaults.timeoutMs,
+    maxAttempts: node.maxAttempts ?? defaults.maxAttempts,
+  };
+}
+
+function graphEdge({ id, source, target, type, condition }: SavedEdge): Graph['edges'][number] {
+  return { id, source, target, condition: type === 'conditional' ? condition : null };
+}

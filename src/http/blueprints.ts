@@ -1,0 +1,148 @@
+/** Saved councils: list, create, read, change, delete, validate. */
+import { blueprintStream } from '../blueprint/events.js';
+import { inspect, warningsOf } from '../blueprint/inspect.js';
+import { councilOf, isBlueprintId, repeatedNode } from '../blueprint/record.js';
+import { AppendOutcomeUnknown, BlueprintUnknown } from '../errors.js';
+import type { BlueprintCreate, BlueprintUpdate, BlueprintValidation, FieldError } from '../generated/schemas.js';
+import { bodyOf } from './body.js';
+import { brokenRules } from './problems.js';
+import type { Edge, Route } from './route.js';
+import { blueprintIdIn } from './route.js';
+
+/** Largest body in bytes, and its deepest nesting (contract, section 2; a record must leave room in its event). */
+const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 64 };
+
+/** Everything at /api/councils/ that is about blueprints and starts no run. */
+export function blueprintRoutes(edge: Edge): readonly Route[] {
+  return [validateRoute(edge), listRoute(edge), createRoute(edge), getRoute(edge), putRoute(edge), deleteRoute(edge)];
+}
+
+function validateRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+  return {
+    method: 'POST',
+    path: '/api/councils/validate',
+    name: 'validateBlueprint',
+    summary: 'Tells what is wrong or odd with a blueprint; saves nothing',
+    tag: 'blueprints',
+    body,
+    success: { status: 200, description: 'What was found', schema: 'blueprint-validation.json' },
+    async handle(ctx) {
+      const draft = await body.read(ctx);
+      assertRules(draft);
+      const findings = inspect(councilOf(draft));
+      const valid = !findings.some(({ isFault }) => isFault);
+      return { status: 200, body: { valid, warnings: warningsOf(findings) } satisfies BlueprintValidation };
+    },
+  };
+}
+
+function listRoute(edge: Edge): Route {
+  return {
+    method: 'GET',
+    path: '/api/councils/',
+    name: 'listBlueprints',
+    summary: 'Lists the saved councils, newest update first',
+    tag: 'blueprints',
+    success: { status: 200, description: 'All blueprints', schema: 'blueprint-list.json' },
+    problems: [503],
+    handle: async () => ({ status: 200, body: [...(await edge.inTime(edge.blueprintQueries.list()))] }),
+  };
+}
+
+function createRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+  return {
+    method: 'POST',
+    path: '/api/councils/',
+    name: 'createBlueprint',
+    summary: 'Saves a new council; a graph with faults is saved with warnings',
+    tag: 'blueprints',
+    body,
+    success: { status: 201, description: 'The saved record', schema: 'blueprint.json' },
+    problems: [409, 503],
+    async handle(ctx) {
+      const draft = await body.read(ctx);
+      assertRules(draft);
+      const id = draft.id ?? edge.ambient.uuid();
+      const blueprint = await edge.inTime(edge.blueprints.create({ ...draft, id }), outcomeUnknown(id));
+      edge.log.info({ blueprintId: id }, 'blueprint created');
+      return { status: 201, body: blueprint, headers: { Location: `/api/councils/${id}` } };
+    },
+  };
+}
+
+function getRoute(edge: Edge): Route {
+  return {
+    method: 'GET',
+    path: '/api/councils/{blueprint_id}',
+    name: 'getBlueprint',
+    summary: 'Shows one saved council',
+    tag: 'blueprints',
+    success: { status: 200, description: 'The record', schema: 'blueprint.json' },
+    problems: [503],
+    async handle(ctx) {
+      const blueprintId = blueprintIdIn(ctx);
+      const blueprint = await edge.inTime(edge.blueprints.find(blueprintId));
+      if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
+      return { status: 200, body: blueprint };
+    },
+  };
+}
+
+function putRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'blueprint-update.json', { isRequired: true, lists: BODY_LIMITS });
+  return {
+    method: 'PUT',
+    path: '/api/councils/{blueprint_id}',
+    name: 'updateBlueprint',
+    summary: 'Changes the fields it names of a saved council',
+    tag: 'blueprints',
+    body,
+    success: { status: 200, description: 'The record after the change', schema: 'blueprint.json' },
+    problems: [503],
+    async handle(ctx) {
+      const change = await body.read(ctx);
+      assertRules(change);
+      const id = blueprintIdIn(ctx);
+      const blueprint = await edge.inTime(edge.blueprints.update(id, change), outcomeUnknown(id));
+      edge.log.info({ blueprintId: id, version: blueprint.version }, 'blueprint updated');
+      return { status: 200, body: blueprint };
+    },
+  };
+}
+
+function deleteRoute(edge: Edge): Route {
+  return {
+    method: 'DELETE',
+    path: '/api/councils/{blueprint_id}',
+    name: 'deleteBlueprint',
+    summary: 'Deletes a saved council; its runs stay as they are',
+    tag: 'blueprints',
+    success: { status: 204, description: 'It is deleted', schema: null },
+    problems: [503],
+    async handle(ctx) {
+      const id = blueprintIdIn(ctx);
+      await edge.inTime(edge.blueprints.remove(id), outcomeUnknown(id));
+      edge.log.info({ blueprintId: id }, 'blueprint deleted');
+      return { status: 204, body: null };
+    },
+  };
+}
+
+/** Rules that a schema cannot tell. @throws {RequestRefused} 422 */
+function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & BlueprintUpdate): void {
+  const errors: FieldError[] = [];
+  if (id !== undefined && !isBlueprintId(id)) {
+    errors.push({ loc: ['body', 'id'], msg: `The id "${id}" is reserved`, type: 'reserved' });
+  }
+  const repeated = repeatedNode(nodes);
+  if (repeated >= 0) {
+    errors.push({ loc: ['body', 'nodes', repeated, 'id'], msg: 'An earlier node has this id', type: 'duplicate' });
+  }
+  if (errors.length > 0) throw brokenRules(errors);
+}
+
+function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
+  return () => new AppendOutcomeUnknown({ stream: blueprintStream(blueprintId) });
+}

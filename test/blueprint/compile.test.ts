@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { compileBlueprint } from '../../src/blueprint/compile.js';
+import { inspect } from '../../src/blueprint/inspect.js';
+import { councilOf } from '../../src/blueprint/record.js';
+import type { BlueprintCreate, Graph } from '../../src/generated/schemas.js';
+
+const DEFAULTS = { timeoutMs: 1_000, maxAttempts: 4 };
+
+type Draft = Pick<BlueprintCreate, 'nodes' | 'edges'>;
+
+const compile = (draft: Draft) => compileBlueprint({ id: 'bp', ...councilOf({ name: 'x', ...draft }) }, DEFAULTS);
+
+function graphOf(draft: Draft): Graph {
+  const compiled = compile(draft);
+  if (!compiled.isRunnable) throw new Error(compiled.failure.error);
+  return compiled.graph;
+}
+
+/** Edges from lines such as `a->b` (linear) and `a->b: score > 8` (conditional). */
+function edges(...lines: readonly string[]): NonNullable<BlueprintCreate['edges']> {
+  return lines.map((line) => {
+    const [, source = '', target = '', condition] = /^(\w+)->(\w+)(?:: (.*))?$/.exec(line) ?? [];
+    return { source, target, ...(condition === undefined ? {} : { type: 'conditional' as const, condition }) };
+  });
+}
+
+const nodes = (...ids: readonly string[]): BlueprintCreate['nodes'] => ids.map((id) => ({ id }));
+const findings = (draft: Draft) => inspect(councilOf({ name: 'x', ...draft }));
+
+describe('A compiled blueprint', () => {
+  it('begins at the node without incoming edges, the first of several, or the first', () => {
+    expect(graphOf({ nodes: nodes('b', 'a'), edges: edges('a->b') }).entry).to.equal('a');
+    expect(graphOf({ nodes: nodes('c', 'a', 'b'), edges: edges('a->c', 'b->c') }).entry).to.equal('a');
+    const all = edges('a->b', 'b->a: score > 1', 'b->c', 'c->a: score > 1', 'c->d: score > 2', 'b->d');
+    expect(graphOf({ nodes: nodes('a', 'b', 'c', 'd'), edges: all }).entry).to.equal('a');
+  });
+
+  for (const [label, isCritic] of [
+    ['Critic', true],
+    ['the REVIEWER', true],
+    ['critic_agent', true],
+    ['evaluator-2', true],
+    ['codeJudge', true],
+    ['Scorer (strict)', true],
+    ['Kritiker', true],
+    ['Gutachter 1', true],
+    ['Bewerter', true],
+    ['Pru\u0308fer', true],
+    ['Critical thinker', false],
+    ['Prejudged', false],
+    ['Writer', false],
+  ] as const) {
+    it(`takes "${label}" for ${isCritic ? 'a critic' : 'an agent'}`, () => {
+      const [node] = graphOf({ nodes: [{ id: 'a', label, systemPrompt: 'You are a critic' }] }).nodes;
+      expect(node).to.include({ role: isCritic ? 'critic' : 'agent', countsIteration: !isCritic });
+    });
+  }
+
+  it('takes for a critic whom a bare verdict leaves, and lets an explicit type win', () => {
+    const rolesOf = (draft: Draft): readonly string[] => graphOf(draft).nodes.map(({ role }) => role);
+    expect(rolesOf({ nodes: nodes('a', 'b'), edges: edges('a->b: approve') })).to.deep.equal(['critic', 'agent']);
+    expect(rolesOf({ nodes: nodes('a', 'b'), edges: edges('a->b: route == "approve"') })[0]).to.equal('agent');
+    const typed: Draft = { nodes: [{ id: 'a', type: 'agent' }, { id: 'b' }], edges: edges('a->b: approve') };
+    expect(rolesOf(typed)[0]).to.equal('agent');
+    expect(
+      rolesOf({
+        nodes: [
+          { id: 'Critic', type: 'agent' },
+          { id: 'x', type: 'critic' },
+        ],
+      }),
+    ).to.deep.equal(['agent', 'critic']);
+  });
+
+  it('freezes the settings of nodes, the defaults where they have none, and nothing else', () => {
+    const settings = { model: 'm', temperature: 0.5, maxOutputTokens: 9, timeoutMs: 7, maxAttempts: 2 };
+    const [own, plain] = graphOf({ nodes: [{ id: 'a', ...settings, ...{ colour: 'red' } }, { id: 'b' }] }).nodes;
+    expect(own).to.deep.include(settings);
+    expect(own).not.to.have.property('colour');
+    expect(plain).to.include(DEFAULTS);
+    expect(plain).not.to.have.any.keys('model', 'temperature', 'maxOutputTokens');
+  });
+
+  it('follows conditions on conditional edges only; a condition without a type makes one', () => {
+    const linear = { source: 'a', target: 'b', type: 'linear' as const, condition: 'approve' };
+    const untyped = { source: 'a', target: 'b', condition: 'score > 1' };
+    const [first, second] = graphOf({ nodes: nodes('a', 'b'), edges: [linear, untyped] }).edges;
+    expect([first?.condition, second?.condition]).to.deep.equal([null, 'score > 1']);
+  });
+});
+
+describe('A blueprint with faults', () => {
+  for (const [what, draft, path, names] of [
+    ['no nodes', { nodes: [] }, 'nodes', 'no nodes'],
+    ['an edge to nowhere', { nodes: nodes('a'), edges: edges('a->gone') }, 'edges[0].target', '"gone"'],
+    ['an edge from nowhere', { nodes: nodes('a'), edges: edges('gone->a') }, 'edges[0].source', '"gone"'],
+    [
+      'a condition that does not parse',
+      { nodes: nodes('a', 'b'), edges: edges('a->b: score >') },
+      'edges[0].condition',
+      '"a->b"',
+    ],
+    [
+      'a conditional edge without condition',
+      { nodes: nodes('a', 'b'), edges: [{ source: 'a', target: 'b', type: 'conditional' }] },
+      'edges[0].condition',
+      '"a->b"',
+    ],
+    [
+      'a cycle that nothing can leave',
+      { nodes: nodes('a', 'b', 'c'), edges: edges('a->b', 'b->c', 'c->b') },
+      'nodes[1]',
+      '"b", "c"',
+    ],
+  ] as const satisfies readonly (readonly [string, Draft, string, string])[]) {
+    it(`cannot run: ${what}`, () => {
+      expect(findings(draft)[0]).to.include({ path, isFault: true });
+      const compiled = compile(draft);
+      if (compiled.isRunnable) throw new Error('It can run');
+      expect(compiled.failure).to.include({ kind: 'not_runnable' });
+      expect(compiled.failure.error).to.include('"bp"').and.to.include(names);
+    });
+  }
+
+  for (const [what, draft, path] of [
+    ['a second entry', { nodes: nodes('a', 'b', 'c'), edges: edges('a->c', 'b->c') }, 'nodes[1]'],
+    [
+      'nodes out of reach',
+      { nodes: nodes('a', 'b', 'c'), edges: edges('b->c', 'c->b', 'c->a: score > 1') },
+      'nodes[1]',
+    ],
+    ['a linear cycle', { nodes: nodes('a', 'b', 'c'), edges: edges('a->b', 'b->a', 'b->c') }, 'nodes[0]'],
+    ['a route no critic gives', { nodes: nodes('a', 'b'), edges: edges('a->b: publish') }, 'edges[0].condition'],
+    [
+      'a condition on a linear edge',
+      { nodes: nodes('a', 'b'), edges: [{ source: 'a', target: 'b', type: 'linear', condition: 'x y' }] },
+      'edges[0].condition',
+    ],
+  ] as const satisfies readonly (readonly [string, Draft, string])[]) {
+    it(`runs with a warning: ${what}`, () => {
+      expect(findings(draft)[0]).to.include({ path, isFault: false });
+      expect(compile(draft).isRunnable).to.equal(true);
+    });
+  }
+
+  it('is looked through in no time at its largest', () => {
+    const ids = Array.from({ length: 200 }, (_, index) => `n${index}`);
+    const lines = Array.from({ length: 1_000 }, (_, at) => `n${at % 200}->n${(at * 7 + 1) % 200}`);
+    const started = performance.now();
+    findings({ nodes: nodes(...ids), edges: edges(...lines) });
+    expect(performance.now() - started).to.be.lessThan(1_000);
+  });
+});

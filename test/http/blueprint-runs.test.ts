@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { BlueprintCreate, RunResult } from '../../src/generated/schemas.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { ScriptedModel } from '../support/scripted-model.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+
+const COUNCILS = '/api/councils/';
+const EXAMPLES = new URL('../../../schemas/examples/', import.meta.url);
+const TOPIC = { input_topic: 'Trees' };
+
+describe('POST /api/councils/{blueprint_id}/run', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let model: ScriptedModel;
+
+  async function serve(scores: readonly number[] = [8]): Promise<void> {
+    model = scriptedModel(councilScript(scores));
+    service = await startService({ model });
+    rest = restClient(service.url);
+  }
+  afterEach(async () => {
+    expect(service.faults).to.deep.equal([]);
+    await service.stop();
+  });
+
+  const save = async (draft: Partial<BlueprintCreate>): Promise<void> => {
+    const body = { id: 'bp', name: 'My council', nodes: [], ...draft };
+    rest.read(await rest.post(COUNCILS, body), 201, 'blueprint.json');
+  };
+  const start = (body: object = TOPIC, headers = {}): Promise<Reply> => rest.post(`${COUNCILS}bp/run`, body, headers);
+  const run = async (): Promise<RunResult> =>
+    rest.until(rest.read(await start(), 202, 'run-start.json').run_id, isOver);
+  const nodesRun = (): readonly string[] => model.requests.map(({ brief }) => brief.label);
+
+  it('answers with the run, its channel, the name and the mode', async () => {
+    await serve();
+    await save({ nodes: [{ id: 'a' }] });
+    const auto = rest.read(await start(), 202, 'run-start.json');
+    expect(auto.message).to.include('My council').and.to.include('Auto-Pilot');
+    expect(auto.message).to.include(`/ws/council/${auto.run_id}`);
+    const god = rest.read(await start({ ...TOPIC, god_mode: true }), 202, 'run-start.json');
+    expect(god.message).to.include('God Mode');
+    const paused = await rest.until(god.run_id, ({ status }) => status === 'paused');
+    expect(paused).to.deep.include({ paused: true, next_nodes: ['a'] });
+  });
+
+  it('is 422 before 404, and names the blueprint it does not find', async () => {
+    await serve();
+    rest.problem(await start({}), 422);
+    expect(rest.problem(await start(), 404).detail).to.include('bp');
+    rest.problem(await rest.post(`${COUNCILS}run/run`, TOPIC), 404);
+  });
+
+  it('repeats its answer after the blueprint has changed and gone, however the path is escaped', async () => {
+    await serve();
+    await save({ nodes: [{ id: 'a' }] });
+    const key = { 'Idempotency-Key': 'k' };
+    const first = rest.read(await start(TOPIC, key), 202, 'run-start.json');
+    await rest.send('PUT', `${COUNCILS}bp`, { body: { name: 'Other', nodes: [] } });
+    expect(rest.read(await start(TOPIC, key), 202, 'run-start.json')).to.deep.equal(first);
+    await rest.send('DELETE', `${COUNCILS}bp`);
+    const escaped = await rest.post(`${COUNCILS}%62p/run/`, TOPIC, key);
+    expect(rest.read(escaped, 202, 'run-start.json')).to.deep.equal(first);
+    rest.problem(await start({ input_topic: 'Seas' }, key), 409);
+    rest.problem(await start(TOPIC, { 'Idempotency-Key': 'k2' }), 404);
+  });
+
+  it('fails a run of a blueprint with faults by the name of the edge', async () => {
+    await serve();
+    await save({ nodes: [{ id: 'a' }], edges: [{ id: 'e-1', source: 'a', target: 'gone' }] });
+    const failed = await run();
+    expect(failed.status).to.equal('failed');
+    expect(failed.error).to.include('e-1').and.to.include('gone');
+    const key = { 'Idempotency-Key': 'k' };
+    const ids = await Promise.all(Array.from({ length: 20 }, () => start(TOPIC, key)));
+    expect(new Set(ids.map((reply) => reply.text)).size).to.equal(1);
+    expect(model.requests).to.have.length(0);
+  });
+
+  it('hands the settings of each node to the model, and says which tools are missing', async () => {
+    await serve();
+    const settings = { model: 'm-1', temperature: 0.25, maxOutputTokens: 77 };
+    await save({ nodes: [{ id: 'a', systemPrompt: 'Be brief.', ...settings, tools: { webSearch: true } }] });
+    const { run_id: runId } = await run();
+    expect(model.requests[0]).to.include(settings);
+    expect(model.requests[0]?.system).to.include('Be brief.').and.to.include('web search');
+    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+    const started = events.find(({ type }) => type === 'NodeStarted');
+    expect(started?.data).to.deep.include({ tools: ['webSearch: unavailable'], model: 'm-1' });
+  });
+
+  it('caps rework at the fifth score', async () => {
+    await serve([3]);
+    await save({
+      nodes: [{ id: 'w' }, { id: 'Critic' }, { id: 'end' }],
+      edges: [
+        { source: 'w', target: 'Critic' },
+        { source: 'Critic', target: 'w', type: 'conditional', condition: 'rework' },
+        { source: 'Critic', target: 'end', type: 'conditional', condition: 'approve' },
+      ],
+    });
+    expect(await run()).to.include({ status: 'completed', critic_score: 3, iteration_count: 6 });
+    expect(nodesRun().filter((label) => label === 'Critic')).to.have.length(5);
+  });
+
+  it('stops after 50 node executions with an error that holds the number', async () => {
+    await serve();
+    await save({
+      nodes: [{ id: 'a' }, { id: 'b' }],
+      edges: [
+        { source: 'a', target: 'b', type: 'conditional', condition: 'iteration > 1000' },
+        { source: 'a', target: 'a' },
+      ],
+    });
+    const failed = await run();
+    expect(failed.status).to.equal('failed');
+    expect(failed.error).to.include('50');
+    expect(model.requests).to.have.length(50);
+  });
+
+  it('fails by the name of a node whose conditions all fail', async () => {
+    await serve();
+    const edges = [{ source: 'lonely', target: 'b', type: 'conditional' as const, condition: 'score > 1' }];
+    await save({ nodes: [{ id: 'lonely' }, { id: 'b' }], edges });
+    expect((await run()).error).to.include('lonely');
+  });
+
+  for (const [condition, isTaken] of [
+    ['score < 7', false],
+    ['score <= 7', true],
+    ['score > 7', false],
+    ['score >= 7', true],
+    ['score == 7', true],
+    ['score != 7', false],
+    ['rework', true],
+    ['route == "rework" && draft_length > 0', true],
+    ['!(iteration == 1)', false],
+    ['score > 9 || iteration == 1', true],
+  ] as const) {
+    it(`${isTaken ? 'takes' : 'passes by'} an edge on ${condition} at a score of 7`, async () => {
+      await serve([7]);
+      await save({
+        nodes: [{ id: 'w' }, { id: 'Critic' }, { id: 'yes' }, { id: 'no' }],
+        edges: [
+          { source: 'w', target: 'Critic' },
+          { source: 'Critic', target: 'yes', type: 'conditional', condition },
+          { source: 'Critic', target: 'no' },
+        ],
+      });
+      expect((await run()).status).to.equal('completed');
+      expect(nodesRun().at(-1)).to.equal(isTaken ? 'yes' : 'no');
+    });
+  }
+
+  it('joins parallel branches in edge order under their labels', async () => {
+    await serve();
+    await save({
+      nodes: [{ id: 'a' }, { id: 'l', label: 'Left' }, { id: 'r', label: 'Right' }, { id: 'join' }],
+      edges: ['a-l', 'a-r', 'l-join', 'r-join'].map((pair) => {
+        const [source = '', target = ''] = pair.split('-');
+        return { source, target };
+      }),
+    });
+    expect((await run()).status).to.equal('completed');
+    expect(model.requests.at(-1)?.brief.draft).to.match(/^## Left\nDraft \d by Left\n\n## Right\nDraft \d by Right$/);
+  });
+
+  it('runs what was saved at the start, whatever becomes of the blueprint', async () => {
+    model = scriptedModel(() => 'hold');
+    service = await startService({ model });
+    rest = restClient(service.url);
+    await save({ nodes: [{ id: 'a' }, { id: 'b', label: 'Second' }], edges: [{ source: 'a', target: 'b' }] });
+    const { run_id: runId } = rest.read(await start(), 202, 'run-start.json');
+    await model.called(1);
+    await rest.send('PUT', `${COUNCILS}bp`, { body: { nodes: [{ id: 'a' }], edges: [] } });
+    await rest.send('DELETE', `${COUNCILS}bp`);
+    model.held[0]?.release('one');
+    await model.called(2);
+    model.held[0]?.release('two');
+    expect(await rest.until(runId, isOver)).to.include({ status: 'completed', final_draft: 'two' });
+    expect(nodesRun()).to.deep.equal(['a', 'Second']);
+  });
+});
+
+describe('The example blueprints', () => {
+  for (const file of readdirSync(EXAMPLES)) {
+    it(`${file} runs to its end on the offline model`, async () => {
+      const service = await startService();
+      try {
+        const rest = restClient(service.url);
+        const headers = { 'Content-Type': 'application/json' };
+        const body = readFileSync(new URL(file, EXAMPLES), 'utf8');
+        const saved = rest.read(await rest.send('POST', COUNCILS, { body, headers }), 201, 'blueprint.json');
+        expect(saved.warnings).to.deep.equal([]);
+        const begun = await rest.post(`${COUNCILS}${saved.id}/run`, { input_topic: 'Should our town build a sauna?' });
+        const run = await rest.until(rest.read(begun, 202, 'run-start.json').run_id, isOver);
+        expect(run, String(run.error)).to.include({ status: 'completed' });
+        expect(run.final_draft).to.include('offline model');
+      } finally {
+        await service.stop();
+      }
+    });
+  }
+});

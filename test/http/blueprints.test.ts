@@ -1,0 +1,294 @@
+import { expect } from 'chai';
+import type { Blueprint } from '../../src/generated/schemas.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const COUNCILS = '/api/councils/';
+const PLAIN = { name: 'Plain', nodes: [{ id: 'a' }] };
+
+describe('Blueprints over REST', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  before(async () => {
+    service = await startService({ model: scriptedModel() });
+    rest = restClient(service.url);
+  });
+  after(() => service.stop());
+  afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
+
+  const create = async (body: unknown = PLAIN): Promise<Blueprint> =>
+    rest.read(await rest.post(COUNCILS, body), 201, 'blueprint.json');
+  const get = async (id: string): Promise<Blueprint> =>
+    rest.read(await rest.get(`${COUNCILS}${id}`), 200, 'blueprint.json');
+  const put = (id: string, body: unknown): Promise<Reply> => rest.send('PUT', `${COUNCILS}${id}`, { body });
+  const list = async (): Promise<readonly Blueprint[]> =>
+    rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
+
+  it('are created with their defaults and read back as they were answered', async () => {
+    const made = await create({
+      name: 'Two',
+      nodes: [{ id: 'a' }, { id: 'b' }],
+      edges: [{ source: 'a', target: 'b' }],
+    });
+    const plain = { systemPrompt: '', tools: { webSearch: false, pdfReader: false }, position: { x: 0, y: 0 } };
+    expect(made).to.deep.include({
+      version: 1,
+      name: 'Two',
+      nodes: [
+        { id: 'a', label: 'a', ...plain },
+        { id: 'b', label: 'b', ...plain },
+      ],
+      edges: [{ id: 'a->b', source: 'a', target: 'b', type: 'linear', condition: null }],
+      warnings: [],
+      updatedAt: made.createdAt,
+    });
+    expect(made.createdAt).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(await get(made.id)).to.deep.equal(made);
+  });
+
+  it('keep unknown fields of nodes and edges and drop those of the top level', async () => {
+    const node = { id: 'a', colour: 'red', data: { deep: [1, { x: null }] }, tools: { mine: 1 }, position: { z: 3 } };
+    const made = await create({
+      ...PLAIN,
+      nodes: [{ ...node, constructor: { prototype: 1 }, toString: 'x' }],
+      edges: [{ source: 'a', target: 'a', animated: true }],
+      theme: 'dark',
+      warnings: 'none',
+      version: 7,
+    });
+    const [kept] = (await get(made.id)).nodes;
+    expect(kept).to.deep.include({
+      colour: 'red',
+      data: node.data,
+      tools: { mine: 1, webSearch: false, pdfReader: false },
+      position: { z: 3, x: 0, y: 0 },
+      constructor: { prototype: 1 },
+      toString: 'x',
+    });
+    expect(made.edges[0]).to.include({ animated: true });
+    expect(made).not.to.have.property('theme');
+    expect(made.version).to.equal(1);
+  });
+
+  it('take an id of their own, once', async () => {
+    expect(await create({ ...PLAIN, id: 'My-council_1.0' })).to.include({ id: 'My-council_1.0' });
+    const { detail } = rest.problem(await rest.post(COUNCILS, { ...PLAIN, id: 'My-council_1.0' }), 409);
+    expect(detail).to.include('My-council_1.0');
+    expect((await create({ ...PLAIN, id: 'x'.repeat(128) })).id).to.have.length(128);
+  });
+
+  it('give one of many creations of an id at once, and refuse the others', async () => {
+    const replies = await Promise.all(Array.from({ length: 30 }, () => rest.post(COUNCILS, { ...PLAIN, id: 'race' })));
+    expect(replies.map(({ status }) => status).sort()).to.deep.equal([201, ...Array<number>(29).fill(409)]);
+  });
+
+  for (const [what, body, loc, type] of [
+    ['no name', { nodes: [] }, ['name'], 'missing'],
+    ['no nodes', { name: 'x' }, ['nodes'], 'missing'],
+    ['an empty name', { ...PLAIN, name: '' }, ['name'], 'string_too_short'],
+    ['a name of 256 characters', { ...PLAIN, name: '🌳'.repeat(256) }, ['name'], 'string_too_long'],
+    ['a name that is null', { ...PLAIN, name: null }, ['name'], 'string_type'],
+    ['an id with a slash', { ...PLAIN, id: 'a/b' }, ['id'], 'string_pattern_mismatch'],
+    ['an empty id', { ...PLAIN, id: '' }, ['id'], 'string_pattern_mismatch'],
+    ['an id of 129 characters', { ...PLAIN, id: 'x'.repeat(129) }, ['id'], 'string_pattern_mismatch'],
+    ['an id that is a number', { ...PLAIN, id: 5 }, ['id'], 'string_type'],
+    ...['run', 'runs', 'upload-pdf', 'validate', '.', '..'].map(
+      (id) => [`the id ${id}`, { ...PLAIN, id }, ['id'], 'reserved'] as const,
+    ),
+    ['nodes that are no list', { name: 'x', nodes: {} }, ['nodes'], 'list_type'],
+    ['a node that is no object', { name: 'x', nodes: ['a'] }, ['nodes', 0], 'dict_type'],
+    ['a node without id', { name: 'x', nodes: [{}] }, ['nodes', 0, 'id'], 'missing'],
+    ['a node with an inherited id', { name: 'x', nodes: [{ toString: 1 }] }, ['nodes', 0, 'id'], 'missing'],
+    ['an empty node id', { name: 'x', nodes: [{ id: '' }] }, ['nodes', 0, 'id'], 'string_too_short'],
+    ['a node id twice', { name: 'x', nodes: [{ id: 'a' }, { id: 'a' }] }, ['nodes', 1, 'id'], 'duplicate'],
+    ['201 nodes', { name: 'x', nodes: manyNodes(201) }, ['nodes'], 'too_long'],
+    ['1001 edges', { ...PLAIN, edges: manyEdges(1001) }, ['edges'], 'too_long'],
+    ['edges that are null', { ...PLAIN, edges: null }, ['edges'], 'list_type'],
+    ['an edge without source', { ...PLAIN, edges: [{ target: 'a' }] }, ['edges', 0, 'source'], 'missing'],
+    ['an edge without target', { ...PLAIN, edges: [{ source: 'a' }] }, ['edges', 0, 'target'], 'missing'],
+    ...(
+      [
+        ['label', 5, 'string_type'],
+        ['systemPrompt', null, 'string_type'],
+        ['model', '', 'string_too_short'],
+        ['tools', [], 'dict_type'],
+        ['position', 'left', 'dict_type'],
+        ['type', 'writer', 'enum'],
+        ['temperature', '0.5', 'float_type'],
+        ['temperature', 2.1, 'less_than_equal'],
+        ['maxOutputTokens', 1.5, 'int_type'],
+        ['maxOutputTokens', 0, 'greater_than_equal'],
+        ['timeoutMs', 2_147_483_648, 'less_than_equal'],
+        ['timeoutMs', 0, 'greater_than_equal'],
+        ['maxAttempts', 0, 'greater_than_equal'],
+      ] as const
+    ).map(
+      ([field, value, kind]) =>
+        [
+          `${field} ${JSON.stringify(value)}`,
+          { name: 'x', nodes: [{ id: 'a', [field]: value }] },
+          ['nodes', 0, field],
+          kind,
+        ] as const,
+    ),
+    [
+      'a tool that is text',
+      { name: 'x', nodes: [{ id: 'a', tools: { webSearch: 'yes' } }] },
+      ['nodes', 0, 'tools', 'webSearch'],
+      'bool_type',
+    ],
+    ['a type of edge', { ...PLAIN, edges: [{ ...edge(), type: 'loop' }] }, ['edges', 0, 'type'], 'enum'],
+    ['a condition', { ...PLAIN, edges: [{ ...edge(), condition: 8 }] }, ['edges', 0, 'condition'], 'value_error'],
+  ] as const) {
+    it(`refuse ${what} with 422, in create and validate`, async () => {
+      for (const path of [COUNCILS, `${COUNCILS}validate`]) {
+        const { errors } = rest.problem(await rest.post(path, body), 422);
+        expect(errors?.[0]).to.deep.include({ loc: ['body', ...loc], type });
+      }
+    });
+  }
+
+  it('are taken up to their limits', async () => {
+    await create({ name: '🌳'.repeat(255), nodes: manyNodes(200), edges: manyEdges(1000) });
+  });
+
+  it('are refused with 413 past 256 KiB, on every way in', async () => {
+    const body = { ...PLAIN, nodes: [{ id: 'a', systemPrompt: 'x'.repeat(256 * 1024) }] };
+    const { id } = await create();
+    rest.problem(await rest.post(COUNCILS, body), 413);
+    rest.problem(await rest.post(`${COUNCILS}validate`, body), 413);
+    rest.problem(await put(id, body), 413);
+    rest.problem(await rest.post(COUNCILS, 'x', { 'Content-Type': 'text/plain' }), 415);
+  });
+
+  it('are refused with 413 when the record with its defaults outgrows the log, and stay as they were', async () => {
+    const made = await create();
+    const big = 'x'.repeat(250_000);
+    rest.read(await put(made.id, { nodes: [{ id: 'a', systemPrompt: big }] }), 200, 'blueprint.json');
+    rest.read(await put(made.id, { edges: [{ source: 'a', target: 'a', note: big }] }), 200, 'blueprint.json');
+    const edges = Array.from({ length: 120 }, () => ({ source: 'y'.repeat(1_000), target: 'y'.repeat(1_000) }));
+    rest.problem(await put(made.id, { edges }), 413);
+    expect((await get(made.id)).version).to.equal(3);
+  });
+
+  it('are changed by PUT in the fields it names', async () => {
+    const made = await create({ ...PLAIN, edges: [{ source: 'a', target: 'gone' }] });
+    const renamed = rest.read(await put(made.id, { name: 'New', id: 'other', version: 99 }), 200, 'blueprint.json');
+    expect(renamed).to.deep.equal({ ...made, name: 'New', version: 2, updatedAt: renamed.updatedAt });
+    expect(renamed.updatedAt >= made.updatedAt).to.equal(true);
+    const mended = rest.read(await put(made.id, { edges: [] }), 200, 'blueprint.json');
+    expect(mended).to.deep.include({ name: 'New', version: 3, edges: [], warnings: [], createdAt: made.createdAt });
+    expect(rest.read(await put(made.id, {}), 200, 'blueprint.json').version).to.equal(4);
+    rest.problem(await put(made.id, { nodes: [{ id: 'a' }, { id: 'a' }] }), 422);
+    rest.problem(await put(made.id, { name: null }), 422);
+    rest.problem(await put('nobody', { name: '' }), 422);
+    expect(rest.problem(await put('nobody', {}), 404).detail).to.include('nobody');
+  });
+
+  it('keep every one of 50 changes that name different fields at once', async () => {
+    const { id } = await create();
+    const bodies = Array.from({ length: 48 }, (_, index) =>
+      index % 2 === 0 ? { name: `Name ${index}` } : { edges: [{ id: `e${index}`, source: 'a', target: 'b' }] },
+    );
+    const all = [...bodies, { nodes: [{ id: 'a' }, { id: 'b' }] }, { nodes: [{ id: 'a' }, { id: 'b' }] }];
+    const replies = await Promise.all(all.map((body) => put(id, body)));
+    const versions = replies.map((reply) => rest.read(reply, 200, 'blueprint.json').version);
+    expect(versions.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 50 }, (_, index) => index + 2));
+    const last = await get(id);
+    expect(last.name).to.match(/^Name \d+$/);
+    expect(last.edges).to.have.length(1);
+    expect(last.nodes).to.have.length(2);
+  });
+
+  it('are gone after DELETE, and can be created again from version 1', async () => {
+    const { id } = await create({ ...PLAIN, id: 'phoenix' });
+    const reply = await rest.send('DELETE', `${COUNCILS}${id}`);
+    expect([reply.status, reply.text]).to.deep.equal([204, '']);
+    for (const gone of [await rest.get(`${COUNCILS}${id}`), await put(id, {})]) rest.problem(gone, 404);
+    expect(rest.problem(await rest.send('DELETE', `${COUNCILS}${id}`), 404).detail).to.include(id);
+    expect((await list()).map((each) => each.id)).not.to.include(id);
+    expect(await create({ ...PLAIN, id })).to.include({ id, version: 1 });
+    expect((await list())[0]?.id).to.equal(id);
+  });
+
+  it('are listed newest update first, each as it is read alone', async () => {
+    const first = await create({ ...PLAIN, id: 'list-1' });
+    const second = await create({ ...PLAIN, id: 'list-2' });
+    while (new Date().toISOString() <= second.updatedAt) await get(first.id);
+    const changed = rest.read(await put(first.id, { name: 'Again' }), 200, 'blueprint.json');
+    expect((await list()).slice(0, 2)).to.deep.equal([changed, second]);
+  });
+
+  for (const id of ['run', 'runs', 'validate', 'a%2Fb', '%00', 'x'.repeat(129), '__proto__', 'constructor']) {
+    it(`are not found under ${id.slice(0, 20)}`, async () => {
+      const isPath = id === 'run' || id === 'validate';
+      rest.problem(await rest.get(`${COUNCILS}${id}`), isPath ? 405 : 404);
+      rest.problem(await put(id, {}), isPath ? 405 : 404);
+    });
+  }
+
+  it('answer 405 with the methods a path has', async () => {
+    for (const [path, allow] of [
+      ['/api/councils', 'GET, HEAD, OPTIONS, POST'],
+      ['/api/councils/mine', 'DELETE, GET, HEAD, OPTIONS, PUT'],
+      ['/api/councils/mine/run', 'OPTIONS, POST'],
+      ['/api/councils/validate', 'OPTIONS, POST'],
+    ] as const) {
+      const reply = await rest.send('PATCH', path);
+      rest.problem(reply, 405);
+      expect(reply.headers.get('Allow')).to.equal(allow);
+    }
+  });
+
+  it('are validated without being saved', async () => {
+    const before = await list();
+    const validate = async (body: unknown) =>
+      rest.read(await rest.post(`${COUNCILS}validate`, body), 200, 'blueprint-validation.json');
+    expect(await validate(PLAIN)).to.deep.equal({ valid: true, warnings: [] });
+    const wrong = await validate({ ...PLAIN, edges: [{ source: 'a', target: 'nowhere' }] });
+    expect(wrong.valid).to.equal(false);
+    expect(wrong.warnings[0]?.path).to.equal('edges[0].target');
+    expect(wrong.warnings[0]?.message).to.include('nowhere');
+    expect(await list()).to.deep.equal(before);
+  });
+});
+
+describe('Blueprints after a restart', () => {
+  it('are what they were, also when the read models are new', async () => {
+    const dir = tempDir();
+    const first = await startService({ model: scriptedModel(), dataDir: dir.path });
+    const rest = restClient(first.url);
+    for (const id of ['a', 'b', 'c']) rest.read(await rest.post(COUNCILS, { ...PLAIN, id }), 201, 'blueprint.json');
+    await rest.send('DELETE', `${COUNCILS}b`);
+    await rest.send('PUT', `${COUNCILS}a`, { body: { name: 'Changed' } });
+    const before = (await rest.get(COUNCILS)).text;
+    await first.stop();
+    const second = await startService({ model: scriptedModel(), dataDir: dir.path });
+    try {
+      const again = restClient(second.url);
+      expect((await again.get(COUNCILS)).text).to.equal(before);
+      again.problem(await again.get(`${COUNCILS}b`), 404);
+      expect(again.read(await again.get(`${COUNCILS}a`), 200, 'blueprint.json')).to.include({ version: 2 });
+    } finally {
+      await second.stop();
+      dir.remove();
+    }
+  });
+});
+
+function edge(): { readonly source: string; readonly target: string } {
+  return { source: 'a', target: 'a' };
+}
+
+function manyNodes(count: number): readonly { readonly id: string }[] {
+  return Array.from({ length: count }, (_, index) => ({ id: `n${index}` }));
+}
+
+function manyEdges(count: number): readonly { readonly source: string; readonly target: string }[] {
+  return Array.from({ length: count }, (_, index) => ({ source: `n${index % 200}`, target: `n${(index * 7) % 200}` }));
+}
