@@ -125,6 +125,33 @@ export class RunDamaged extends CouncilError<{ runId: string; seq: number; reaso
   }
 }
 
+/** Nothing waits for a human's decision: no such run, no God Mode session, or no open pause. */
+export class RunNotPaused extends CouncilError<{ runId: string; status: string }> {
+  readonly code = 'run.not-paused';
+  constructor(data: { runId: string; status: string }) {
+    super(`Cannot decide on run "${data.runId}": it is not paused in God Mode, it is ${data.status}`, data);
+  }
+}
+
+/** The run waits at another pause than the one that was decided on. */
+export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: number; actualSeq: number }> {
+  readonly code = 'run.pause-moved';
+  constructor(data: { runId: string; expectedSeq: number; actualSeq: number }) {
+    super(
+      `Cannot decide on run "${data.runId}": pause at seq ${data.expectedSeq} expected, it is at ${data.actualSeq}`,
+      data,
+    );
+  }
+}
+
+/** No human decides on this run: there is none, or it was not started in God Mode. */
+export class SessionUnknown extends CouncilError<{ runId: string }> {
+  readonly code = 'run.session-unknown';
+  constructor(data: { runId: string }) {
+    super(`Cannot find a God Mode session of run "${data.runId}"`, data);
+  }
+}
+
 /** The Idempotency-Key was used for another body. */
 export class KeyReused extends CouncilError<{ runId: string }> {
   readonly code = 'run.key-reused';

@@ -17,6 +17,8 @@ const APPEND_DEADLINE_MS = 10_000;
 export interface Service {
   /** Where it is reached, as `http://HOST:PORT`. */
   readonly url: string;
+  /** What it serves. */
+  readonly engine: Engine;
   stop(): Promise<void>;
 }
 
@@ -56,7 +58,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const url = await listen(server, config);
   logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   engine.recover(unfinished);
-  return { url, stop: () => stopService({ server, channels, engine }) };
+  return { url, engine, stop: () => stopService({ server, channels, engine }) };
 }
 
 async function listen(server: Server, { host, port }: Config): Promise<string> {

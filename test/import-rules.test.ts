@@ -25,7 +25,7 @@ const READ_SIDE = [
   'projections/blueprints',
 ];
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
-const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request'];
+const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session'];
 
 const ADAPTER: Rule = { ours: ['errors'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {

@@ -10,6 +10,7 @@ import { blueprintRunRoutes } from './blueprint-runs.js';
 import { blueprintRoutes } from './blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
 import { healthRoutes } from './health.js';
+import { godModeRoutes } from './god-mode.js';
 import { historyRoutes } from './history.js';
 import { inTime } from './in-time.js';
 import { openApiRoute } from './openapi.js';
@@ -23,7 +24,8 @@ export type { HttpDeps } from './route.js';
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
-  const routes = [...healthRoutes(edge), ...runRoutes(edge), ...councilRoutes(edge), ...historyRoutes(edge)];
+  const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...historyRoutes(edge)];
+  const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
   const app = new Koa();
   // Reached only by what fails while an answer is being written: the client has gone.

@@ -32,6 +32,9 @@ interface Row {
 const TABLE: Readonly<Record<string, Row>> = {
   'run.unknown': { status: 404 },
   'run.finished': { status: 409 },
+  'run.not-paused': { status: 400 },
+  'run.pause-moved': { status: 409 },
+  'run.session-unknown': { status: 404 },
   'run.key-reused': { status: 409 },
   'run.too-many-pending': { status: 503, retryAfterSeconds: 5 },
   'run.damaged': { status: 500, detail: 'The record of this run is damaged' },

@@ -15,8 +15,8 @@ import type { SchemaName, SchemaShelf } from './schema.js';
 
 /** What the REST edge needs of the service. */
 export interface HttpDeps {
-  readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel'>;
-  readonly queries: Pick<RunQueries, 'find' | 'list' | 'events'>;
+  readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
+  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'events'>;
   readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
   readonly blueprintQueries: Pick<BlueprintQueries, 'list'>;
   /** Whether the log answers and the read models have caught up. */
@@ -66,9 +66,18 @@ export interface Route {
  * @throws {RunUnknown} for any text that is no id of this service: ids are compared as text
  */
 export function runIdIn(ctx: RouterContext): string {
-  const runId = ctx.params['run_id'] ?? '';
-  if (!RUN_ID.test(runId)) throw new RunUnknown({ runId });
+  const runId = runIdText(ctx);
+  if (!isRunId(runId)) throw new RunUnknown({ runId });
   return runId;
+}
+
+/** What stands in the path for a run id. */
+export function runIdText(ctx: RouterContext): string {
+  return ctx.params['run_id'] ?? '';
+}
+
+export function isRunId(text: string): boolean {
+  return RUN_ID.test(text);
 }
 
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -12,11 +12,14 @@ const MAX_TOLD = 20;
  * @param source where the value came from: the first part of each `loc`
  * @throws {RequestRefused} 422, with the rules that are broken
  */
-export function validated<T>(validate: ValidateFunction<T>, value: unknown, source: 'body' | 'query'): T {
+export function validated<T>(validate: ValidateFunction<T>, value: unknown, source: Source): T {
   if (validate(value)) return value;
   const errors = (validate.errors ?? []).slice(0, MAX_TOLD);
   throw brokenRules(errors.map((error) => fieldError(error, source)));
 }
+
+/** The part of a request a value came from, or the way to it there. */
+type Source = 'body' | 'query' | readonly string[];
 
 interface Parameters {
   readonly missingProperty?: string;
@@ -24,16 +27,18 @@ interface Parameters {
   readonly pattern?: string;
   readonly type?: string | readonly string[];
   readonly allowedValues?: readonly unknown[];
+  readonly additionalProperty?: string;
 }
 
-function fieldError({ keyword, instancePath, params, message }: ErrorObject, source: string): FieldError {
+function fieldError({ keyword, instancePath, params, message }: ErrorObject, source: Source): FieldError {
   const { missingProperty, limit = 0, pattern, type, allowedValues = [] }: Parameters = params;
-  const loc = [source, ...partsOf(instancePath)];
+  const { additionalProperty = '' }: Parameters = params;
+  const loc = [source, partsOf(instancePath)].flat();
   switch (keyword) {
     case 'required':
       return { loc: [...loc, missingProperty ?? ''], msg: 'Field required', type: 'missing' };
     case 'type':
-      return { loc, ...wrongType(String(type)) };
+      return { loc, ...wrongType([type ?? []].flat()) };
     case 'minLength':
       return { loc, msg: `String should have at least ${characters(limit)}`, type: 'string_too_short' };
     case 'maxLength':
@@ -48,14 +53,16 @@ function fieldError({ keyword, instancePath, params, message }: ErrorObject, sou
       return { loc, msg: `String should match ${String(pattern)}`, type: 'string_pattern_mismatch' };
     case 'enum':
       return { loc, msg: `Input should be one of ${JSON.stringify(allowedValues)}`, type: 'enum' };
+    case 'additionalProperties':
+      return { loc: [...loc, additionalProperty], msg: 'Field is not known', type: 'extra_forbidden' };
     default:
       return { loc, msg: `Input ${message ?? 'is not valid'}`, type: 'value_error' };
   }
 }
 
-function wrongType(wanted: string): Pick<FieldError, 'msg' | 'type'> {
-  const type = WRONG_TYPES[wanted] ?? 'value_error';
-  return { msg: `Input should be a valid ${wanted}`, type };
+function wrongType(wanted: readonly string[]): Pick<FieldError, 'msg' | 'type'> {
+  const type = WRONG_TYPES[wanted[0] ?? ''] ?? 'value_error';
+  return { msg: `Input should be a valid ${wanted.join(' or ')}`, type };
 }
 
 const WRONG_TYPES: Readonly<Record<string, string>> = {

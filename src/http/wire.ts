@@ -1,7 +1,16 @@
 /** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
-import type { HistoryRecord, RunEventsPage, RunRequestedData, RunResult, RunStart } from '../generated/schemas.js';
+import type {
+  GodModeState,
+  HistoryRecord,
+  RunEventsPage,
+  RunRequestedData,
+  RunResult,
+  RunStart,
+} from '../generated/schemas.js';
 import type { EventsPage } from '../projections/run-queries.js';
 import type { RunSummary } from '../projections/run-summary.js';
+import type { GateOutcome } from '../run/gate.js';
+import type { Session } from '../run/session.js';
 
 /** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
 export function runStart({
@@ -30,6 +39,46 @@ export function runResult(run: RunSummary): RunResult {
     paused: session === null ? null : run.status === 'paused',
     next_nodes: session === null ? null : [...session.nextNodes],
     current_draft: session === null ? null : session.currentDraft,
+  };
+}
+
+/** The answer to a decision: only what the decision itself tells (specification, "Run result"). */
+export function decisionResult(runId: string, { status, error }: GateOutcome): RunResult {
+  return {
+    run_id: runId,
+    status,
+    final_draft: null,
+    critic_score: null,
+    iteration_count: null,
+    error,
+    paused: null,
+    next_nodes: null,
+    current_draft: null,
+  };
+}
+
+/** What a human decides on. */
+export function godModeState({ run, gate, seq, branches }: Session): GodModeState {
+  const { runId, shown } = run;
+  return {
+    run_id: runId,
+    paused: gate !== null,
+    next_nodes: [...(gate?.nextNodes ?? [])],
+    current_state: {
+      input_topic: run.inputTopic,
+      current_draft: shown.draft,
+      critic_score: shown.score,
+      iteration_count: run.iterationCount,
+      feedback_history: shown.feedback.map(({ text }) => text),
+      route_decision: shown.decision,
+      active_node: run.activeNode,
+      run_id: runId,
+    },
+    seq,
+    paused_at: gate?.pausedAt ?? null,
+    allowed_actions: gate === null ? [] : ['approve', 'reject', 'modify'],
+    blueprint: { id: run.blueprintId, name: run.blueprintName, hash: run.graphHash },
+    ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
   };
 }
 

@@ -42,6 +42,12 @@ export class RunQueries {
     return run === null ? null : summaryOf(run);
   }
 
+  /** One run with all that its events tell: from its actor while it runs here, else folded from its stream. */
+  async state(runId: string): Promise<RunState | null> {
+    const { log, live } = this.#options;
+    return live(runId) ?? (await foldRun(log, runId));
+  }
+
   /** A page of the history, newest first; everything recorded before the call is in it. */
   async list(page: Page): Promise<readonly RunSummary[]> {
     const { log, history, projector } = this.#options;

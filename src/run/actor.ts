@@ -71,6 +71,11 @@ export class RunActor {
     return handled;
   }
 
+  /** Resolves once every command sent so far is recorded and adopted, or refused. */
+  async settled(): Promise<void> {
+    await this.#queue;
+  }
+
   /** Takes facts that are recorded already: what was appended here, or what another instance did. */
   adopt(facts: readonly RunEvent[]): void {
     for (const fact of facts) this.#live.send(this.#chart.eventOf(fact));

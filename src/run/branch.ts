@@ -2,7 +2,8 @@
  * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
  * joined where they meet again (contract, "How a blueprint runs").
  */
-import { MAX_ALL_FEEDBACK_BYTES, jsonBytes } from '../council/limits.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
+import type { ConditionFacts } from '../blueprint/condition.js';
 import type { StateOverride } from '../generated/schemas.js';
 
 export type RouteDecision = 'approve' | 'rework';
@@ -134,6 +135,16 @@ function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] 
   const seen = new Map<string | null, T>();
   for (const item of items) if (!seen.has(key(item))) seen.set(key(item), item);
   return [...seen.values()];
+}
+
+/** What the conditions behind a node look at. */
+export function routingFacts(branch: Branch, iteration: number): ConditionFacts {
+  return { route: branch.route, score: branch.score, iteration, draft: branch.draft };
+}
+
+/** Whether its draft, which may be joined of several, is larger than one may be. */
+export function isTooLarge(branch: Branch): boolean {
+  return branch.draft !== null && jsonBytes(branch.draft) > MAX_DRAFT_BYTES;
 }
 
 /** A critic's verdict on its score; null without one. */

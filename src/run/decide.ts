@@ -3,11 +3,12 @@
  * the chart before it is written down, so nothing is recorded that the chart does not allow.
  */
 import { missingTools, renderBrief, toolsAsRecorded } from '../council/brief.js';
-import { MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
+import { MAX_DRAFT_BYTES } from '../council/limits.js';
 import { routeAfter } from '../council/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { Brief } from '../model/port.js';
 import type { Branch } from './branch.js';
+import { isTooLarge, routingFacts } from './branch.js';
 import type { RunFact } from './events.js';
 import { afterOutput } from './evolve.js';
 import { branchAtEnd, branchInto, branchShown, nextFront } from './front.js';
@@ -104,12 +105,7 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
   const at = underWay(run, result);
   if (at === undefined) return;
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
-  const route = routeAfter(run.plan, at.node, {
-    route: branch.route,
-    score: branch.score,
-    iteration: iterationCount,
-    draft: branch.draft,
-  });
+  const route = routeAfter(run.plan, at.node, routingFacts(branch, iterationCount));
   minutes.write({
     type: 'NodeCompleted',
     data: { ...result, node: at.node, route: route ?? { next: [], reason: 'no condition holds' } },
@@ -140,8 +136,17 @@ function underWay(run: RunState, report: { readonly step: number; readonly attem
 
 /** All nodes of the front have ended: the next front, a pause before it, or the end. */
 function advance(minutes: Minutes): void {
+  goOn(minutes, nextFront(minutes.run), minutes.run.godMode ? pause : startFront);
+}
+
+/** A pause was decided: these nodes start, or the run ends when there are none. */
+export function proceed(minutes: Minutes, nodes: readonly string[]): void {
+  goOn(minutes, nodes, startFront);
+}
+
+/** Goes on with a front, however that begins, as far as the limits allow. */
+function goOn(minutes: Minutes, next: readonly string[], begin: typeof startFront): void {
   const { run } = minutes;
-  const next = nextFront(run);
   const { maxNodeExecutions } = run.limits;
   const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.steps + 1)));
   if (next.length === 0) {
@@ -151,10 +156,8 @@ function advance(minutes: Minutes): void {
     fail(minutes, { kind: 'execution_limit', error, node: next[0] ?? null });
   } else if (oversized !== undefined) {
     failTooLarge(minutes, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
-  } else if (run.godMode) {
-    pause(minutes, next);
   } else {
-    startFront(minutes, next);
+    begin(minutes, next);
   }
 }
 
@@ -233,12 +236,8 @@ function finish(minutes: Minutes): void {
   });
 }
 
-function fail(minutes: Minutes, failure: RunFailedData): void {
+export function fail(minutes: Minutes, failure: RunFailedData): void {
   minutes.write({ type: 'RunFailed', data: failure });
-}
-
-function isTooLarge(branch: Branch): boolean {
-  return branch.draft !== null && jsonBytes(branch.draft) > MAX_DRAFT_BYTES;
 }
 
 function failTooLarge(

@@ -16,6 +16,11 @@ export type RunEvent = RunFact & {
   readonly hash: string;
 };
 
+/** Whether an instance takes the run with these facts. */
+export function claimsRun(facts: readonly RunFact[]): boolean {
+  return facts.some((fact) => fact.type === 'RunClaimed');
+}
+
 /** Stream of a run. */
 export function runStream(runId: string): string {
   return `run-${runId}`;

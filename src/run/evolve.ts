@@ -144,7 +144,9 @@ function gateDecided(state: RunState, { data }: Of<'GateDecided'>): RunState {
   if (override === null) return { ...state, gate };
   const overridden = overrideState(state, override, `g${data.gate}`);
   const routed = data.route === null ? overridden : { ...overridden, ...rerouted(overridden, data.route.next) };
-  return { ...routed, gate, shown: branchShown(routed, data.nextNodes) };
+  const [last] = routed.front;
+  const isEnd = data.nextNodes.length === 0 && last !== undefined;
+  return { ...routed, gate, shown: isEnd ? last.branch : branchShown(routed, data.nextNodes) };
 }
 
 function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState> {

@@ -3,7 +3,7 @@
  * memory while it runs here; every other run is replayed from the log when something is asked of it, and the exact
  * revision of its append is all the locking there is.
  */
-import { KeyReused, RevisionConflict, RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
+import { RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import { wait } from '../wait.js';
@@ -13,15 +13,21 @@ import type { Admission } from './admission.js';
 import { admission } from './admission.js';
 import type { Charts } from './charts.js';
 import type { RunCommand } from './decide.js';
-import { decide, requestRun } from './decide.js';
+import { decide } from './decide.js';
+import { nullOnConflict } from './conflict.js';
 import type { RunFact } from './events.js';
-import { runStream } from './events.js';
+import { claimsRun, runStream } from './events.js';
+import type { GateOutcome } from './gate.js';
+import type { GateRequest } from './gate-keeping.js';
+import { takeDecision } from './gate-keeping.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { evolve } from './evolve.js';
 import { sceneNow } from './minutes.js';
-import { refuseRun } from './request.js';
+import { requestedBefore } from './repeated.js';
+import { RunStarts } from './starts.js';
 import type { RunState } from './state.js';
-import { readRun, replayRun, sealFacts } from './stream.js';
+import type { Replay } from './stream.js';
+import { replayRun, sealFacts } from './stream.js';
 import { underWay } from './under-way.js';
 
 /** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
@@ -33,20 +39,18 @@ export interface RegistryOptions {
   readonly onLeft: (run: RunState) => void;
 }
 
+const CANCEL: RunCommand = { type: 'CancelRun' };
+
 /** A run replayed, or about to begin. */
-interface Replayed {
-  readonly chart: Chart;
-  readonly snapshot: RunSnapshot | null;
-}
+type Replayed = Pick<Replay, 'chart'> & { readonly snapshot: RunSnapshot | null };
 
 export class RunRegistry {
   readonly #around: RunSurroundings;
   readonly #charts: Charts;
   readonly #admission: Admission;
   readonly #onLeft: RegistryOptions['onLeft'];
+  readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
-  /** Starts under way: an equal one waits for the first, whatever room there is, and gets its answer. */
-  readonly #starting = new Map<string, Promise<RunRequestedData>>();
   /** Admissions, claims and commands, so that stop() can wait for them. */
   readonly #underWay = underWay();
 
@@ -55,6 +59,12 @@ export class RunRegistry {
     this.#around = { ...around, onLeft: (run) => this.#left(run) };
     this.#charts = charts;
     this.#admission = admission(maxActiveRuns, (runId) => void this.#underWay.track(this.#admit(runId)));
+    this.#starts = new RunStarts({
+      around: this.#around,
+      charts,
+      admission: this.#admission,
+      record: (runId, chart, facts) => this.#record(runId, { chart, snapshot: null }, facts),
+    });
   }
 
   /** The run as its actor holds it, when it runs here. */
@@ -62,60 +72,16 @@ export class RunRegistry {
     return this.#live.get(runId)?.run ?? null;
   }
 
-  /**
-   * Records a new run and starts it, or lets it wait when as many as may be are active. Resolves once its first event
-   * is durable.
-   *
-   * @returns what was requested: on a repeated key that of the first request
-   * @throws {KeyReused} the run exists and was requested with another body
-   * @throws {TooManyPending} nothing is recorded
-   */
+  /** Records a new run and starts it, or lets it wait: see starts.ts. */
   async start(requested: RunRequestedData): Promise<RunRequestedData> {
-    const { runId, bodyHash } = requested;
-    const earlier = this.#starting.get(runId);
-    if (earlier !== undefined) {
-      await earlier.catch(() => undefined);
-      const repeated = await this.repeated(runId, bodyHash);
-      if (repeated !== null) return repeated;
-    }
-    const starting = this.#underWay.track(this.#start(requested));
-    this.#starting.set(runId, starting);
-    try {
-      return await starting;
-    } catch (error) {
-      return await this.#firstOf(requested, error);
-    } finally {
-      this.#starting.delete(runId);
-    }
-  }
-
-  async #start(requested: RunRequestedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
-    const chart = this.#charts.of(requested);
-    const claim = this.#admission.tryEnter();
-    if (!claim) this.#admission.announce();
-    try {
-      const facts = requestRun(chart, requested, { claim, scene: sceneNow(this.#around) });
-      await this.#record(requested.runId, { chart, snapshot: null }, facts);
-      if (!claim) this.#admission.wait(requested.runId);
-      return requested;
-    } catch (error) {
-      if (claim) this.#admission.leave();
-      throw error;
-    } finally {
-      if (!claim) this.#admission.arrived();
-    }
+    return await this.#underWay.track(this.#starts.start(requested));
   }
 
-  /** Records a run that cannot begin: it is requested and fails in one append. Answers and throws as start does. */
+  /** Records a run that cannot begin: see starts.ts. */
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
-    const chart = this.#charts.of(requested);
-    const recorded = this.#record(requested.runId, { chart, snapshot: null }, refuseRun(requested, failure));
-    return await this.#underWay.track(recorded).then(
-      () => requested,
-      (error: unknown) => this.#firstOf(requested, error),
-    );
+    return await this.#underWay.track(this.#starts.refuse(requested, failure));
   }
 
   /**
@@ -123,13 +89,8 @@ export class RunRegistry {
    *
    * @throws {KeyReused} its body was another
    */
-  async repeated(runId: string, bodyHash: string): Promise<RunRequestedData | null> {
-    for await (const event of readRun(this.#around.log, runId, { max: 1 })) {
-      if (event.type !== 'RunRequested') break;
-      if (event.data.bodyHash !== bodyHash) throw new KeyReused({ runId });
-      return event.data;
-    }
-    return null;
+  repeated(runId: string, bodyHash: string): Promise<RunRequestedData | null> {
+    return requestedBefore(this.#around.log, runId, bodyHash);
   }
 
   /**
@@ -138,9 +99,30 @@ export class RunRegistry {
    * @throws {RunUnknown | RunFinished | RunDamaged}
    */
   async cancel(runId: string): Promise<RunState> {
-    const run = await this.#underWay.track(this.#command(runId, { type: 'CancelRun' }));
+    const run = await this.#underWay.track(this.#cancel(runId));
     this.#admission.forget(runId);
     return run;
+  }
+
+  /**
+   * Records a human's decision on the open pause and, unless it ends the run, runs it here.
+   *
+   * @throws {KeyReused | RunNotPaused | PauseMoved | RunDamaged} or what `choose` throws; nothing is recorded
+   */
+  decideGate(runId: string, request: GateRequest): Promise<GateOutcome> {
+    return this.#underWay.track(
+      takeDecision(runId, request, {
+        log: this.#around.log,
+        scene: () => sceneNow(this.#around),
+        replay: async () => {
+          this.#assertTakingWork();
+          // What is recorded may still have to be adopted.
+          await this.#live.get(runId)?.settled();
+          return await this.#replay(runId);
+        },
+        record: (replayed, facts) => this.#resume(runId, replayed, facts),
+      }),
+    );
   }
 
   /** Queues runs that nobody runs, pending ones and those of a dead or stopped owner, in the order given. */
@@ -161,31 +143,39 @@ export class RunRegistry {
     this.#live.clear();
   }
 
-  /** The state after a command that must mean something; decided again whenever someone else was faster. */
-  async #command(runId: string, command: RunCommand): Promise<RunState> {
+  async #cancel(runId: string): Promise<RunState> {
     for (;;) {
       this.#assertTakingWork();
       const actor = this.#live.get(runId);
-      const state = actor === undefined ? await this.#commandAtRest(runId, command) : await this.#tell(actor, command);
-      if (state !== null) return state;
+      const run = actor === undefined ? await this.#cancelAtRest(runId) : await this.#cancelLive(actor);
+      if (run !== null) return run;
     }
   }
 
   /** @returns null when the actor has lost the run in the meantime */
-  async #tell(actor: RunActor, command: RunCommand): Promise<RunState | null> {
-    const facts = await actor.send(command);
-    if (facts === null) return null;
-    if (facts.length === 0) throw tooLate(actor.run, command);
-    return actor.run;
+  async #cancelLive(actor: RunActor): Promise<RunState | null> {
+    const facts = await actor.send(CANCEL);
+    if (facts?.length === 0) throw tooLateToCancel(actor.run);
+    return facts === null ? null : actor.run;
   }
 
   /** @returns null when another append came first */
-  async #commandAtRest(runId: string, command: RunCommand): Promise<RunState | null> {
+  async #cancelAtRest(runId: string): Promise<RunState | null> {
     const replayed = await this.#replay(runId);
     if (replayed === null) throw new RunUnknown({ runId });
-    const facts = decide(replayed.chart, replayed.snapshot, { command, scene: sceneNow(this.#around) });
-    if (facts.length === 0) throw tooLate(replayed.snapshot.context.run, command);
+    const facts = decide(replayed.chart, replayed.snapshot, { command: CANCEL, scene: sceneNow(this.#around) });
+    if (facts.length === 0) throw tooLateToCancel(replayed.snapshot.context.run);
     return await this.#record(runId, replayed, facts).catch(nullOnConflict);
+  }
+
+  /** Records what was decided at a pause; a run that goes on takes a place in any case. */
+  async #resume(runId: string, replayed: Replay, facts: readonly RunFact[]): Promise<void> {
+    const takesPlace = claimsRun(facts);
+    if (takesPlace) this.#admission.enter();
+    await this.#record(runId, replayed, facts).catch((error: unknown) => {
+      if (takesPlace) this.#admission.leave();
+      throw error;
+    });
   }
 
   /** Runs a run that holds a place: one that waited, or that was left by its owner. */
@@ -223,17 +213,11 @@ export class RunRegistry {
     await this.#underWay.untilEnd((signal) => appendSurely(log, append, { ambient, signal }));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
-    if (!facts.some((fact) => fact.type === 'RunClaimed')) return rest.reduce(evolve, start.context.run);
+    if (!claimsRun(facts)) return rest.reduce(evolve, start.context.run);
     const actor = new RunActor(chart, start, this.#around);
     this.#live.set(runId, actor);
     actor.adopt(rest);
     return actor.run;
-  }
-
-  /** What was requested under an id first, when that is why a request could not be recorded. */
-  async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
-    if (!(error instanceof RevisionConflict)) throw error;
-    return (await this.repeated(requested.runId, requested.bodyHash)) ?? requested;
   }
 
   #replay(runId: string): ReturnType<typeof replayRun> {
@@ -252,20 +236,6 @@ export class RunRegistry {
   }
 }
 
-function tooLate(run: RunState, command: RunCommand): RunFinished {
-  return new RunFinished({ runId: run.runId, status: run.status, action: ACTIONS[command.type] });
-}
-
-const ACTIONS: Readonly<Record<RunCommand['type'], string>> = {
-  ClaimRun: 'claim',
-  CompleteNode: 'report to',
-  FailNode: 'report to',
-  FailRun: 'fail',
-  CancelRun: 'cancel',
-  ReleaseRun: 'release',
-};
-
-function nullOnConflict(error: unknown): null {
-  if (error instanceof RevisionConflict) return null;
-  throw error;
+function tooLateToCancel({ runId, status }: RunState): RunFinished {
+  return new RunFinished({ runId, status, action: 'cancel' });
 }

@@ -105,6 +105,11 @@ export function iterationShown(state: RunState): number | null {
   return state.iterationCount === 0 ? null : state.iterationCount;
 }
 
+/** The pause that waits for a decision; null when none does. */
+export function openGate(state: RunState): Gate | null {
+  return state.status === 'paused' && state.gate?.decision === null ? state.gate : null;
+}
+
 export function isFrontDone(state: RunState): boolean {
   return state.front.every((each) => !each.active);
 }

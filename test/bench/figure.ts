@@ -41,6 +41,8 @@ export interface Effort {
   readonly diskRuns: number;
   /** Finished runs after which memory is measured. */
   readonly memoryRuns: number;
+  /** Paused runs at which memory is measured. */
+  readonly pausedRuns: number;
   /** Finished runs in the log at the starts that are timed. */
   readonly startUpRuns: readonly number[];
   /** Starts timed of each log. */

@@ -10,12 +10,13 @@ import type { Effort, Figure, Part } from './figure.js';
 import { unmeasured } from './figure.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
+import { pausedPart } from './paused.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
 import { startUpPart } from './start-up.js';
 import { tableOf } from './table.js';
 
-const PARTS = [enginePart, restPart, socketPart, diskPart, memoryPart, startUpPart];
+const PARTS = [enginePart, restPart, socketPart, diskPart, memoryPart, pausedPart, startUpPart];
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
 await main(partsNamed(values.only), values.quick ? QUICK_EFFORT : FULL_EFFORT);

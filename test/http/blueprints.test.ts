@@ -143,7 +143,7 @@ describe('Blueprints over REST', () => {
       'bool_type',
     ],
     ['a type of edge', { ...PLAIN, edges: [{ ...edge(), type: 'loop' }] }, ['edges', 0, 'type'], 'enum'],
-    ['a condition', { ...PLAIN, edges: [{ ...edge(), condition: 8 }] }, ['edges', 0, 'condition'], 'value_error'],
+    ['a condition', { ...PLAIN, edges: [{ ...edge(), condition: 8 }] }, ['edges', 0, 'condition'], 'string_type'],
   ] as const) {
     it(`refuse ${what} with 422, in create and validate`, async () => {
       for (const path of [COUNCILS, `${COUNCILS}validate`]) {

@@ -31,8 +31,8 @@ describe('A request that cannot be served', () => {
     ambient = manualAmbient();
     faults = [];
     const deps: HttpDeps = {
-      registry: { start: always, refuse: always, repeated: always, cancel: always },
-      queries: { find: always, list: always, events: always },
+      registry: { start: always, refuse: always, repeated: always, cancel: always, decideGate: always },
+      queries: { find: always, state: always, list: always, events: always },
       blueprints: { find: always, create: always, update: always, remove: always },
       blueprintQueries: { list: always },
       ready,

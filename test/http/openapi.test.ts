@@ -18,6 +18,8 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/councils/': ['get', 'post'],
   '/api/councils/{blueprint_id}': ['get', 'put', 'delete'],
   '/api/councils/{blueprint_id}/run': ['post'],
+  '/api/councils/run/{run_id}/approve': ['post'],
+  '/api/councils/run/{run_id}/state': ['get'],
   '/api/runs/': ['get'],
   '/api/runs/{run_id}': ['get'],
   '/api/runs/{run_id}/events': ['get'],

@@ -132,11 +132,13 @@ describe('Embedded log: failures', () => {
     await log.append('run-1', numbered(1), 'none');
     const subscription = following(log, null);
     await subscription.waitFor((seen) => eventsIn(seen).length === 1);
+    const died = new Promise((resolve) => worker.once('exit', resolve));
+    // What is no request ends the thread with an exception. It is sent first, the append in the same turn behind it.
+    setImmediate(() => worker.postMessage('no request'));
     const underWay = rejectionOf(log.append('run-1', numbered(1), 0));
-    // The append is on its way once this turn of the event loop is over.
     await new Promise((resolve) => setImmediate(resolve));
     const waiting = rejectionOf(log.append('run-2', numbered(1), 'none'));
-    await worker.terminate();
+    await died;
     expect(await underWay).to.be.instanceOf(AppendOutcomeUnknown);
     expect(await waiting).to.be.instanceOf(LogUnavailable);
     expect(await rejectionOf(subscription.ended)).to.be.instanceOf(SubscriptionDropped);

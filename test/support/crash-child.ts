@@ -3,10 +3,12 @@
  * power cut would. Takes a CrashPlan as its argument; tells of each run that it has accepted on a line of its own.
  */
 import { writeSync } from 'node:fs';
+import type { Graph } from '../../src/generated/schemas.js';
 import type { EventLog } from '../../src/log/port.js';
 import { runStream } from '../../src/run/events.js';
 import { changedLog } from './changed-log.js';
 import { countedModel } from './counted-model.js';
+import { approveAll } from './god-run.js';
 import { openTestEngine, runRequest } from './open-engine.js';
 import { allFinished } from './run-when.js';
 
@@ -19,12 +21,15 @@ export interface CrashPlan {
   readonly callsFile: string;
   readonly maxActiveRuns: number;
   readonly runIds: readonly string[];
+  /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
+  readonly gated?: Graph;
   /** Null: runs all councils to their end and stops. */
   readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string } | null;
 }
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as CrashPlan;
 const { crash } = plan;
+const gated = plan.gated === undefined ? {} : { graph: plan.gated, godMode: true };
 
 function dieAt(boundary: Boundary, ordinal: number): void {
   if (crash?.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
@@ -65,8 +70,9 @@ const model = countedModel(plan.callsFile, {
 const engine = await openTestEngine({ ...plan, model, decorate: mortalLog });
 await engine.recover();
 const starting = plan.runIds.map(async (runId) => {
-  await engine.registry.start(runRequest(runId, { topic: runId }));
+  await engine.registry.start(runRequest(runId, { topic: runId, ...gated }));
   writeSync(1, `${runId}\n`);
+  if (plan.gated !== undefined) void approveAll(engine, runId);
   if (runId !== crash?.runId) return;
   await engine.views.watch(runId, {
     onState: ({ seq }) => lastSeqs.forEach((last, ordinal) => seq >= last && dieAt('append shown', ordinal)),

@@ -3,10 +3,18 @@
  * for an append and moved through the chart; every state is frozen, and compared with the plain fold, on the way.
  */
 import { expect } from 'chai';
-import type { Graph, GraphNode, NodeOutput, RunLimits, StateOverride } from '../../src/generated/schemas.js';
+import type {
+  GateChoice,
+  Graph,
+  GraphNode,
+  NodeOutput,
+  RunLimits,
+  StateOverride,
+} from '../../src/generated/schemas.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide, requestRun } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
+import { decideGate } from '../../src/run/gate.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
@@ -88,6 +96,12 @@ export class Story {
       scene: sceneOf(instanceId),
     });
     return this.recorded(...facts);
+  }
+
+  /** A human decides on the open pause, at the named instance. */
+  whenDecided(choice: GateChoice, instanceId = 'one'): Story {
+    const decision = { ...choice, keyHash: null, bodyHash: 'b' };
+    return this.recorded(...decideGate(this.chart, this.snapshot, { decision, scene: sceneOf(instanceId) }));
   }
 
   /** Commands one after the other. */
@@ -300,12 +314,15 @@ export interface Decision {
 export function gateDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
   const { gate } = run;
   if (gate === null) throw new Error(`Run "${run.runId}" is ${run.status}, not paused`);
+  const choice: GateChoice =
+    action === 'modify'
+      ? { action, modifiedState: modifiedState ?? null }
+      : { action, modifiedState: modifiedState === undefined ? null : { ...modifiedState } };
   return {
     type: 'GateDecided',
     data: {
+      ...choice,
       gate: gate.gate,
-      action,
-      modifiedState: modifiedState ?? null,
       nextNodes: [...(reroute ?? gate.nextNodes)],
       route: reroute === undefined ? null : { next: [...reroute], reason: 'routed again' },
       answers: gate.seq,

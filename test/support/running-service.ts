@@ -4,6 +4,7 @@ import type { Ambient } from '../../src/ambient.js';
 import { systemAmbient } from '../../src/ambient.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
+import type { Engine } from '../../src/engine.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { offlineModel } from '../../src/model/offline.js';
 import type { LanguageModel } from '../../src/model/port.js';
@@ -19,6 +20,8 @@ export interface RunningService {
   /** `http://127.0.0.1:PORT`, no trailing slash. */
   readonly url: string;
   readonly dataDir: string;
+  /** What it serves, past its edges. */
+  readonly engine: Engine;
   /** Faults the service has logged. */
   readonly faults: readonly object[];
   /** Stops it; a folder that was not given is removed. May be called twice. */
@@ -45,5 +48,5 @@ export async function startService({ model, ambient, ...overrides }: ServiceOver
     dataDir.release();
     dir?.remove();
   };
-  return { url: service.url, dataDir: path, faults, stop: () => (stopping ??= stop()) };
+  return { url: service.url, engine: service.engine, dataDir: path, faults, stop: () => (stopping ??= stop()) };
 }

@@ -1,0 +1,106 @@
+/**
+ * A human's word on a pause, as facts: approved, modified or rejected. What is chosen runs under this decision, claimed
+ * by the instance that takes it in the same append.
+ */
+import { routeAfter } from '../council/routing.js';
+import type { GateAction, GateChoice, Route, RunResumedData, StateOverride } from '../generated/schemas.js';
+import { routingFacts } from './branch.js';
+import { fail, proceed } from './decide.js';
+import type { RunFact } from './events.js';
+import { overrideState, rerouted } from './evolve.js';
+import { nextFront } from './front.js';
+import type { Chart, RunSnapshot } from './machine.js';
+import type { DecisionScene } from './minutes.js';
+import { Minutes } from './minutes.js';
+import type { Gate, RunState } from './state.js';
+import { openGate } from './state.js';
+
+/** What is decided, and how the request can be known again. */
+export type GateDecision = GateChoice & {
+  /** SHA-256 of the Idempotency-Key. */
+  readonly keyHash: string | null;
+  readonly bodyHash: string;
+};
+
+/** What a run fails with when it is rejected (contract, section 2). */
+const REJECTED = 'Rejected by the user in God Mode';
+
+/** What a decision makes of the run, as far as the decision itself tells. */
+export interface GateOutcome {
+  readonly status: 'running' | 'failed';
+  readonly error: string | null;
+}
+
+/** A function of the action alone, so that a repeated request gets the same answer. */
+export function outcomeOf(action: GateAction): GateOutcome {
+  return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
+}
+
+/** The facts a decision on the open pause leads to; none when no pause is open. */
+export function decideGate(
+  chart: Chart,
+  snapshot: RunSnapshot,
+  { decision, scene }: { readonly decision: GateDecision; readonly scene: DecisionScene },
+): readonly RunFact[] {
+  const { run } = snapshot.context;
+  const gate = openGate(run);
+  if (gate === null) return [];
+  const minutes = new Minutes(chart, snapshot, scene);
+  const way = wayOn(run, gate, decision);
+  minutes.write({ type: 'GateDecided', data: { ...decision, ...recordOf(minutes, gate), ...way.recorded } });
+  if (decision.action === 'reject') {
+    fail(minutes, { kind: 'rejected', error: REJECTED, node: null });
+  } else if (way.deadEnd !== null) {
+    fail(minutes, { kind: 'no_route', ...way.deadEnd });
+  } else {
+    resume(minutes, { gate: gate.gate, nextNodes: way.recorded.nextNodes });
+    proceed(minutes, way.recorded.nextNodes);
+  }
+  return minutes.facts;
+}
+
+/** The instance that takes a decision owns the run from there. */
+function resume(minutes: Minutes, resumed: Omit<RunResumedData, 'epoch'>): void {
+  const { run, scene } = minutes;
+  const epoch = run.epoch + 1;
+  minutes.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason: 'resumed' } });
+  minutes.write({ type: 'RunResumed', data: { epoch, ...resumed } });
+}
+
+function recordOf({ run, scene }: Minutes, { gate, seq }: Gate) {
+  const { draft } = run.shown;
+  return { gate, answers: seq, shownDraftHash: draft === null ? null : scene.sha256(draft), actor: null };
+}
+
+/** Where the run goes under a decision. */
+interface WayOn {
+  readonly recorded: { readonly nextNodes: string[]; readonly route: Route | null };
+  /** The last node was routed again, and none of its edges holds. */
+  readonly deadEnd: { readonly node: string; readonly error: string } | null;
+}
+
+/**
+ * An override that holds a score or a route routes the last node again, when exactly one went before; every other
+ * decision lets run what was shown (contract, section 2, `modify`).
+ */
+function wayOn(run: RunState, { gate, nextNodes }: Gate, { action, modifiedState }: GateDecision): WayOn {
+  const asShown: WayOn = { recorded: { nextNodes: [...nextNodes], route: null }, deadEnd: null };
+  const [last, ...others] = run.front;
+  if (action === 'reject') return { ...asShown, recorded: { nextNodes: [], route: null } };
+  if (action !== 'modify' || !isRouting(modifiedState) || last === undefined || others.length > 0) return asShown;
+
+  const overridden = overrideState(run, modifiedState, `g${gate}`);
+  const branch = overridden.front[0]?.branch ?? last.branch;
+  const facts = routingFacts(branch, overridden.iterationCount);
+  const route = routeAfter(run.plan, last.node, facts);
+  if (route === null) {
+    const error = `No outgoing edge of node "${last.node}" holds: route ${facts.route}, score ${facts.score}`;
+    const nowhere = { next: [], reason: 'no condition holds' };
+    return { recorded: { nextNodes: [], route: nowhere }, deadEnd: { node: last.node, error } };
+  }
+  return { recorded: { nextNodes: [...nextFront(rerouted(overridden, route.next))], route }, deadEnd: null };
+}
+
+function isRouting(override: StateOverride | null): override is StateOverride {
+  return override !== null && (override.critic_score !== undefined || override.route_decision !== undefined);
+}

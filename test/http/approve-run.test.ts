@@ -1,0 +1,363 @@
+import { expect } from 'chai';
+import type { RunResult } from '../../src/generated/schemas.js';
+import { MAX_DRAFT_BYTES } from '../../src/council/limits.js';
+import { graphOf } from '../support/given.js';
+import { approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
+import { factsOf, recordOf } from '../support/record-of.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { ScriptedModel } from '../support/scripted-model.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const council = graphOf(`
+  write -> judge?
+  judge? -rework-> write
+  judge? -approve-> polish
+`);
+
+const NULLS = {
+  final_draft: null,
+  critic_score: null,
+  iteration_count: null,
+  paused: null,
+  next_nodes: null,
+  current_draft: null,
+};
+const running = (runId: string): RunResult => ({ ...NULLS, run_id: runId, status: 'running', error: null });
+const rejected = (runId: string): RunResult => ({
+  ...NULLS,
+  run_id: runId,
+  status: 'failed',
+  error: 'Rejected by the user in God Mode',
+});
+
+describe('POST /api/councils/run/{run_id}/approve', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let model: ScriptedModel;
+  let runId: string;
+
+  beforeEach(async () => {
+    model = scriptedModel(councilScript([5, 9]));
+    service = await startService({ model });
+    rest = restClient(service.url);
+    runId = await startGodRun(service.engine, council);
+  });
+  afterEach(async () => {
+    await service.stop();
+    expect(service.faults).to.deep.equal([]);
+  });
+
+  const send = (body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>
+    rest.post(approvePath(runId), body, headers);
+  const approve = async (): Promise<void> => void rest.read(await send({ action: 'approve' }), 200, 'run-result.json');
+  const before = (...nodes: readonly string[]): Promise<number> => pausedBefore(service.engine, runId, ...nodes);
+  /** Before what follows the critic's first score, 5. */
+  const judged = async (): Promise<void> => {
+    await approve();
+    await before('judge');
+    await approve();
+    await before('write');
+  };
+
+  it('goes on until the next node on approve, and answers with nothing but that', async () => {
+    expect(rest.read(await send({ action: 'approve' }), 200, 'run-result.json')).to.deep.equal(running(runId));
+    await before('judge');
+    expect(await rest.poll(runId)).to.deep.include({
+      status: 'paused',
+      paused: true,
+      next_nodes: ['judge'],
+      current_draft: 'Draft 1 by Write',
+      iteration_count: 1,
+    });
+    expect(model.requests).to.have.length(1);
+  });
+
+  it('runs to the end over one approval a node', async () => {
+    for (const node of ['write', 'judge', 'write', 'judge', 'polish']) {
+      await before(node);
+      await approve();
+    }
+    expect(await rest.until(runId, isOver)).to.deep.include({
+      status: 'completed',
+      final_draft: 'Draft 3 by Polish',
+      critic_score: 9,
+      iteration_count: 3,
+      paused: false,
+      next_nodes: [],
+    });
+    expect(model.requests).to.have.length(5);
+  });
+
+  it('fails the run on reject', async () => {
+    expect(rest.read(await send({ action: 'reject' }), 200, 'run-result.json')).to.deep.equal(rejected(runId));
+    expect(await rest.poll(runId)).to.include({ status: 'failed', error: 'Rejected by the user in God Mode' });
+    expect(model.requests).to.have.length(0);
+  });
+
+  it('resumes in the modified state on modify', async () => {
+    const override = { input_topic: 'Rivers', current_draft: 'Mine', feedback_history: ['Shorter'] };
+    const reply = await send({ action: 'modify', modified_state: override });
+    expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
+    await before('judge');
+    expect(model.requests[0]?.brief).to.include({ topic: 'Rivers', draft: 'Mine' });
+    expect(model.requests[0]?.brief.feedback).to.deep.equal(['Shorter']);
+    const record = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(record.input_topic).to.equal('The sea');
+    expect((await stateOf(rest, runId)).current_state.input_topic).to.equal('Rivers');
+  });
+
+  it('routes the last node again when the score is modified', async () => {
+    await judged();
+    rest.read(await send({ action: 'modify', modified_state: { critic_score: 9 } }), 200, 'run-result.json');
+    expect(await rest.until(runId, isOver)).to.include({ status: 'completed', critic_score: 9, iteration_count: 2 });
+    const [, , decided] = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
+    expect(decided).to.deep.include({
+      nextNodes: ['polish'],
+      route: { next: ['polish'], reason: 'condition approve' },
+    });
+  });
+
+  it('answers running, and fails the run, when no edge holds on the modified state', async () => {
+    await judged();
+    const reply = await send({ action: 'modify', modified_state: { route_decision: null } });
+    expect(rest.read(reply, 200, 'run-result.json').status).to.equal('running');
+    const { error } = await rest.until(runId, isOver);
+    expect(error).to.include('"judge"');
+  });
+
+  for (const [what, body] of [
+    ['modify without modified_state', { action: 'modify' }],
+    ['modify with null', { action: 'modify', modified_state: null }],
+    ['approve with null', { action: 'approve', modified_state: null }],
+    ['unknown fields', { action: 'approve', comment: 'fine', actor: 'me' }],
+  ] as const) {
+    it(`resumes unchanged on ${what}`, async () => {
+      expect(rest.read(await send(body), 200, 'run-result.json')).to.deep.equal(running(runId));
+      await before('judge');
+      expect(model.requests[0]?.brief).to.include({ topic: 'The sea', draft: null });
+    });
+  }
+
+  it('records but does not apply a modified_state sent with approve, whatever it holds', async () => {
+    const sent = { input_topic: 7, colour: 'blue', constructor: { prototype: {} } };
+    rest.read(await send({ action: 'approve', modified_state: sent }), 200, 'run-result.json');
+    await before('judge');
+    const [decided] = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
+    expect(decided).to.deep.include({ action: 'approve', modifiedState: sent });
+    expect(model.requests[0]?.brief.topic).to.equal('The sea');
+  });
+
+  for (const [what, body, loc] of [
+    ['no action', {}, ['action']],
+    ['an action that is no string', { action: 1 }, ['action']],
+    ['action null', { action: null }, ['action']],
+    ['a modified_state that is a list', { action: 'modify', modified_state: [] }, ['modified_state']],
+    ['a modified_state that is a string', { action: 'approve', modified_state: 'x' }, ['modified_state']],
+    ['an expected_seq that is a string', { action: 'approve', expected_seq: '3' }, ['expected_seq']],
+    ['a negative expected_seq', { action: 'approve', expected_seq: -1 }, ['expected_seq']],
+    ['a broken expected_seq', { action: 'approve', expected_seq: 3.5 }, ['expected_seq']],
+    ['a list', [], []],
+    ['an unpaired surrogate', '{"action":"modify","modified_state":{"current_draft":"\\ud800"}}', ['modified_state']],
+  ] as const) {
+    it(`refuses ${what} with 422, of an unknown run too`, async () => {
+      const headers = { 'Content-Type': 'application/json' };
+      for (const path of [approvePath(runId), approvePath(NO_RUN)]) {
+        const { errors } = rest.problem(await rest.send('POST', path, { body, headers }), 422);
+        expect(errors?.[0]?.loc).to.deep.equal(['body', ...loc]);
+      }
+      await before('write');
+    });
+  }
+
+  it('refuses an unknown action with 422 and leaves the pause as it is', async () => {
+    for (const action of ['', 'Approve', 'resume', 'constructor']) {
+      const { errors } = rest.problem(await send({ action }), 422);
+      expect(errors?.[0]?.loc).to.deep.equal(['body', 'action']);
+    }
+    await before('write');
+    await approve();
+  });
+
+  for (const [what, override, ...loc] of [
+    ['an unknown key', { active_node: 'x' }, 'active_node'],
+    ['an inherited name', { constructor: { prototype: 1 } }, 'constructor'],
+    ['an empty topic', { input_topic: '' }, 'input_topic'],
+    ['a topic of 10001', { input_topic: 'é'.repeat(10_001) }, 'input_topic'],
+    ['topic null', { input_topic: null }, 'input_topic'],
+    ['a draft that is no string', { current_draft: 1 }, 'current_draft'],
+    ['a draft over 128 KiB', { current_draft: 'x'.repeat(MAX_DRAFT_BYTES - 1) }, 'current_draft'],
+    ['a score over 10', { critic_score: 10.1 }, 'critic_score'],
+    ['a score below 0', { critic_score: -0.1 }, 'critic_score'],
+    ['a score in words', { critic_score: '9' }, 'critic_score'],
+    ['1001 iterations', { iteration_count: 1001 }, 'iteration_count'],
+    ['-1 iterations', { iteration_count: -1 }, 'iteration_count'],
+    ['half an iteration', { iteration_count: 0.5 }, 'iteration_count'],
+    ['iterations null', { iteration_count: null }, 'iteration_count'],
+    ['feedback that is no list', { feedback_history: 'x' }, 'feedback_history'],
+    ['feedback that is no text', { feedback_history: ['x', 1] }, 'feedback_history', 1],
+    ['feedback over 8 KiB', { feedback_history: ['x'.repeat(8 * 1024)] }, 'feedback_history', 0],
+    ['another route', { route_decision: 'stop' }, 'route_decision'],
+  ] as const) {
+    it(`refuses ${what} with 422 naming the key, and leaves the pause as it is`, async () => {
+      // Before expected_seq is looked at.
+      const reply = await send({ action: 'modify', modified_state: override, expected_seq: 999 });
+      expect(rest.problem(reply, 422).errors?.[0]?.loc).to.deep.equal(['body', 'modified_state', ...loc]);
+      await before('write');
+    });
+  }
+
+  it('takes values at their limits', async () => {
+    const override = {
+      input_topic: '𝄞'.repeat(10_000),
+      current_draft: 'x'.repeat(MAX_DRAFT_BYTES - 2),
+      critic_score: 10,
+      iteration_count: 1000,
+      feedback_history: ['x'.repeat(8 * 1024 - 2)],
+      route_decision: 'approve',
+    };
+    rest.read(await send({ action: 'modify', modified_state: override }), 200, 'run-result.json');
+    await before('judge');
+    expect((await stateOf(rest, runId)).current_state).to.include({ iteration_count: 1001, critic_score: 10 });
+  });
+
+  it('refuses a modified_state over 256 KiB with 413 and takes one of 256 KiB', async () => {
+    const sized = (bytes: number) => ({ x: 'x'.repeat(bytes - '{"x":""}'.length) });
+    rest.problem(await send({ action: 'approve', modified_state: sized(256 * 1024 + 1) }), 413);
+    await before('write');
+    rest.read(await send({ action: 'approve', modified_state: sized(256 * 1024) }), 200, 'run-result.json');
+  });
+
+  it('refuses an override of many wrong items fast', async () => {
+    const list = Array.from({ length: 100_000 }, () => 1);
+    rest.problem(await send({ action: 'modify', modified_state: { feedback_history: list } }), 422);
+  });
+
+  it('answers 409 when another pause was decided on, and takes the one that is shown', async () => {
+    const { seq } = await stateOf(rest, runId);
+    for (const expected of [0, seq - 1, seq + 1, 1e300]) {
+      rest.problem(await send({ action: 'approve', expected_seq: expected }), 409);
+    }
+    rest.read(await send({ action: 'approve', expected_seq: seq }), 200, 'run-result.json');
+    await before('judge');
+    rest.problem(await send({ action: 'approve', expected_seq: seq }), 409);
+  });
+
+  it('answers 400 for runs that are not paused in God Mode, whatever the action', async () => {
+    const plain = await rest.start();
+    await rest.until(plain, isOver);
+    rest.read(await send({ action: 'reject' }), 200, 'run-result.json');
+    for (const id of [NO_RUN, 'nothing', '%00', '%zz', 'constructor', plain, runId]) {
+      for (const action of ['approve', 'dance']) {
+        const reply = await rest.post(approvePath(id), { action, modified_state: {}, expected_seq: 1 });
+        expect(rest.problem(reply, 400).detail).to.include('not paused in God Mode');
+      }
+    }
+  });
+
+  it('answers 400 while the run is running', async () => {
+    await service.stop();
+    model = scriptedModel(() => 'hold');
+    service = await startService({ model });
+    rest = restClient(service.url);
+    runId = await startGodRun(service.engine, council);
+    await approve();
+    await model.called(1);
+    expect(rest.problem(await send({ action: 'approve' }), 400).detail).to.include('running');
+  });
+
+  it('is won by exactly one of a hundred decisions at once', async () => {
+    const { seq } = await stateOf(rest, runId);
+    const actions = Array.from({ length: 100 }, (_, index) => (index % 3 === 0 ? 'modify' : 'approve'));
+    const replies = await Promise.all(actions.map((action) => send({ action, expected_seq: seq })));
+    const statuses = replies.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).to.have.length(1);
+    expect(statuses.every((status) => [200, 400, 409].includes(status))).to.equal(true);
+    await before('judge');
+    expect(model.requests).to.have.length(1);
+    expect(factsOf(await recordOf(service.engine.log, runId), 'GateDecided')).to.have.length(1);
+  });
+
+  describe('with an Idempotency-Key', () => {
+    const keyed = (body: unknown, key = 'k'): Promise<Reply> => send(body, { 'Idempotency-Key': key });
+
+    it('gives the same answer a hundred times at once and has one effect', async () => {
+      const replies = await Promise.all(Array.from({ length: 100 }, () => keyed({ action: 'approve' })));
+      for (const reply of replies) expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
+      await before('judge');
+      expect(model.requests).to.have.length(1);
+    });
+
+    it('gives the same answer at the next pause, after the end, and with a trailing slash', async () => {
+      await keyed({ action: 'approve' });
+      await before('judge');
+      rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
+      await before('judge');
+      const last = await keyed({ action: 'reject' }, 'l');
+      expect(rest.read(last, 200, 'run-result.json')).to.deep.equal(rejected(runId));
+      expect(rest.read(await keyed({ action: 'reject' }, 'l'), 200, 'run-result.json')).to.deep.equal(rejected(runId));
+      expect(rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json')).to.deep.equal(running(runId));
+      const slashed = await rest.post(`${approvePath(runId)}/`, { action: 'approve' }, { 'Idempotency-Key': 'k' });
+      rest.read(slashed, 200, 'run-result.json');
+    });
+
+    it('answers 409 to another body, even to one that is refused otherwise', async () => {
+      await keyed({ action: 'approve' });
+      for (const body of [{ action: 'reject' }, { action: 'dance' }, { action: 'approve', expected_seq: 3 }]) {
+        rest.problem(await keyed(body), 409);
+      }
+    });
+
+    it('is not used up by a request that was refused', async () => {
+      rest.problem(await keyed({ action: 'dance' }), 422);
+      rest.problem(await keyed({ action: 'approve', expected_seq: 1 }), 409);
+      rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
+    });
+
+    it('means another decision on another run', async () => {
+      await keyed({ action: 'approve' });
+      const other = await startGodRun(service.engine, council);
+      const reply = await rest.post(approvePath(other), { action: 'reject' }, { 'Idempotency-Key': 'k' });
+      expect(rest.read(reply, 200, 'run-result.json').status).to.equal('failed');
+    });
+
+    it('is refused with 422 when it is empty', async () => {
+      rest.problem(await keyed({ action: 'approve' }, ''), 422);
+      await before('write');
+    });
+  });
+});
+
+describe('A paused run after a restart', () => {
+  it('is still paused, keeps its answers, and goes on when it is approved', async () => {
+    const dir = tempDir();
+    const first = await startService({ model: scriptedModel(councilScript([9])), dataDir: dir.path });
+    const runId = await startGodRun(first.engine, council);
+    const key = { 'Idempotency-Key': 'k' };
+    await restClient(first.url).post(approvePath(runId), { action: 'approve' }, key);
+    await pausedBefore(first.engine, runId, 'judge');
+    const shown = await stateOf(restClient(first.url), runId);
+    await first.stop();
+
+    const model = scriptedModel(councilScript([9]));
+    const second = await startService({ model, dataDir: dir.path });
+    const rest = restClient(second.url);
+    try {
+      expect(await stateOf(rest, runId)).to.deep.equal(shown);
+      const again = await rest.post(approvePath(runId), { action: 'approve' }, key);
+      expect(rest.read(again, 200, 'run-result.json')).to.deep.equal(running(runId));
+      rest.problem(await rest.post(approvePath(runId), { action: 'reject' }, key), 409);
+      expect(await stateOf(rest, runId)).to.deep.equal(shown);
+      expect(model.requests).to.have.length(0);
+      rest.read(await rest.post(approvePath(runId), { action: 'approve' }), 200, 'run-result.json');
+      await pausedBefore(second.engine, runId, 'polish');
+      expect(model.requests.map(({ brief }) => brief.label)).to.deep.equal(['Judge']);
+    } finally {
+      await second.stop();
+      dir.remove();
+    }
+  });
+});

@@ -1,0 +1,146 @@
+import { expect } from 'chai';
+import type { StateOverride } from '../../src/generated/schemas.js';
+import type { Story } from '../support/given.js';
+import { attemptOf, given, graphOf, scored, underWay, wrote } from '../support/given.js';
+
+const council = graphOf(`
+  write -> judge?
+  judge? -rework-> write
+  judge? -approve-> polish
+`);
+const fork = graphOf(`
+  plan -> left, right
+  left, right -> meet
+`);
+
+const approve = { action: 'approve', modifiedState: null } as const;
+const reject = { action: 'reject', modifiedState: null } as const;
+const modify = (modifiedState: StateOverride | null) => ({ action: 'modify', modifiedState }) as const;
+
+const paused = (graph = council): Story => given(graph, { godMode: true });
+/** The council before what follows its critic. */
+const judged = (score: number): Story =>
+  paused().whenDecided(approve).when(wrote('write', 'Draft')).whenDecided(approve).when(scored('judge', score));
+
+describe('A decision on a pause', () => {
+  it('to approve runs what was shown, claimed in the same append', () => {
+    const story = paused()
+      .whenDecided(approve)
+      .then('GateDecided 1 approve', 'RunClaimed resumed 2 by one', 'RunResumed 1', 'NodeStarted write 1.1');
+    expect(story.run).to.include({ status: 'running', owner: 'one', epoch: 2, resumedBy: 'approve' });
+  });
+
+  it('belongs to the instance that takes it', () => {
+    expect(paused().whenDecided(approve, 'two').run).to.include({ owner: 'two', epoch: 2 });
+  });
+
+  it('to reject fails the run and claims nothing', () => {
+    const story = paused()
+      .whenDecided(reject)
+      .then('GateDecided 1 reject', 'RunFailed rejected: Rejected by the user in God Mode');
+    expect(story.run).to.include({ status: 'failed', owner: null, gate: null });
+  });
+
+  it('tells what it answers and what was shown', () => {
+    const story = judged(5);
+    const [decided] = story.whenDecided(approve).facts;
+    expect(decided?.data).to.deep.equal({
+      gate: 3,
+      action: 'approve',
+      modifiedState: null,
+      nextNodes: ['write'],
+      route: null,
+      answers: story.run.gate?.seq,
+      shownDraftHash: 'sha256 of 5 characters',
+      actor: null,
+      keyHash: null,
+      bodyHash: 'b',
+    });
+    expect(paused().whenDecided(approve).facts[0]?.data).to.include({ shownDraftHash: null, answers: 3 });
+  });
+
+  it('keeps whatever was sent with approve and reject, and applies none of it', () => {
+    for (const action of ['approve', 'reject'] as const) {
+      const sent = { critic_score: 9, colour: ['blue'], constructor: { prototype: 1 } };
+      const story = judged(5).whenDecided({ action, modifiedState: sent });
+      expect(story.facts[0]?.data).to.deep.include({ modifiedState: sent, route: null });
+      expect(story.run.shown.score).to.equal(5);
+    }
+  });
+
+  it('covers the whole front', () => {
+    const story = paused(fork)
+      .whenDecided(approve)
+      .when(wrote('plan'))
+      .whenDecided(modify({ current_draft: 'Same' }));
+    story.then(
+      'GateDecided 2 modify',
+      'RunClaimed resumed 3 by one',
+      'RunResumed 2',
+      'NodeStarted left 2.1',
+      'NodeStarted right 3.1',
+    );
+    for (const node of ['left', 'right']) expect(attemptOf(story.run, node).branch.draft).to.equal('Same');
+  });
+
+  it('means nothing where no pause is open', () => {
+    const running = paused().whenDecided(approve);
+    expect(running.whenDecided(approve).facts).to.deep.equal([]);
+    expect(paused().whenDecided(reject).whenDecided(approve).facts).to.deep.equal([]);
+    expect(paused().when({ type: 'CancelRun' }).whenDecided(approve).facts).to.deep.equal([]);
+  });
+});
+
+describe('An override that is decided', () => {
+  it('of nothing resumes unchanged', () => {
+    for (const nothing of [null, {}]) expect(underWay(judged(5).whenDecided(modify(nothing)).run)).to.eql(['write']);
+  });
+
+  for (const [what, score, override, next] of [
+    ['a passing score', 5, { critic_score: 8 }, 'polish'],
+    ['a failing score', 9, { critic_score: 7.9 }, 'write'],
+    ['a route', 9, { route_decision: 'rework' }, 'write'],
+    ['a route against the score', 5, { critic_score: 1, route_decision: 'approve' }, 'polish'],
+    ['the same score', 5, { critic_score: 5 }, 'write'],
+    ['the draft alone', 9, { current_draft: 'Mine' }, 'polish'],
+  ] as const) {
+    it(`of ${what} after ${score} goes to ${next}`, () => {
+      const story = judged(score).whenDecided(modify(override));
+      expect(underWay(story.run)).to.deep.equal([next]);
+      const { nextNodes, route } = decided(story);
+      expect(nextNodes).to.deep.equal([next]);
+      if ('current_draft' in override) expect(route).to.equal(null);
+      else expect(route?.next).to.deep.equal([next]);
+    });
+  }
+
+  it('of a score before the first node routes nothing', () => {
+    const story = paused().whenDecided(modify({ critic_score: 9 }));
+    expect(decided(story)).to.deep.include({ nextNodes: ['write'], route: null });
+  });
+
+  it('of a score after a front of several nodes routes nothing', () => {
+    const joining = paused(fork).whenDecided(approve).when(wrote('plan')).whenDecided(approve);
+    const story = joining.whenAll(wrote('left'), wrote('right')).whenDecided(modify({ critic_score: 1 }));
+    expect(decided(story)).to.deep.include({ nextNodes: ['meet'], route: null });
+    expect(attemptOf(story.run, 'meet').branch.score).to.equal(1);
+  });
+
+  it('under which no edge holds fails the run, naming the node', () => {
+    const story = judged(5)
+      .whenDecided(modify({ route_decision: null }))
+      .then('GateDecided 3 modify', 'RunFailed no_route: No outgoing edge of node "judge" holds: route null, score 5');
+    expect(story.run.failure?.node).to.equal('judge');
+    expect(decided(story)).to.deep.include({ nextNodes: [], route: { next: [], reason: 'no condition holds' } });
+  });
+
+  it('shows the overridden state when it ends the run', () => {
+    expect(judged(5).whenDecided(modify({ critic_score: 3, route_decision: null })).run.shown.score).to.equal(3);
+  });
+});
+
+function decided(story: Story) {
+  const fact = story.facts[0];
+  if (fact?.type !== 'GateDecided') throw new Error('A decision was asked for');
+  return fact.data;
+}

@@ -1,0 +1,48 @@
+/** Runs in God Mode, and what their clients do with them over REST. */
+import { systemAmbient } from '../../src/ambient.js';
+import type { Engine } from '../../src/engine.js';
+import type { GodModeState, Graph } from '../../src/generated/schemas.js';
+import type { GateRequest } from '../../src/run/gate-keeping.js';
+import type { RunState } from '../../src/run/state.js';
+import { isFinished, openGate } from '../../src/run/state.js';
+import { runRequest } from './open-engine.js';
+import type { RestClient } from './rest-client.js';
+import { runWhen } from './run-when.js';
+
+/** Starts a run that pauses before each node; resolves with its id at its first pause. */
+export async function startGodRun(engine: Engine, graph: Graph, topic = 'The sea'): Promise<string> {
+  const runId = systemAmbient().uuid();
+  await engine.registry.start(runRequest(runId, { topic, graph, godMode: true }));
+  return runId;
+}
+
+export function approvePath(runId: string): string {
+  return `/api/councils/run/${runId}/approve`;
+}
+
+export async function stateOf(rest: RestClient, runId: string): Promise<GodModeState> {
+  return rest.read(await rest.get(`/api/councils/run/${runId}/state`), 200, 'god-mode-state.json');
+}
+
+/** Resolves with the revision of the run's pause once it waits before these nodes. */
+export async function pausedBefore(engine: Engine, runId: string, ...nodes: readonly string[]): Promise<number> {
+  const { gate } = await runWhen(engine, runId, (run) => openGate(run)?.nextNodes.join() === nodes.join());
+  return gate?.seq ?? -1;
+}
+
+/** Approves every pause of a run, each with a key of its own, until the run has ended. */
+export async function approveAll(engine: Pick<Engine, 'views' | 'registry'>, runId: string): Promise<RunState> {
+  for (let last = 0; ;) {
+    const run = await runWhen(engine, runId, (each) => isFinished(each) || (openGate(each)?.gate ?? 0) > last);
+    const gate = openGate(run);
+    if (gate === null) return run;
+    last = gate.gate;
+    await engine.registry.decideGate(runId, decision('approve', { keyHash: `key ${last}` }));
+  }
+}
+
+/** A plain decision as the registry takes it. */
+export function decision(action: 'approve' | 'reject', fields: Partial<GateRequest> = {}): GateRequest {
+  const choose = () => ({ action, modifiedState: null });
+  return { keyHash: null, bodyHash: action, expectedSeq: null, choose, ...fields };
+}
