@@ -23,22 +23,25 @@ export async function build(folders) {
   const { default: ts } = await import('typescript');
   const outputs = new Set();
   for (const [path, text] of texts) {
-    const { outputText } = ts.transpileModule(text, {
+    const { outputText, sourceMapText = '' } = ts.transpileModule(text, {
       fileName: join(root, path),
       compilerOptions: {
         target: ts.ScriptTarget.ES2023,
         module: ts.ModuleKind.ESNext,
         verbatimModuleSyntax: true,
-        inlineSourceMap: true,
+        sourceMap: true,
         inlineSources: true,
       },
     });
     const output = join('dist', path.replace(/\.ts$/, '.js'));
+    writeWhole(join(root, `${output}.map`), sourceMapText);
     writeWhole(join(root, output), outputText);
-    outputs.add(output);
+    outputs.add(output).add(`${output}.map`);
   }
   // Only what a build leaves: the drafts of another build under way end otherwise.
-  const built = folders.flatMap((folder) => filesUnder(join('dist', folder))).filter((path) => path.endsWith('.js'));
+  const built = folders
+    .flatMap((folder) => filesUnder(join('dist', folder)))
+    .filter((path) => /\.js(\.map)?$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
   writeWhole(stampFile, stamp);
   return true;

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   process.stdout.on('error', () => undefined);
 
   const config = readConfig(process.env);
-  const model = languageModel(config.modelProvider, ambient);
+  const model = await languageModel(config.modelProvider, ambient);
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   // The same stream as the ready line's, so that the two keep their order.
   const logger = pino(format, process.stdout);

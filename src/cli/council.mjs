@@ -6,7 +6,6 @@ const USAGE = 'Usage: council serve';
 
 const [command, ...rest] = process.argv.slice(2);
 if (command === 'serve' && rest.length === 0) {
-  process.setSourceMapsEnabled(true);
   await build(['src']);
   await import('../../dist/src/main.js');
 } else {

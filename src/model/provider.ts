@@ -2,27 +2,28 @@
 import type { Ambient } from '../ambient.js';
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
-import { geminiModel, isModelName, MODEL_NAMES } from './gemini.js';
 import { offlineModel } from './offline.js';
 import type { LanguageModel } from './port.js';
 
 /**
- * Builds the adapter of a provider; nothing is sent.
+ * Builds the adapter of a provider, loading no other's SDK; nothing is sent.
  *
  * @throws {ConfigInvalid} for a `GEMINI_MODEL` that cannot be a name
  */
-export function languageModel(
+export async function languageModel(
   provider: Config['modelProvider'],
   ambient: Pick<Ambient, 'after' | 'now'>,
-): LanguageModel {
+): Promise<LanguageModel> {
   switch (provider.name) {
     case 'offline':
       return offlineModel({ latencyMs: provider.latencyMs, ambient });
-    case 'gemini':
+    case 'gemini': {
+      const { geminiModel, isModelName, MODEL_NAMES } = await import('./gemini.js');
       if (!isModelName(provider.model)) {
         throw new ConfigInvalid({ variable: 'GEMINI_MODEL', value: provider.model, accepted: MODEL_NAMES });
       }
       return geminiModel({ ...provider, ambient });
+    }
     default:
       return provider satisfies never;
   }

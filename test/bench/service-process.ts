@@ -25,7 +25,7 @@ export interface ServiceProcess {
  */
 export async function startServiceProcess(dataDir: string, flags: readonly string[] = []): Promise<ServiceProcess> {
   const from = performance.now();
-  const child = spawn(process.execPath, ['--enable-source-maps', ...flags, MAIN], {
+  const child = spawn(process.execPath, [...flags, MAIN], {
     env: { DATA_DIR: dataDir, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
