@@ -27,6 +27,8 @@ const READ_SIDE = [
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
 const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session'];
 
+const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-rules'].map((name) => `http/${name}`);
+
 const ADAPTER: Rule = { ours: ['errors'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {
   ours: ['errors', 'council', 'blueprint', ...RUN_FRONT, ...READ_SIDE],
@@ -74,7 +76,14 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   http: { ...EDGE, npm: ['koa', '@koa/router', 'koa-body', 'ajv'] },
   ws: { ...EDGE, npm: ['ws'] },
-  cli: { ...EDGE, ours: [...EDGE.ours, 'config'] },
+  // The terminal is an edge with a root of its own: it opens the engine, or is a client of the service. It reads and
+  // writes what the REST edge does, in the same words, without the edge's server.
+  cli: {
+    ours: [...EDGE.ours, ...WIRE, 'engine', 'config', 'ambient', 'wait', 'data-dir', 'model/provider', 'log/canonical'],
+    types: EDGE.types,
+    node: 'any',
+    npm: ['ws'],
+  },
 
   engine: { ours: INSIDE, types: ['generated'], node: 'any', npm: [] },
   service: { ours: [...INSIDE, 'engine', 'http', 'ws', 'cli'], types: ['generated'], node: 'any', npm: [] },

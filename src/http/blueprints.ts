@@ -1,16 +1,13 @@
 /** Saved councils: list, create, read, change, delete, validate. */
 import { blueprintStream } from '../blueprint/events.js';
 import { inspect, warningsOf } from '../blueprint/inspect.js';
-import { councilOf, isBlueprintId, repeatedNode } from '../blueprint/record.js';
+import { councilOf } from '../blueprint/record.js';
 import { AppendOutcomeUnknown, BlueprintUnknown } from '../errors.js';
-import type { BlueprintCreate, BlueprintUpdate, BlueprintValidation, FieldError } from '../generated/schemas.js';
+import type { BlueprintValidation } from '../generated/schemas.js';
+import { assertRules, BODY_LIMITS } from './blueprint-rules.js';
 import { bodyOf } from './body.js';
-import { brokenRules } from './problems.js';
 import type { Edge, Route } from './route.js';
 import { blueprintIdIn } from './route.js';
-
-/** Largest body in bytes, and its deepest nesting (contract, section 2; a record must leave room in its event). */
-const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 64 };
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
 export function blueprintRoutes(edge: Edge): readonly Route[] {
@@ -128,19 +125,6 @@ function deleteRoute(edge: Edge): Route {
       return { status: 204, body: null };
     },
   };
-}
-
-/** Rules that a schema cannot tell. @throws {RequestRefused} 422 */
-function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & BlueprintUpdate): void {
-  const errors: FieldError[] = [];
-  if (id !== undefined && !isBlueprintId(id)) {
-    errors.push({ loc: ['body', 'id'], msg: `The id "${id}" is reserved`, type: 'reserved' });
-  }
-  const repeated = repeatedNode(nodes);
-  if (repeated >= 0) {
-    errors.push({ loc: ['body', 'nodes', repeated, 'id'], msg: 'An earlier node has this id', type: 'duplicate' });
-  }
-  if (errors.length > 0) throw brokenRules(errors);
 }
 
 function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {

@@ -1,0 +1,57 @@
+/** One run from its start to its end, whoever drives it: shown as it goes, decided on where it waits. */
+import type { RunResult } from '../generated/schemas.js';
+import type { Desk } from './desk.js';
+import type { RunDriver, RunOrder } from './driver.js';
+import type { Progress } from './progress.js';
+
+export interface RunCompany {
+  readonly progress: Progress;
+  /** Who is asked at each pause; null outside God Mode. */
+  readonly desk: Desk | null;
+  /** The user's wish to end the run. */
+  readonly cancelled: AbortSignal;
+}
+
+/** Runs a council; resolves with the run as it ended, or as it waits when nobody decides on it any more. */
+export async function runCouncil(driver: RunDriver, order: RunOrder, company: RunCompany): Promise<RunResult> {
+  const { progress, desk, cancelled } = company;
+  const runId = await driver.start(order);
+  progress.say(`Run ${runId} ${driver.place}`);
+  let cancelling = Promise.resolve();
+  const cancel = (): void => {
+    desk?.close();
+    cancelling = driver
+      .cancel(runId)
+      .catch((error: unknown) => progress.say(`Cannot cancel the run: ${String(error)}`));
+  };
+  if (cancelled.aborted) cancel();
+  else cancelled.addEventListener('abort', cancel);
+  try {
+    for await (const standing of driver.follow(runId)) {
+      progress.show(standing);
+      if (!standing.isPaused || desk === null || cancelled.aborted) continue;
+      const isAnswered = await decidePause(driver, runId, { progress, desk });
+      if (!isAnswered) break;
+    }
+  } finally {
+    cancelled.removeEventListener('abort', cancel);
+    await cancelling;
+  }
+  return await driver.result(runId);
+}
+
+/** Asks until a decision is taken, here or elsewhere. @returns false when nobody answers any more */
+async function decidePause(
+  driver: RunDriver,
+  runId: string,
+  { progress, desk }: { readonly progress: Progress; readonly desk: Desk },
+): Promise<boolean> {
+  for (let pause = await driver.pause(runId); pause !== null; pause = await driver.pause(runId)) {
+    const decision = await desk.ask(pause);
+    if (decision === null) return false;
+    const refusal = await driver.decide(runId, pause.seq, decision);
+    if (refusal === null) return true;
+    progress.say(refusal);
+  }
+  return true;
+}

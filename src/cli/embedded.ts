@@ -1,0 +1,137 @@
+/** Runs in this process, on the data directory, as the service would. Runs that others left there are not touched. */
+import { hostname } from 'node:os';
+import type { Ambient } from '../ambient.js';
+import { compileBlueprint } from '../blueprint/compile.js';
+import { councilOf } from '../blueprint/record.js';
+import type { Config } from '../config.js';
+import { fixedGraph } from '../council/fixed-graph.js';
+import { jsonBytes, MAX_DRAFT_BYTES } from '../council/limits.js';
+import { openDataDir } from '../data-dir.js';
+import type { Engine } from '../engine.js';
+import { openEngine } from '../engine.js';
+import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
+import type { GateChoice, GodModeState, Graph, RunRequestedData } from '../generated/schemas.js';
+import { godModeState, runResult } from '../http/wire.js';
+import { canonical } from '../log/canonical.js';
+import { languageModel } from '../model/provider.js';
+import { requestedRun } from '../run/request.js';
+import { sessionOf } from '../run/session.js';
+import type { RunState } from '../run/state.js';
+import { isFinished, iterationShown, openGate } from '../run/state.js';
+import type { Decision, RunDriver, RunOrder, Standing } from './driver.js';
+import { mailbox } from './mailbox.js';
+
+export interface EmbeddedOptions {
+  readonly ambient: Ambient;
+  /** Told of what goes wrong inside while the run goes on. */
+  readonly onFault: (fields: object, message: string) => void;
+  /** The log takes nothing more: the run cannot go on in this process. */
+  readonly onLogBroken: (error: unknown) => void;
+}
+
+/** @throws {DataDirHeld | ConfigInvalid} */
+export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
+  const { ambient, onFault, onLogBroken } = options;
+  const model = await languageModel(config.modelProvider, ambient);
+  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const logger = { info: () => undefined, error: onFault };
+  const engine = await openEngine(config, { dataDir, model, ambient, logger, onLogBroken });
+  return {
+    place: `here, on the ${model.provider} model`,
+    async start(order) {
+      const { runId } = await engine.registry.start(requestOf(order, config, ambient));
+      return runId;
+    },
+    follow: (runId) => follow(engine, runId),
+    pause: (runId) => pause(engine, runId),
+    decide: (runId, seq, decision) => decide(engine, runId, { seq, decision, sha256: ambient.sha256 }),
+    async cancel(runId) {
+      await engine.registry.cancel(runId).catch((error: unknown) => {
+        if (!(error instanceof RunFinished)) throw error;
+      });
+    },
+    async result(runId) {
+      const run = await engine.queries.find(runId);
+      if (run === null) throw new RunUnknown({ runId });
+      return runResult(run);
+    },
+    async close() {
+      await engine.stop();
+      dataDir.release();
+    },
+  };
+}
+
+function requestOf({ topic, isGodMode, blueprint }: RunOrder, config: Config, ambient: Ambient): RunRequestedData {
+  const { uuid, sha256 } = ambient;
+  const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
+  const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
+  const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;
+  return requestedRun({
+    runId: uuid(),
+    inputTopic: topic,
+    godMode: isGodMode,
+    blueprint: saved === null ? null : { id: saved.id, name: saved.name },
+    graph,
+    graphHash: sha256(canonical(graph)),
+    keyHash: null,
+    bodyHash: sha256(canonical({ input_topic: topic, god_mode: isGodMode })),
+  });
+}
+
+async function* follow(engine: Engine, runId: string): AsyncGenerator<Standing> {
+  const watching = new AbortController();
+  const states = mailbox<RunState>();
+  try {
+    await engine.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
+    for (let run = await states.next(); run !== null; run = await states.next()) {
+      yield standingOf(run);
+      if (isFinished(run)) return;
+    }
+  } finally {
+    watching.abort();
+  }
+}
+
+function standingOf(run: RunState): Standing {
+  return {
+    node: run.activeNode,
+    iteration: iterationShown(run),
+    score: run.shown.score,
+    isPaused: openGate(run) !== null,
+  };
+}
+
+async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
+  const run = await queries.state(runId);
+  const session = run === null ? null : sessionOf(run);
+  return session === null || session.gate === null ? null : godModeState(session);
+}
+
+interface Deciding {
+  readonly seq: number;
+  readonly decision: Decision;
+  readonly sha256: Ambient['sha256'];
+}
+
+async function decide(
+  { registry }: Engine,
+  runId: string,
+  { seq, decision, sha256 }: Deciding,
+): Promise<string | null> {
+  if (decision.action === 'modify' && jsonBytes(decision.draft) > MAX_DRAFT_BYTES) {
+    return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are taken`;
+  }
+  const choice: GateChoice =
+    decision.action === 'modify'
+      ? { action: 'modify', modifiedState: { current_draft: decision.draft } }
+      : { action: decision.action, modifiedState: null };
+  const bodyHash = sha256(canonical(choice));
+  try {
+    await registry.decideGate(runId, { keyHash: null, bodyHash, expectedSeq: seq, choose: () => choice });
+    return null;
+  } catch (error) {
+    if (error instanceof RunNotPaused || error instanceof PauseMoved) return error.message;
+    throw error;
+  }
+}

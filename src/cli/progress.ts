@@ -1,0 +1,63 @@
+/** The progress of a run on standard error: one moving line on a terminal, a line for each node in a pipe. */
+import type { WriteStream } from 'node:tty';
+import type { Ambient } from '../ambient.js';
+import type { Standing } from './driver.js';
+import { printable } from './printable.js';
+
+/** How often the moving line's time moves on, in milliseconds. */
+const TICK_MS = 200;
+/** Columns of a terminal that does not tell. */
+const COLUMNS = 80;
+/** Back to the first column, and everything from there erased. */
+const ERASE_LINE = '\r\x1b[K';
+
+export interface Progress {
+  show(standing: Standing): void;
+  /** Writes whole lines; the moving line stays away until the next `show`. */
+  say(text: string): void;
+  /** Seconds since it was opened, as text. */
+  elapsed(): string;
+  /** Leaves a clean line. May be called twice. */
+  close(): void;
+}
+
+export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, ambient: Ambient): Progress {
+  const startMs = ambient.monotonicMs();
+  const elapsed = (): string => `${((ambient.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
+  let told: string | null = null;
+  let cancelTick = (): void => undefined;
+
+  const draw = (standing: Standing): void => {
+    const line = lineOf(standing, elapsed());
+    stream.write(`${ERASE_LINE}${line.slice(0, (stream.columns || COLUMNS) - 1)}`);
+    cancelTick = ambient.after(TICK_MS, () => draw(standing));
+  };
+  const erase = (): void => {
+    cancelTick();
+    if (stream.isTTY) stream.write(ERASE_LINE);
+  };
+  return {
+    elapsed,
+    show(standing) {
+      if (standing.node === null || standing.node === 'done') return;
+      if (stream.isTTY) {
+        cancelTick();
+        draw(standing);
+      } else if (standing.node !== told && !standing.isPaused) {
+        told = standing.node;
+        stream.write(`${lineOf(standing, elapsed())}\n`);
+      }
+    },
+    say(text) {
+      erase();
+      stream.write(`${printable(text)}\n`);
+    },
+    close: erase,
+  };
+}
+
+function lineOf({ node, iteration, score }: Standing, elapsed: string): string {
+  const name = printable(node ?? '').replaceAll(/\s/g, ' ');
+  const parts = [elapsed.padStart(8), name, iteration === null ? '' : `iteration ${iteration}`];
+  return [...parts, score === null ? '' : `score ${score}`].filter((part) => part !== '').join('  ');
+}

@@ -1,0 +1,20 @@
+/** Rules of a blueprint that its schema cannot tell, for whoever reads one from outside. */
+import { isBlueprintId, repeatedNode } from '../blueprint/record.js';
+import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
+import { brokenRules } from './problems.js';
+
+/** Largest blueprint in bytes, and its deepest nesting (contract, section 2; a record must leave room in its event). */
+export const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 64 };
+
+/** Refuses reserved ids and node ids that come twice. @throws {RequestRefused} 422 */
+export function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & BlueprintUpdate): void {
+  const errors: FieldError[] = [];
+  if (id !== undefined && !isBlueprintId(id)) {
+    errors.push({ loc: ['body', 'id'], msg: `The id "${id}" is reserved`, type: 'reserved' });
+  }
+  const repeated = repeatedNode(nodes);
+  if (repeated >= 0) {
+    errors.push({ loc: ['body', 'nodes', repeated, 'id'], msg: 'An earlier node has this id', type: 'duplicate' });
+  }
+  if (errors.length > 0) throw brokenRules(errors);
+}
