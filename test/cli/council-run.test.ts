@@ -6,6 +6,8 @@ import { openSchemas } from '../../src/http/schema.js';
 import type { CouncilCommand, CouncilExit } from '../support/council-command.js';
 import { council } from '../support/council-command.js';
 import { restClient } from '../support/rest-client.js';
+import { systemAmbient } from '../../src/ambient.js';
+import { offlineModel } from '../../src/model/offline.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -169,7 +171,8 @@ describe('council run', () => {
     afterEach(() => service.stop());
 
     it('prints what the service makes of the topic', async () => {
-      service = await startService();
+      // Slow enough for the command to have joined before the last node is active.
+      service = await startService({ model: offlineModel({ latencyMs: 300, ambient: systemAmbient() }) });
       const remote = await run([TOPIC, '--url', `${service.url}/`]);
       expect(remote.code, remote.stderr).to.equal(0);
       expect(remote.stdout).to.equal((await run([TOPIC])).stdout);
