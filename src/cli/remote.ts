@@ -1,4 +1,4 @@
-/** Drives a running service as any client does: REST for what is asked of it, the run's channel for its news. */
+/** Drives a running service in the way of every client: REST for what is asked of it, the run's channel for its news. */
 import type { Ambient } from '../ambient.js';
 import type { RunResult } from '../generated/schemas.js';
 import type { Described, SchemaName, SchemaShelf } from '../http/schema.js';
