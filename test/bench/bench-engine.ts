@@ -1,12 +1,13 @@
 /** The engine as the benchmark drives it: no edge, one call a run. */
 import { systemAmbient } from '../../src/ambient.js';
+import type { RunRequestedData } from '../../src/generated/schemas.js';
 import type { EventLog, NewEvent } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { changedLog } from '../support/changed-log.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 
 export interface BenchEngine {
-  /** Starts a run of the fixed graph; resolves once its end is durable, rejects when it fails. */
+  /** Starts a run; resolves once its end is durable, rejects when it fails. */
   run(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -23,6 +24,8 @@ interface Waiting {
 export async function openBenchEngine(options: {
   readonly path: string;
   readonly model: LanguageModel;
+  /** What is run, whatever its id; the fixed graph by default. Frozen and hashed once, as the start endpoint does. */
+  readonly template?: RunRequestedData;
 }): Promise<BenchEngine> {
   const waiting = new Map<string, Waiting>();
   const onAppended = (stream: string, events: readonly NewEvent[]): void => {
@@ -33,8 +36,7 @@ export async function openBenchEngine(options: {
   const engine = await openTestEngine({ ...options, decorate: (log) => overheard(log, onAppended) });
   await engine.recover();
   const { uuid } = systemAmbient();
-  // Frozen and hashed once, as the start endpoint does.
-  const template = runRequest('');
+  const { template = runRequest('') } = options;
   return {
     async run() {
       const runId = uuid();

@@ -43,8 +43,11 @@ export interface Effort {
   readonly memoryRuns: number;
   /** Paused runs at which memory is measured. */
   readonly pausedRuns: number;
-  /** Finished runs in the log at the starts that are timed. */
-  readonly startUpRuns: readonly number[];
+  /** Finished runs in the logs of the history part. */
+  readonly historyRuns: readonly number[];
+  /** Requests timed of each kind. */
+  readonly requests: number;
+  readonly graphSeconds: number;
   /** Starts timed of each log. */
   readonly starts: number;
   /** Longest time spent on making the runs that a measurement needs. */

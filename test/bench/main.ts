@@ -8,15 +8,16 @@ import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
 import type { Effort, Figure, Part } from './figure.js';
 import { unmeasured } from './figure.js';
+import { graphsPart } from './graphs.js';
+import { historyPart } from './history.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
 import { pausedPart } from './paused.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
-import { startUpPart } from './start-up.js';
 import { tableOf } from './table.js';
 
-const PARTS = [enginePart, restPart, socketPart, diskPart, memoryPart, pausedPart, startUpPart];
+const PARTS = [enginePart, graphsPart, restPart, socketPart, diskPart, memoryPart, pausedPart, historyPart];
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
 await main(partsNamed(values.only), values.quick ? QUICK_EFFORT : FULL_EFFORT);

@@ -1,0 +1,54 @@
+/** A data directory with very many finished runs in it. */
+import { systemAmbient } from '../../src/ambient.js';
+import { openDataDir } from '../../src/data-dir.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import type { RunFact } from '../../src/run/events.js';
+import { runStream } from '../../src/run/events.js';
+import { sealFacts } from '../../src/run/stream.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { recordOf } from '../support/record-of.js';
+import { allFinished } from '../support/run-when.js';
+import { closedLoop } from './closed-loop.js';
+
+const AT_ONCE = 100;
+
+/**
+ * Fills a folder with runs of the fixed graph: one is run, the others are sealed copies of it under ids of their own,
+ * a run an append. To what reads them they are runs like any other; only to run so many would take minutes.
+ */
+export async function copiedRuns(
+  path: string,
+  { model, runs }: { readonly model: LanguageModel; readonly runs: number },
+): Promise<void> {
+  const ambient = systemAmbient();
+  const facts = await factsOfOneRun(path, model);
+  const dataDir = openDataDir(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
+  const log = await openEmbeddedLog({ file: dataDir.logFile });
+  const around = { ambient, instanceId: 'bench' };
+  await closedLoop({
+    clients: AT_ONCE,
+    goesOn: (acts) => acts < runs - 1,
+    act: async () => {
+      const runId = ambient.uuid();
+      const copy = facts.map((fact) =>
+        fact.type === 'RunRequested' ? { ...fact, data: { ...fact.data, runId } } : fact,
+      );
+      const { events } = sealFacts(copy, { head: null, runId, around });
+      await log.append(runStream(runId), events, 'none');
+    },
+  });
+  await log.close();
+  dataDir.release();
+}
+
+async function factsOfOneRun(path: string, model: LanguageModel): Promise<readonly RunFact[]> {
+  const engine = await openTestEngine({ path, model });
+  await engine.recover();
+  const runId = systemAmbient().uuid();
+  await engine.registry.start(runRequest(runId));
+  await allFinished(engine, [runId]);
+  const facts = await recordOf(engine.log, runId);
+  await engine.stop();
+  return facts;
+}
