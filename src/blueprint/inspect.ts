@@ -59,7 +59,7 @@ function edgeFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
 function conditionFindings({ id, type, condition }: SavedEdge, path: string): readonly Finding[] {
   const edge = `Edge ${named(id)}`;
   if (type === 'linear') {
-    return condition === null ? [] : [odd(path, `${edge} is linear: its condition is not looked at`)];
+    return condition === null ? [] : [odd(path, `${edge} is linear, not conditional: its condition is not looked at`)];
   }
   if (condition === null) return [fault(path, `${edge} is conditional and has no condition`)];
   try {

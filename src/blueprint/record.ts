@@ -53,13 +53,11 @@ function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
   };
 }
 
-/** An edge that gives a condition without saying its type means it: otherwise the condition would silently not count. */
 function savedEdge(edge: NonNullable<BlueprintCreate['edges']>[number]): SavedEdge {
-  const condition = edge.condition ?? null;
   return {
     ...edge,
     id: edge.id ?? `${edge.source}->${edge.target}`,
-    type: edge.type ?? (condition === null ? 'linear' : 'conditional'),
-    condition,
+    type: edge.type ?? 'linear',
+    condition: edge.condition ?? null,
   };
 }

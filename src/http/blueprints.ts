@@ -6,6 +6,7 @@ import { AppendOutcomeUnknown, BlueprintUnknown } from '../errors.js';
 import type { BlueprintValidation } from '../generated/schemas.js';
 import { assertRules, BODY_LIMITS } from './blueprint-rules.js';
 import { bodyOf } from './body.js';
+import { queryOf } from './query.js';
 import type { Edge, Route } from './route.js';
 import { blueprintIdIn } from './route.js';
 
@@ -35,15 +36,20 @@ function validateRoute(edge: Edge): Route {
 }
 
 function listRoute(edge: Edge): Route {
+  const query = queryOf(edge.schemas, 'blueprint-query.json');
   return {
     method: 'GET',
     path: '/api/councils/',
     name: 'listBlueprints',
     summary: 'Lists the saved councils, newest update first',
     tag: 'blueprints',
-    success: { status: 200, description: 'All blueprints', schema: 'blueprint-list.json' },
+    query,
+    success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json' },
     problems: [503],
-    handle: async () => ({ status: 200, body: [...(await edge.inTime(edge.blueprintQueries.list()))] }),
+    async handle(ctx) {
+      const page = query.read(ctx);
+      return { status: 200, body: [...(await edge.inTime(edge.blueprintQueries.list(page)))] };
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { Blueprint } from '../generated/schemas.js';
 import type { EventLog } from '../log/port.js';
 import type { History } from './history.js';
 import type { Projector } from './projector.js';
+import type { Page } from './run-summary.js';
 
 export interface BlueprintQueriesOptions {
   readonly log: EventLog;
@@ -17,10 +18,10 @@ export class BlueprintQueries {
     this.#options = options;
   }
 
-  /** Every blueprint, newest update first, ties by id ascending; everything recorded before the call is in it. */
-  async list(): Promise<readonly Blueprint[]> {
+  /** A page of them, newest update first, ties by id ascending; everything recorded before the call is in it. */
+  async list(page: Page): Promise<readonly Blueprint[]> {
     const { log, history, projector } = this.#options;
     await projector.reached(await log.head());
-    return await history.blueprints();
+    return await history.blueprints(page);
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The persistent run history, with the list of blueprints beside it under the same checkpoint. Rows change in memory first and are written behind, with the checkpoint they belong to,
- * by a worker of their own; what is not written yet is folded from the log again after a crash.
+ * The persistent run history, with the list of blueprints beside it under the same checkpoint. Rows change in memory
+ * first and are written behind, with the checkpoint they belong to, by a worker of their own; what is not written yet
+ * is folded from the log again after a crash.
  */
 import type { Ambient } from '../ambient.js';
 import type { Blueprint } from '../generated/schemas.js';
@@ -65,9 +66,9 @@ export class History {
   }
 
   /** Newest update first, ties by id ascending. */
-  async blueprints(): Promise<readonly Blueprint[]> {
+  async blueprints(page: Page): Promise<readonly Blueprint[]> {
     await this.flush();
-    return await this.#views.blueprints();
+    return await this.#views.blueprints(page);
   }
 
   /** Everything up to this position has been put. */

@@ -15,7 +15,7 @@ type Call =
   | { readonly call: 'find'; readonly runId: string }
   | { readonly call: 'list'; readonly page: Page }
   | { readonly call: 'unfinished' }
-  | { readonly call: 'blueprints' }
+  | { readonly call: 'blueprints'; readonly page: Page }
   | { readonly call: 'close' };
 
 export type ViewsRequest = Call & { readonly id: number };
@@ -31,7 +31,7 @@ export interface ViewsClient {
   find(runId: string): Promise<RunSummary | null>;
   list(page: Page): Promise<readonly RunSummary[]>;
   unfinished(): Promise<readonly string[]>;
-  blueprints(): Promise<readonly Blueprint[]>;
+  blueprints(page: Page): Promise<readonly Blueprint[]>;
   close(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     find: (runId) => call({ call: 'find', runId }),
     list: (page) => call({ call: 'list', page }),
     unfinished: () => call({ call: 'unfinished' }),
-    blueprints: () => call({ call: 'blueprints' }),
+    blueprints: (page) => call({ call: 'blueprints', page }),
     async close() {
       if (failure !== null) return;
       await call({ call: 'close' });

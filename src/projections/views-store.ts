@@ -49,7 +49,7 @@ export interface ViewsStore {
   list(page: Page): readonly RunSummary[];
   unfinished(): readonly string[];
   /** Newest update first, ties by id ascending. */
-  blueprints(): readonly Blueprint[];
+  blueprints(page: Page): readonly Blueprint[];
   close(): void;
 }
 
@@ -104,14 +104,14 @@ function blueprintTable(database: DatabaseSyncInstance) {
      ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, record = excluded.record`,
   );
   const remove = database.prepare('DELETE FROM blueprints WHERE id = ?');
-  const list = database.prepare('SELECT record FROM blueprints ORDER BY updated_at DESC, id');
+  const list = database.prepare('SELECT record FROM blueprints ORDER BY updated_at DESC, id LIMIT ? OFFSET ?');
   return {
     save({ id, record }: BlueprintRow): void {
       if (record === null) remove.run(id);
       else save.run(id, record.updatedAt, JSON.stringify(record));
     },
-    list: (): readonly Blueprint[] =>
-      list.all().flatMap((row) => {
+    list: ({ limit, offset }: Page): readonly Blueprint[] =>
+      list.all(limit, offset).flatMap((row) => {
         const text = textOf(row, 'record');
         return text === null ? [] : [JSON.parse(text) as Blueprint];
       }),

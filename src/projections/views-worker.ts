@@ -31,7 +31,7 @@ function answerTo(request: ViewsRequest): unknown {
     case 'unfinished':
       return store.unfinished();
     case 'blueprints':
-      return store.blueprints();
+      return store.blueprints(request.page);
     case 'close':
       return store.close();
     default:

@@ -81,11 +81,12 @@ describe('A compiled blueprint', () => {
     expect(plain).not.to.have.any.keys('model', 'temperature', 'maxOutputTokens');
   });
 
-  it('follows conditions on conditional edges only; a condition without a type makes one', () => {
+  it('follows conditions on conditional edges only; without a type an edge is linear', () => {
     const linear = { source: 'a', target: 'b', type: 'linear' as const, condition: 'approve' };
     const untyped = { source: 'a', target: 'b', condition: 'score > 1' };
-    const [first, second] = graphOf({ nodes: nodes('a', 'b'), edges: [linear, untyped] }).edges;
-    expect([first?.condition, second?.condition]).to.deep.equal([null, 'score > 1']);
+    const conditional = { ...untyped, type: 'conditional' as const };
+    const frozen = graphOf({ nodes: nodes('a', 'b'), edges: [linear, untyped, conditional] }).edges;
+    expect(frozen.map(({ condition }) => condition)).to.deep.equal([null, null, 'score > 1']);
   });
 });
 

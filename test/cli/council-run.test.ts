@@ -94,7 +94,7 @@ describe('council run', () => {
 
     it('exits 1 without a draft when the run fails', async () => {
       const nodes = [{ id: 'critic', label: 'Critic', type: 'critic' }, { id: 'end' }];
-      const edges = [{ source: 'critic', target: 'end', condition: 'score > 100' }];
+      const edges = [{ source: 'critic', target: 'end', type: 'conditional', condition: 'score > 100' }];
       const file = written('dead-end.json', JSON.stringify({ name: 'Dead end', nodes, edges }));
       const ended = await run(['The sea', '--blueprint', file]);
       expect(ended).to.include({ code: 1, stdout: '' });

@@ -7,6 +7,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
 
 const COUNCILS = '/api/councils/';
 const EXAMPLES = new URL('../../../schemas/examples/', import.meta.url);
@@ -183,6 +184,38 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     model.held[0]?.release('two');
     expect(await rest.until(runId, isOver)).to.include({ status: 'completed', final_draft: 'two' });
     expect(nodesRun()).to.deep.equal(['a', 'Second']);
+  });
+});
+
+describe('A run of a blueprint that has changed and gone', () => {
+  it('goes on after a restart as it began', async () => {
+    const dir = tempDir();
+    const first = await startService({ model: scriptedModel(councilScript([8])), dataDir: dir.path });
+    const before = restClient(first.url);
+    const nodes = [{ id: 'a' }, { id: 'b', label: 'Second', systemPrompt: 'As it was.' }];
+    await before.post(COUNCILS, { id: 'bp', name: 'Before', nodes, edges: [{ source: 'a', target: 'b' }] });
+    const begun = await before.post(`${COUNCILS}bp/run`, { ...TOPIC, god_mode: true });
+    const { run_id: runId } = before.read(begun, 202, 'run-start.json');
+    await before.send('PUT', `${COUNCILS}bp`, { body: { name: 'After', nodes: [{ id: 'c' }], edges: [] } });
+    await before.send('DELETE', `${COUNCILS}bp`);
+    await first.stop();
+
+    const model = scriptedModel(councilScript([8]));
+    const second = await startService({ model, dataDir: dir.path });
+    const after = restClient(second.url);
+    for (const next of ['a', 'b']) {
+      const paused = await after.until(
+        runId,
+        ({ status, next_nodes: waiting }) => status === 'paused' && waiting?.[0] === next,
+      );
+      expect(paused.next_nodes).to.deep.equal([next]);
+      expect((await after.post(`${COUNCILS}run/${runId}/approve`, { action: 'approve' })).status).to.equal(200);
+    }
+    expect(await after.until(runId, isOver)).to.include({ status: 'completed' });
+    expect(model.requests.map(({ brief }) => brief.label)).to.deep.equal(['a', 'Second']);
+    expect(model.requests[1]?.system).to.include('As it was.');
+    await second.stop();
+    dir.remove();
   });
 });
 

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -224,6 +226,15 @@ describe('Blueprints over REST', () => {
     expect((await list()).slice(0, 2)).to.deep.equal([changed, second]);
   });
 
+  it('are listed by the page, and refused a page out of range', async () => {
+    const all = await list();
+    const page = rest.read(await rest.get(`${COUNCILS}?limit=2&offset=1`), 200, 'blueprint-list.json');
+    expect(page).to.deep.equal(all.slice(1, 3));
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'offset=-1']) {
+      rest.problem(await rest.get(`${COUNCILS}?${query}`), 422);
+    }
+  });
+
   for (const id of ['run', 'runs', 'validate', 'a%2Fb', '%00', 'x'.repeat(129), '__proto__', 'constructor']) {
     it(`are not found under ${id.slice(0, 20)}`, async () => {
       const isPath = id === 'run' || id === 'validate';
@@ -268,6 +279,7 @@ describe('Blueprints after a restart', () => {
     await rest.send('PUT', `${COUNCILS}a`, { body: { name: 'Changed' } });
     const before = (await rest.get(COUNCILS)).text;
     await first.stop();
+    rmSync(join(dir.path, 'views'), { recursive: true });
     const second = await startService({ model: scriptedModel(), dataDir: dir.path });
     try {
       const again = restClient(second.url);
