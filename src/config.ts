@@ -13,9 +13,18 @@ export interface Config {
   readonly modelMaxAttempts: number;
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
+  /** How instances on one log know of each other; null where there is one alone. */
+  readonly cluster: ClusterTimes | null;
   /** Origins that browsers may call from, as `scheme://host[:port]`. */
   readonly corsOrigins: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
+
+export interface ClusterTimes {
+  /** Time between two beats, in milliseconds. */
+  readonly heartbeatMs: number;
+  /** Silence after which an instance is taken for dead, in milliseconds. */
+  readonly suspectAfterMs: number;
 }
 
 export interface OfflineSettings {
@@ -58,9 +67,21 @@ export function readConfig(environment: Environment): Config {
     modelMaxAttempts: integer('MODEL_MAX_ATTEMPTS', setting('MODEL_MAX_ATTEMPTS'), { fallback: 4, min: 1, max: 100 }),
     maxActiveRuns: integer('MAX_ACTIVE_RUNS', setting('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: 1_000_000 }),
     maxModelCalls: integer('MAX_MODEL_CALLS', setting('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: 1_000_000 }),
+    cluster: clusterTimes(setting),
     corsOrigins: origins('CORS_ORIGINS', setting('CORS_ORIGINS')),
     logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
   };
+}
+
+function clusterTimes(setting: Setting): ClusterTimes | null {
+  const heartbeatMs = integer('HEARTBEAT_MS', setting('HEARTBEAT_MS'), { fallback: 5_000, min: 50, max: 60_000 });
+  const suspectAfterMs = integer('SUSPECT_AFTER_MS', setting('SUSPECT_AFTER_MS'), {
+    fallback: 6 * heartbeatMs,
+    // Fewer missed beats would make an instance suspect that only was busy.
+    min: 3 * heartbeatMs,
+    max: 3_600_000,
+  });
+  return setting('EVENTSTORE_URL') === null ? null : { heartbeatMs, suspectAfterMs };
 }
 
 /** Every setting is checked, also those of the provider that is not chosen: a typing error shows when it is made. */

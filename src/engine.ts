@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Ambient } from './ambient.js';
 import { BlueprintShelf } from './blueprint/shelf.js';
+import { Cluster } from './cluster/cluster.js';
 import type { Config } from './config.js';
 import type { DataDir } from './data-dir.js';
 import { openEmbeddedLog } from './log/embedded/log.js';
@@ -10,13 +11,14 @@ import { boundedModel } from './model/bounded.js';
 import type { LanguageModel } from './model/port.js';
 import { BlueprintQueries } from './projections/blueprints.js';
 import { History } from './projections/history.js';
+import type { ProjectorOptions } from './projections/projector.js';
 import { Projector } from './projections/projector.js';
 import { RunQueries } from './projections/run-queries.js';
 import { RunViews } from './projections/run-views.js';
 import { openViews } from './projections/views-client.js';
 import { chartCache } from './run/charts.js';
 import { RunRegistry } from './run/registry.js';
-import type { RunState } from './run/state.js';
+import type { RunState, UnfinishedRun } from './run/state.js';
 
 /** Structured lines, as pino writes them. */
 export interface Logger {
@@ -35,6 +37,8 @@ export interface Surroundings {
   readonly openLog?: typeof openEmbeddedLog;
 }
 
+type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster'>;
+
 /** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
 export interface Engine {
   readonly log: EventLog;
@@ -45,17 +49,15 @@ export interface Engine {
   readonly blueprintQueries: BlueprintQueries;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
-  /** The runs that earlier processes left unfinished, oldest first; resolves once the read models have caught up. */
-  unfinished(): Promise<readonly string[]>;
-  /** Takes them up. Asked before any new run may start, so that none is overtaken. */
-  recover(runIds: readonly string[]): void;
+  /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
+  unfinished(): Promise<readonly UnfinishedRun[]>;
+  /** Takes up those that nobody runs. Asked before any new run may start, so that none is overtaken. */
+  recover(unfinished: readonly UnfinishedRun[]): void;
   stop(): Promise<void>;
 }
 
-export async function openEngine(
-  config: Pick<Config, 'maxActiveRuns' | 'maxModelCalls'>,
-  { dataDir, model, ambient, logger, onLogBroken = () => undefined, openLog = openEmbeddedLog }: Surroundings,
-): Promise<Engine> {
+export async function openEngine(config: EngineConfig, surroundings: Surroundings): Promise<Engine> {
+  const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openEmbeddedLog } = surroundings;
   const instanceId = ambient.uuid();
   const log = await openLog({ file: dataDir.logFile, onBroken: onLogBroken });
   const stored = await openViews({
@@ -65,19 +67,9 @@ export async function openEngine(
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const history = new History(stored, ambient, onFault);
   const views = new RunViews(log);
-  const projector = new Projector({ log, views, history, ambient, onFault });
-  const bounded = boundedModel(model, { maxCalls: config.maxModelCalls, ambient });
-  const registry = new RunRegistry(
-    {
-      log,
-      model: bounded,
-      ambient,
-      instanceId,
-      onFault: (runId, error) => logger.error({ runId, err: error }, 'run: fault'),
-    },
-    chartCache(),
-    { maxActiveRuns: config.maxActiveRuns, onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`) },
-  );
+  const { registry, cluster } = runsHere(config, surroundings, { log, instanceId });
+  const onFolded: ProjectorOptions['onFolded'] = (event, run) => cluster?.recorded(event, run);
+  const projector = new Projector({ log, views, history, ambient, onFolded, onFault });
   const queries = new RunQueries({ log, history, projector, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
   const blueprintQueries = new BlueprintQueries({ log, history, projector });
@@ -91,19 +83,22 @@ export async function openEngine(
     blueprints,
     blueprintQueries,
     async isReady() {
-      if (!projector.isCaughtUp || !history.isWritable) return false;
+      if (!projector.isCaughtUp || !history.isWritable || cluster?.isFenced === true) return false;
       await log.ping();
       return true;
     },
     async unfinished() {
       await caughtUp;
+      cluster?.listen();
       return await history.unfinished();
     },
-    recover(runIds) {
-      if (runIds.length > 0) logger.info({ runs: runIds.length }, 'runs taken up again');
-      registry.recover(runIds);
+    recover(unfinished) {
+      if (cluster !== null) return cluster.start(unfinished);
+      if (unfinished.length > 0) logger.info({ runs: unfinished.length }, 'runs taken up again');
+      registry.recover(unfinished.map(({ runId }) => runId));
     },
     async stop() {
+      await cluster?.stop();
       await Promise.all([registry.stop(), blueprints.stop()]);
       await projector.stop();
       await history.flush().catch(onFault);
@@ -111,6 +106,41 @@ export async function openEngine(
       await log.close();
     },
   };
+}
+
+interface RunsHere {
+  readonly registry: RunRegistry;
+  /** Null where no other instance shares the log. */
+  readonly cluster: Cluster | null;
+}
+
+/** The runs of this instance, and its place among others. */
+function runsHere(
+  { maxActiveRuns, maxModelCalls, cluster: times }: EngineConfig,
+  { model, ambient, logger }: Surroundings,
+  { log, instanceId }: { readonly log: EventLog; readonly instanceId: string },
+): RunsHere {
+  const registry: RunRegistry = new RunRegistry(
+    {
+      log,
+      model: boundedModel(model, { maxCalls: maxModelCalls, ambient }),
+      ambient,
+      instanceId,
+      onFault: (runId, error) => logger.error({ runId, err: error }, 'run: fault'),
+    },
+    chartCache(),
+    {
+      maxActiveRuns,
+      // Without other instances the owner of a run that is not run here is a process of the past.
+      isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
+      onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
+    },
+  );
+  const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');
+  const onFault = (error: unknown): void => logger.error({ err: error }, 'heartbeat: fault');
+  const cluster: Cluster | null =
+    times === null ? null : new Cluster({ ...times, log, ambient, instanceId, registry, onFenced, onFault });
+  return { registry, cluster };
 }
 
 /** What the service's own log tells of a run that rests: never a draft. */

@@ -70,14 +70,25 @@ describe('Settings', () => {
       modelMaxAttempts: 4,
       maxActiveRuns: 1_000,
       maxModelCalls: 64,
+      cluster: null,
       corsOrigins: [],
       logLevel: 'info',
     };
     expect(readConfig({})).to.deep.equal(defaults);
     const names = ['HOST', 'PORT', 'DATA_DIR', 'MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL'];
     const more = ['OFFLINE_LATENCY_MS', 'MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'];
-    const empty = Object.fromEntries([...names, ...more, 'CORS_ORIGINS', 'LOG_LEVEL'].map((name) => [name, '']));
+    const many = ['EVENTSTORE_URL', 'HEARTBEAT_MS', 'SUSPECT_AFTER_MS', 'CORS_ORIGINS', 'LOG_LEVEL'];
+    const empty = Object.fromEntries([...names, ...more, ...many].map((name) => [name, '']));
     expect(readConfig(empty)).to.deep.equal(defaults);
+  });
+
+  it('give an instance among others thirty seconds of silence, or six beats', () => {
+    const clusterOf = (environment: Record<string, string>): object | null =>
+      readConfig({ EVENTSTORE_URL: 'esdb://localhost:2113?tls=false', ...environment }).cluster;
+    expect(clusterOf({})).to.deep.equal({ heartbeatMs: 5_000, suspectAfterMs: 30_000 });
+    expect(clusterOf({ HEARTBEAT_MS: '100' })).to.deep.equal({ heartbeatMs: 100, suspectAfterMs: 600 });
+    expect(clusterOf({ SUSPECT_AFTER_MS: '15000' })).to.deep.equal({ heartbeatMs: 5_000, suspectAfterMs: 15_000 });
+    expect(() => clusterOf({ SUSPECT_AFTER_MS: '14999' })).to.throw('SUSPECT_AFTER_MS');
   });
 
   it('are read from their variables', () => {
@@ -103,6 +114,7 @@ describe('Settings', () => {
       modelMaxAttempts: 100,
       maxActiveRuns: 1,
       maxModelCalls: 1_000_000,
+      cluster: null,
       corsOrigins: ['https://example.org', 'http://localhost:3000'],
       logLevel: 'silent',
     });

@@ -39,7 +39,7 @@ const EDGE: Rule = {
 const DOMAIN: Rule = { ours: ['errors'], types: [...SHARED_TYPES, ...PORTS], node: 'none', npm: [] };
 const ADAPTERS = ['log', 'model', 'library', 'tools', 'data-dir'];
 /** What the composition root wires behind the edges. */
-const INSIDE = ['run', 'council', 'blueprint', 'projections', ...ADAPTERS, 'errors', 'ambient', 'config'];
+const INSIDE = ['run', 'cluster', 'council', 'blueprint', 'projections', ...ADAPTERS, 'errors', 'ambient', 'config'];
 
 /** Who may import what (architecture, section 1). The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -54,6 +54,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   // The condition language is read wherever graphs are routed.
   council: { ...DOMAIN, ours: ['errors', 'blueprint/condition'] },
   blueprint: { ...DOMAIN, ours: ['errors', 'council', 'run/under-way', ...LOG_HELPERS] },
+
+  cluster: { ...DOMAIN, ours: ['errors', 'run/state', ...LOG_HELPERS] },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
@@ -97,7 +99,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** Whatever these load at run time, however far away, must do without Node: they can then be simulated. */
-const DOMAIN_FOLDERS = ['run', 'council', 'blueprint'];
+const DOMAIN_FOLDERS = ['run', 'cluster', 'council', 'blueprint'];
 
 describe('Import rules', () => {
   const graph = importGraph(sourcesUnder(fileURLToPath(new URL('../../src/', import.meta.url))));

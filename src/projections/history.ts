@@ -6,6 +6,7 @@
 import type { Ambient } from '../ambient.js';
 import type { Blueprint } from '../generated/schemas.js';
 import type { Position } from '../log/port.js';
+import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { ViewsClient } from './views-client.js';
@@ -87,7 +88,7 @@ export class History {
   }
 
   /** Ids of runs that have not ended and do not wait for a human, oldest first. */
-  async unfinished(): Promise<readonly string[]> {
+  async unfinished(): Promise<readonly UnfinishedRun[]> {
     await this.flush();
     return await this.#views.unfinished();
   }

@@ -4,6 +4,7 @@ import { blueprintIdOf } from '../blueprint/events.js';
 import { LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { runIdOf } from '../run/events.js';
+import type { RunState } from '../run/state.js';
 import { runEventOf } from '../run/stream.js';
 import { wait } from '../wait.js';
 import { blueprintRowAfter } from './blueprint-row.js';
@@ -19,6 +20,8 @@ export interface ProjectorOptions {
   readonly views: RunViews;
   readonly history: History;
   readonly ambient: Pick<Ambient, 'after'>;
+  /** Told of each event once it is folded, with the run it has made when it is one of a run. */
+  readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -96,8 +99,9 @@ export class Projector {
   async #take(recorded: RecordedEvent): Promise<void> {
     try {
       const runId = runIdOf(recorded.stream);
-      if (runId !== null) await this.#fold(runId, recorded);
-      else if (blueprintIdOf(recorded.stream) !== null) await this.#shelve(recorded);
+      const run = runId === null ? null : await this.#fold(runId, recorded);
+      if (blueprintIdOf(recorded.stream) !== null) await this.#shelve(recorded);
+      this.#options.onFolded?.(recorded, run);
     } catch (error) {
       // A damaged run stays as it was before the damage; the others go on.
       if (!(error instanceof RunDamaged)) throw error;
@@ -106,10 +110,11 @@ export class Projector {
     this.#reach(recorded.position);
   }
 
-  async #fold(runId: string, recorded: RecordedEvent): Promise<void> {
+  async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {
     const { views, history } = this.#options;
     const run = await views.apply(runId, runEventOf(recorded));
     if (run !== null) await history.put(summaryOf(run));
+    return run;
   }
 
   async #shelve(recorded: RecordedEvent): Promise<void> {

@@ -16,6 +16,8 @@ export interface RunSummary {
   readonly inputTopic: string;
   readonly status: RunStatus;
   readonly executionMode: ExecutionMode;
+  /** Instance that runs it now; null when none does. */
+  readonly owner: string | null;
   /** Node started last; while paused the first that waits; `done` after completion. */
   readonly activeNode: string | null;
   readonly finalDraft: string | null;
@@ -38,6 +40,7 @@ export function summaryOf(run: RunState): RunSummary {
     inputTopic: run.requestedTopic,
     status: run.status,
     executionMode: run.executionMode,
+    owner: run.owner,
     activeNode: run.activeNode,
     finalDraft: run.finalDraft,
     criticScore: run.shown.score,

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Blueprint } from '../generated/schemas.js';
 import type { Position } from '../log/port.js';
+import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { ViewsRows } from './views-store.js';
 
@@ -30,7 +31,7 @@ export interface ViewsClient {
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
   find(runId: string): Promise<RunSummary | null>;
   list(page: Page): Promise<readonly RunSummary[]>;
-  unfinished(): Promise<readonly string[]>;
+  unfinished(): Promise<readonly UnfinishedRun[]>;
   blueprints(page: Page): Promise<readonly Blueprint[]>;
   close(): Promise<void>;
 }

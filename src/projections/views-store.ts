@@ -8,10 +8,11 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { Blueprint } from '../generated/schemas.js';
 import type { BlueprintRow } from './blueprint-row.js';
+import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
-const VIEWS_VERSION = '3';
+const VIEWS_VERSION = '4';
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 
@@ -47,7 +48,7 @@ export interface ViewsStore {
   write(rows: ViewsRows, checkpoint: string | null): void;
   find(id: string): RunSummary | null;
   list(page: Page): readonly RunSummary[];
-  unfinished(): readonly string[];
+  unfinished(): readonly UnfinishedRun[];
   /** Newest update first, ties by id ascending. */
   blueprints(page: Page): readonly Blueprint[];
   close(): void;
@@ -73,7 +74,9 @@ export function openViewsStore(
   );
   const find = database.prepare('SELECT summary FROM runs WHERE id = ?');
   const list = database.prepare('SELECT summary FROM runs ORDER BY created_at DESC, id LIMIT ? OFFSET ?');
-  const unfinished = database.prepare(`SELECT id FROM runs WHERE status IN ('pending', 'running') ORDER BY key`);
+  const unfinished = database.prepare(
+    `SELECT id, summary ->> 'owner' AS owner FROM runs WHERE status IN ('pending', 'running') ORDER BY key`,
+  );
 
   const shelf = blueprintTable(database);
   return {
@@ -92,7 +95,11 @@ export function openViewsStore(
     },
     find: (id) => summaryIn(find.get(id)),
     list: ({ limit, offset }) => list.all(limit, offset).flatMap((row) => summaryIn(row) ?? []),
-    unfinished: () => unfinished.all().flatMap((row) => textOf(row, 'id') ?? []),
+    unfinished: () =>
+      unfinished.all().flatMap((row) => {
+        const runId = textOf(row, 'id');
+        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
+      }),
     blueprints: shelf.list,
     close: () => database.close(),
   };

@@ -76,6 +76,13 @@ export class RunActor {
     await this.#queue;
   }
 
+  /** Adopts what others have appended, after the commands before it. */
+  catchUp(): Promise<void> {
+    const caughtUp = this.#queue.then(() => untilAnswered(() => this.#catchUp(), this.#patience));
+    this.#queue = caughtUp.catch(() => undefined);
+    return caughtUp;
+  }
+
   /** Takes facts that are recorded already: what was appended here, or what another instance did. */
   adopt(facts: readonly RunEvent[]): void {
     for (const fact of facts) this.#live.send(this.#chart.eventOf(fact));
@@ -114,10 +121,12 @@ export class RunActor {
     return null;
   }
 
-  /** Adopts what others have appended. */
   async #catchUp(): Promise<void> {
     const { runId, seq } = this.run;
-    for await (const event of readRun(this.#around.log, runId, { from: seq + 1 })) this.adopt([event]);
+    for await (const event of readRun(this.#around.log, runId, { from: seq + 1 })) {
+      if (this.#stopped.signal.aborted) return;
+      this.adopt([event]);
+    }
   }
 
   get #patience(): Patience {

@@ -3,7 +3,7 @@
  * memory while it runs here; every other run is replayed from the log when something is asked of it, and the exact
  * revision of its append is all the locking there is.
  */
-import { RunFinished, RunUnknown, ServiceStopping } from '../errors.js';
+import { ServiceStopping } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import { wait } from '../wait.js';
@@ -11,20 +11,20 @@ import type { RunSurroundings } from './actor.js';
 import { RunActor } from './actor.js';
 import type { Admission } from './admission.js';
 import { admission } from './admission.js';
+import { cancelRun } from './cancelling.js';
 import type { Charts } from './charts.js';
-import type { RunCommand } from './decide.js';
-import { decide } from './decide.js';
-import { nullOnConflict } from './conflict.js';
 import type { RunFact } from './events.js';
 import { claimsRun, runStream } from './events.js';
 import type { GateOutcome } from './gate.js';
 import type { GateRequest } from './gate-keeping.js';
 import { takeDecision } from './gate-keeping.js';
-import type { Chart, RunSnapshot } from './machine.js';
+import type { RunSnapshot } from './machine.js';
 import { evolve } from './evolve.js';
 import { sceneNow } from './minutes.js';
 import { requestedBefore } from './repeated.js';
 import { RunStarts } from './starts.js';
+import { takeRun } from './takeover.js';
+import { Tally } from './tally.js';
 import type { RunState } from './state.js';
 import type { Replay } from './stream.js';
 import { replayRun, sealFacts } from './stream.js';
@@ -35,11 +35,11 @@ const RELEASE_DEADLINE_MS = 5_000;
 
 export interface RegistryOptions {
   readonly maxActiveRuns: number;
+  /** Whether a run may be taken from another instance that owns it, because that one is taken for dead. */
+  readonly isSuspect: (instanceId: string) => boolean;
   /** Told when a run is no longer run here, with the state it left in. */
   readonly onLeft: (run: RunState) => void;
 }
-
-const CANCEL: RunCommand = { type: 'CancelRun' };
 
 /** A run replayed, or about to begin. */
 type Replayed = Pick<Replay, 'chart'> & { readonly snapshot: RunSnapshot | null };
@@ -48,17 +48,19 @@ export class RunRegistry {
   readonly #around: RunSurroundings;
   readonly #charts: Charts;
   readonly #admission: Admission;
-  readonly #onLeft: RegistryOptions['onLeft'];
+  readonly #options: RegistryOptions;
   readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
+  /** Runs about to be run here: what claims them is on its way to the log, or not adopted yet. */
+  readonly #taking = new Tally();
   /** Admissions, claims and commands, so that stop() can wait for them. */
   readonly #underWay = underWay();
 
-  constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, { maxActiveRuns, onLeft }: RegistryOptions) {
-    this.#onLeft = onLeft;
+  constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, options: RegistryOptions) {
+    this.#options = options;
     this.#around = { ...around, onLeft: (run) => this.#left(run) };
     this.#charts = charts;
-    this.#admission = admission(maxActiveRuns, (runId) => void this.#underWay.track(this.#admit(runId)));
+    this.#admission = admission(options.maxActiveRuns, (runId) => void this.#underWay.track(this.#admit(runId)));
     this.#starts = new RunStarts({
       around: this.#around,
       charts,
@@ -70,6 +72,11 @@ export class RunRegistry {
   /** The run as its actor holds it, when it runs here. */
   live(runId: string): RunState | null {
     return this.#live.get(runId)?.run ?? null;
+  }
+
+  /** Whether a run is run here, or about to be. */
+  holds(runId: string): boolean {
+    return this.#live.has(runId) || this.#taking.of(runId) > 0;
   }
 
   /** Records a new run and starts it, or lets it wait: see starts.ts. */
@@ -99,7 +106,16 @@ export class RunRegistry {
    * @throws {RunUnknown | RunFinished | RunDamaged}
    */
   async cancel(runId: string): Promise<RunState> {
-    const run = await this.#underWay.track(this.#cancel(runId));
+    const cancelled = cancelRun(runId, {
+      scene: () => sceneNow(this.#around),
+      live: () => {
+        this.#assertTakingWork();
+        return this.#live.get(runId);
+      },
+      replay: () => this.#replayForWork(runId),
+      record: (replayed, facts) => this.#record(runId, replayed, facts),
+    });
+    const run = await this.#underWay.track(cancelled);
     this.#admission.forget(runId);
     return run;
   }
@@ -115,10 +131,9 @@ export class RunRegistry {
         log: this.#around.log,
         scene: () => sceneNow(this.#around),
         replay: async () => {
-          this.#assertTakingWork();
           // What is recorded may still have to be adopted.
           await this.#live.get(runId)?.settled();
-          return await this.#replay(runId);
+          return await this.#replayForWork(runId);
         },
         record: (replayed, facts) => this.#resume(runId, replayed, facts),
       }),
@@ -128,6 +143,23 @@ export class RunRegistry {
   /** Queues runs that nobody runs, pending ones and those of a dead or stopped owner, in the order given. */
   recover(runIds: Iterable<string>): void {
     for (const runId of runIds) this.#admission.wait(runId);
+  }
+
+  /** A run that waits for a place here is somebody's by now, or over. */
+  leaveTo(runId: string): void {
+    this.#admission.forget(runId);
+  }
+
+  /** Another instance has appended an event to a run; if it is run here, its actor adopts what it does not know. */
+  noticed(runId: string, seq: number): void {
+    const actor = this.#live.get(runId);
+    if (actor === undefined || actor.run.seq >= seq) return;
+    this.#underWay.track(actor.catchUp()).catch((error: unknown) => this.#around.onFault(runId, error));
+  }
+
+  /** Lets all runs go without a word to the log: gives up their calls and forgets them. */
+  abandon(): void {
+    for (const actor of [...this.#live.values()]) actor.stop();
   }
 
   /** Takes no new work, gives up the calls under way and releases every run, so that anyone may go on with it. */
@@ -143,31 +175,6 @@ export class RunRegistry {
     this.#live.clear();
   }
 
-  async #cancel(runId: string): Promise<RunState> {
-    for (;;) {
-      this.#assertTakingWork();
-      const actor = this.#live.get(runId);
-      const run = actor === undefined ? await this.#cancelAtRest(runId) : await this.#cancelLive(actor);
-      if (run !== null) return run;
-    }
-  }
-
-  /** @returns null when the actor has lost the run in the meantime */
-  async #cancelLive(actor: RunActor): Promise<RunState | null> {
-    const facts = await actor.send(CANCEL);
-    if (facts?.length === 0) throw tooLateToCancel(actor.run);
-    return facts === null ? null : actor.run;
-  }
-
-  /** @returns null when another append came first */
-  async #cancelAtRest(runId: string): Promise<RunState | null> {
-    const replayed = await this.#replay(runId);
-    if (replayed === null) throw new RunUnknown({ runId });
-    const facts = decide(replayed.chart, replayed.snapshot, { command: CANCEL, scene: sceneNow(this.#around) });
-    if (facts.length === 0) throw tooLateToCancel(replayed.snapshot.context.run);
-    return await this.#record(runId, replayed, facts).catch(nullOnConflict);
-  }
-
   /** Records what was decided at a pause; a run that goes on takes a place in any case. */
   async #resume(runId: string, replayed: Replay, facts: readonly RunFact[]): Promise<void> {
     const takesPlace = claimsRun(facts);
@@ -181,31 +188,31 @@ export class RunRegistry {
   /** Runs a run that holds a place: one that waited, or that was left by its owner. */
   async #admit(runId: string): Promise<void> {
     try {
-      for (;;) {
-        const replayed = await this.#underWay.untilEnd((signal) =>
-          untilAnswered(() => this.#replay(runId), { ambient: this.#around.ambient, signal }),
-        );
-        const facts = replayed === null ? [] : this.#claim(replayed.chart, replayed.snapshot);
-        if (replayed === null || facts.length === 0) break;
-        const claimed = await this.#record(runId, replayed, facts).catch(nullOnConflict);
-        if (claimed !== null) return;
-      }
+      if (!this.holds(runId) && (await this.#taking.during(runId, () => this.#take(runId)))) return;
     } catch (error) {
       this.#around.onFault(runId, error);
     }
     this.#admission.leave();
   }
 
-  /** The facts of taking a run; none when it is run here already, as one is that was started before the recovery. */
-  #claim(chart: Chart, snapshot: RunSnapshot): readonly RunFact[] {
-    const { status, owner } = snapshot.context.run;
-    if (owner === this.#around.instanceId) return [];
-    const reason = status === 'pending' ? 'started' : owner === null ? 'handover' : 'recovered';
-    return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: sceneNow(this.#around) });
+  #take(runId: string): Promise<boolean> {
+    const { ambient } = this.#around;
+    return takeRun({
+      scene: () => sceneNow(this.#around),
+      replay: () => this.#underWay.untilEnd((signal) => untilAnswered(() => this.#replay(runId), { ambient, signal })),
+      record: (replayed, facts) => this.#record(runId, replayed, facts),
+      isHeld: () => this.#live.has(runId) || this.#taking.of(runId) > 1,
+      isSuspect: this.#options.isSuspect,
+    });
   }
 
   /** Appends facts to a run at rest, or to a new one; if they claim it, its actor goes on from there. */
-  async #record(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
+  #record(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
+    const append = (): Promise<RunState> => this.#append(runId, replayed, facts);
+    return claimsRun(facts) ? this.#taking.during(runId, append) : append();
+  }
+
+  async #append(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const head = snapshot?.context.run ?? null;
     const sealed = sealFacts(facts, { head, runId, around: this.#around });
     const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
@@ -220,6 +227,11 @@ export class RunRegistry {
     return actor.run;
   }
 
+  #replayForWork(runId: string): ReturnType<typeof replayRun> {
+    this.#assertTakingWork();
+    return this.#replay(runId);
+  }
+
   #replay(runId: string): ReturnType<typeof replayRun> {
     return replayRun(this.#around.log, runId, { charts: this.#charts, sha256: this.#around.ambient.sha256 });
   }
@@ -227,15 +239,11 @@ export class RunRegistry {
   /** A run is no longer run here: it has ended, paused, or gone to another owner. */
   #left(run: RunState): void {
     if (!this.#live.delete(run.runId)) return;
-    this.#onLeft(run);
+    this.#options.onLeft(run);
     this.#admission.leave();
   }
 
   #assertTakingWork(): void {
     if (this.#underWay.isEnding) throw new ServiceStopping();
   }
-}
-
-function tooLateToCancel({ runId, status }: RunState): RunFinished {
-  return new RunFinished({ runId, status, action: 'cancel' });
 }

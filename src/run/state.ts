@@ -96,6 +96,12 @@ export interface RunState {
   readonly failure: { readonly kind: RunFailureKind; readonly error: string; readonly node: string | null } | null;
 }
 
+/** A run that is pending or running, with the instance that runs it; null: nobody does. */
+export interface UnfinishedRun {
+  readonly runId: string;
+  readonly owner: string | null;
+}
+
 export function isFinished(state: RunState): boolean {
   return state.status === 'completed' || state.status === 'failed';
 }

@@ -117,10 +117,15 @@ describe('History', () => {
   it('names the runs to take up in the order in which they came', async () => {
     const statuses = ['running', 'paused', 'pending', 'completed', 'failed', 'running'] as const;
     const ids = ['f', 'e', 'd', 'c', 'b', 'a'];
-    for (const [index, id] of ids.entries()) await history.put(summary(id, { status: statuses[index] ?? 'failed' }));
+    for (const [index, id] of ids.entries())
+      await history.put(summary(id, { ...ownedIf(statuses[index] ?? 'failed') }));
     await history.flush();
-    await history.put(summary('f', { status: 'running', iterationCount: 1 }));
-    expect(await history.unfinished()).to.deep.equal(['f', 'd', 'a']);
+    await history.put(summary('f', { ...ownedIf('running'), iterationCount: 1 }));
+    expect(await history.unfinished()).to.deep.equal([
+      { runId: 'f', owner: 'one' },
+      { runId: 'd', owner: null },
+      { runId: 'a', owner: 'one' },
+    ]);
   });
 
   it('holds the projector up when 5,000 rows wait to be written', async () => {
@@ -144,10 +149,15 @@ describe('History', () => {
   });
 });
 
+function ownedIf(status: RunSummary['status']): Pick<RunSummary, 'status' | 'owner'> {
+  return { status, owner: status === 'running' ? 'one' : null };
+}
+
 function summary(id: string, fields: Partial<RunSummary> = {}): RunSummary {
   return {
     id,
     blueprintId: null,
+    owner: null,
     inputTopic: 'The sea',
     status: 'running',
     executionMode: 'auto-pilot',

@@ -20,6 +20,7 @@ describe('summaryOf', () => {
       inputTopic: 'The sea',
       status: 'pending',
       executionMode: 'auto-pilot',
+      owner: null,
       activeNode: null,
       finalDraft: null,
       criticScore: null,

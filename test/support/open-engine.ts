@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { Ambient } from '../../src/ambient.js';
 import { systemAmbient } from '../../src/ambient.js';
+import type { ClusterSettings } from '../../src/cluster/cluster.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
@@ -19,6 +20,8 @@ export interface OpenEngineOptions {
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly ambient?: Ambient;
+  /** Set where several engines share a log. */
+  readonly cluster?: ClusterSettings;
   /** Stands between the engine and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -36,7 +39,11 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
   const { decorate = (log: EventLog) => log } = options;
   const faults: unknown[] = [];
   const engine = await openEngine(
-    { maxActiveRuns: options.maxActiveRuns ?? 1_000, maxModelCalls: options.maxModelCalls ?? 1_000 },
+    {
+      maxActiveRuns: options.maxActiveRuns ?? 1_000,
+      maxModelCalls: options.maxModelCalls ?? 1_000,
+      cluster: options.cluster ?? null,
+    },
     {
       dataDir,
       model: options.model,

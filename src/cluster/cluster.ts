@@ -1,0 +1,116 @@
+/**
+ * This instance among others on one log: it beats, listens for the beats of others, takes up runs that nobody runs,
+ * and lets its own go while it cannot reach the log, for by then others may have taken them.
+ */
+import type { Ambient } from '../ambient.js';
+import type { EventLog, RecordedEvent } from '../log/port.js';
+import type { RunState, UnfinishedRun } from '../run/state.js';
+import { Custodian } from './custodian.js';
+import type { CustodianOptions } from './custodian.js';
+import { beatOf } from './events.js';
+import { Heartbeat } from './heartbeat.js';
+import { Membership } from './membership.js';
+
+export interface ClusterSettings {
+  /** Time between two beats, in milliseconds. */
+  readonly heartbeatMs: number;
+  /** Silence after which an instance is taken for dead, in milliseconds. */
+  readonly suspectAfterMs: number;
+}
+
+export interface ClusterOptions extends ClusterSettings {
+  readonly log: EventLog;
+  readonly ambient: Ambient;
+  readonly instanceId: string;
+  readonly registry: CustodianOptions['registry'] & {
+    /** Another instance has appended to a run. */
+    noticed(runId: string, seq: number): void;
+    /** Lets all runs go without a word to the log. */
+    abandon(): void;
+  };
+  /** Told when this instance lets its runs go because the log takes no beat of it. */
+  readonly onFenced: () => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Time between two looks for the dead, in milliseconds; shorter where beats are. */
+const LOOK_MS = 1_000;
+/** Share of the others' patience after which an instance that cannot beat lets its runs go. */
+const FENCED_AFTER = 2 / 3;
+
+export class Cluster {
+  readonly #options: ClusterOptions;
+  readonly #membership: Membership;
+  readonly #custodian: Custodian;
+  readonly #heartbeat: Heartbeat;
+  #cancelLook: () => void = () => undefined;
+  #isListening = false;
+  #isFenced = false;
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+    this.#membership = new Membership(options);
+    this.#heartbeat = new Heartbeat(options);
+    this.#custodian = new Custodian({ ...options, isSuspect: (instanceId) => this.isSuspect(instanceId) });
+  }
+
+  /** Whether this instance has let its runs go. */
+  get isFenced(): boolean {
+    return this.#isFenced;
+  }
+
+  /** Whether an instance other than this one is taken for dead. */
+  isSuspect(instanceId: string): boolean {
+    return this.#membership.isSuspect(instanceId, this.#options.ambient.monotonicMs());
+  }
+
+  /** Takes note of the runs of all from now on; those of before are told with the start. */
+  listen(): void {
+    this.#isListening = true;
+  }
+
+  /** Beats from now on, and looks after the runs of all, those known at some time since the listening began among them. */
+  start(known: Iterable<UnfinishedRun>): void {
+    this.#custodian.know(known);
+    this.#heartbeat.start();
+    this.#lookSoon();
+  }
+
+  /** An event has come in from the log, with the run it made when it is one of a run. */
+  recorded(event: RecordedEvent, run: RunState | null): void {
+    const { ambient, instanceId, registry } = this.#options;
+    const beat = beatOf(event);
+    if (beat !== null) this.#membership.heard(beat, ambient.monotonicMs());
+    if (run === null || !this.#isListening) return;
+    if (event.metadata['instanceId'] !== instanceId) registry.noticed(run.runId, event.revision);
+    this.#custodian.recorded(run);
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelLook();
+    this.#custodian.stop();
+    await this.#heartbeat.stop();
+  }
+
+  #lookSoon(): void {
+    const { ambient, heartbeatMs } = this.#options;
+    this.#cancelLook = ambient.after(Math.min(LOOK_MS, heartbeatMs), () => {
+      this.#look();
+      this.#lookSoon();
+    });
+  }
+
+  #look(): void {
+    const { ambient, suspectAfterMs, registry, onFenced } = this.#options;
+    const nowMs = ambient.monotonicMs();
+    const isSilent = nowMs - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
+    if (isSilent && !this.#isFenced) {
+      onFenced();
+      registry.abandon();
+    }
+    this.#isFenced = isSilent;
+    if (isSilent) return;
+    this.#custodian.look();
+    this.#membership.forget((instanceId) => this.#custodian.isOwner(instanceId), nowMs);
+  }
+}

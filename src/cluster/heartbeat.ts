@@ -1,0 +1,79 @@
+/** The sign of life of this instance: a beat on its own stream, again and again, at the exact revision. */
+import type { Ambient } from '../ambient.js';
+import { LogClosed } from '../errors.js';
+import { appendSurely } from '../log/append-surely.js';
+import type { ChainHead } from '../log/chain.js';
+import { GENESIS_HASH, sealEvents } from '../log/chain.js';
+import type { EventLog } from '../log/port.js';
+import { wait } from '../wait.js';
+import { INSTANCE_BEAT, instanceStream } from './events.js';
+
+export interface HeartbeatOptions {
+  readonly log: EventLog;
+  readonly ambient: Ambient;
+  readonly instanceId: string;
+  readonly heartbeatMs: number;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  readonly #stopping = new AbortController();
+  #head: ChainHead = { seq: -1, hash: GENESIS_HASH };
+  #causationId: string;
+  #acknowledgedMs: number;
+  #beating: Promise<void> = Promise.resolve();
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#causationId = options.instanceId;
+    this.#acknowledgedMs = options.ambient.monotonicMs();
+  }
+
+  /** When the log last took a beat, on the monotonic clock; before the first, when this was made. */
+  get acknowledgedMs(): number {
+    return this.#acknowledgedMs;
+  }
+
+  start(): void {
+    this.#beating = this.#beat();
+  }
+
+  /** Resolves once no beat is under way any more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#beating;
+  }
+
+  async #beat(): Promise<void> {
+    const { ambient, heartbeatMs, onFault } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#append();
+        this.#acknowledgedMs = ambient.monotonicMs();
+      } catch (error) {
+        if (error instanceof LogClosed) return;
+        onFault(error);
+      }
+      await wait(ambient, heartbeatMs, signal);
+    }
+  }
+
+  async #append(): Promise<void> {
+    const { log, ambient, instanceId } = this.#options;
+    const { events, exported, head } = sealEvents(this.#head, [{ type: INSTANCE_BEAT, data: {} }], {
+      at: ambient.now(),
+      nextId: ambient.uuid,
+      sha256: ambient.sha256,
+      metadata: { instanceId },
+      correlationId: instanceId,
+      causationId: this.#causationId,
+    });
+    const expected = this.#head.seq < 0 ? ('none' as const) : this.#head.seq;
+    const append = { stream: instanceStream(instanceId), events, expected };
+    await appendSurely(log, append, { ambient, signal: this.#stopping.signal });
+    this.#head = head;
+    for (const { id } of exported) this.#causationId = id;
+  }
+}
