@@ -10,7 +10,7 @@ import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { EventLog } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { requestedRun } from '../../src/run/request.js';
-import type { Engine } from '../../src/engine.js';
+import type { Engine, Surroundings } from '../../src/engine.js';
 import { openEngine } from '../../src/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 
@@ -22,6 +22,8 @@ export interface OpenEngineOptions {
   readonly ambient?: Ambient;
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
+  /** Opens its log. Default: the embedded one in the folder. */
+  readonly openLog?: Surroundings['openLog'];
   /** Stands between the engine and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -36,7 +38,7 @@ export interface TestEngine extends Omit<Engine, 'recover'> {
 export async function openTestEngine(options: OpenEngineOptions): Promise<TestEngine> {
   const ambient = options.ambient ?? systemAmbient();
   const dataDir = openDataDir(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
-  const { decorate = (log: EventLog) => log } = options;
+  const { decorate = (log: EventLog) => log, openLog = openEmbeddedLog } = options;
   const faults: unknown[] = [];
   const engine = await openEngine(
     {
@@ -49,7 +51,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       model: options.model,
       ambient,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
-      openLog: async (at) => decorate(await openEmbeddedLog(at)),
+      openLog: async (at) => decorate(await openLog(at)),
     },
   );
   const stop = async (): Promise<void> => {

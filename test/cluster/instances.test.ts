@@ -1,0 +1,270 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import { RunNotPaused } from '../../src/errors.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { decision, pausedBefore, startGodRun } from '../support/god-run.js';
+import { graphOf } from '../support/given.js';
+import { instantModel } from '../support/instant-model.js';
+import type { OpenEngineOptions, TestEngine } from '../support/open-engine.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { checkRecord, factsOf } from '../support/record-of.js';
+import { allFinished, runWhen } from '../support/run-when.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { seededRandom } from '../support/seeded-random.js';
+import type { LogLine, SharedLog } from '../support/shared-log.js';
+import { openSharedLog } from '../support/shared-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260103);
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const CLUSTER = { heartbeatMs: 50, suspectAfterMs: 400 };
+const { uuid, monotonicMs } = systemAmbient();
+const line = graphOf('one -> two; two -> three');
+
+interface Instance extends TestEngine {
+  readonly line: LogLine;
+}
+
+describe('Instances on one log', function () {
+  this.timeout(IS_SOAK ? 300_000 : 30_000);
+  let dir: TempDir;
+  let shared: SharedLog;
+  let instances: Instance[];
+
+  beforeEach(async () => {
+    dir = tempDir();
+    shared = await openSharedLog(dir.path);
+    instances = [];
+  });
+  afterEach(async () => {
+    for (const { line: each } of instances) each.turn('up');
+    await Promise.all(instances.map((each) => each.stop()));
+    await shared.close();
+    dir.remove();
+  });
+
+  async function open(
+    model: LanguageModel = instantModel(),
+    options: Partial<OpenEngineOptions> = {},
+  ): Promise<Instance> {
+    const ownLine = shared.line();
+    const path = join(dir.path, uuid());
+    const openLog = () => Promise.resolve(ownLine.log);
+    const engine = await openTestEngine({ path, model, cluster: CLUSTER, openLog, ...options });
+    await engine.recover();
+    const instance = { ...engine, line: ownLine };
+    instances.push(instance);
+    return instance;
+  }
+
+  const startAt = async (instance: Instance, runs: number): Promise<readonly string[]> => {
+    const runIds = Array.from({ length: runs }, uuid);
+    await Promise.all(runIds.map((runId) => instance.registry.start(runRequest(runId))));
+    return runIds;
+  };
+  const claimsOf = async (runId: string): Promise<readonly string[]> =>
+    factsOf(await checkRecord(shared.log, runId), 'RunClaimed').map(({ reason }) => reason);
+  const expectCompleted = async (runIds: readonly string[]): Promise<void> => {
+    for (const runId of runIds) expect((await checkRecord(shared.log, runId)).at(-1)?.type).to.equal('RunCompleted');
+  };
+
+  it('take the runs of one that has died, each once', async () => {
+    const first = await open(scriptedModel(() => 'hold'));
+    const runIds = await startAt(first, 20);
+    const second = await open();
+    const third = await open();
+    first.line.turn('silent');
+    await allFinished(second, runIds);
+    await allFinished(third, runIds);
+    await expectCompleted(runIds);
+    for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'recovered']);
+  });
+
+  it('take the runs of one that stops within two seconds, as a handover', async () => {
+    const first = await open(scriptedModel(() => 'hold'));
+    const runIds = await startAt(first, 20);
+    const second = await open();
+    const from = monotonicMs();
+    await first.stop();
+    await allFinished(second, runIds);
+    expect(monotonicMs() - from).to.be.lessThan(2_000);
+    for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
+  });
+
+  it('take pending runs that another has no room for', async () => {
+    const first = await open(
+      scriptedModel(() => 'hold'),
+      { maxActiveRuns: 1 },
+    );
+    const runIds = await startAt(first, 6);
+    const second = await open();
+    await allFinished(second, runIds.slice(1));
+    await expectCompleted(runIds.slice(1));
+    expect(second.registry.live(runIds[0] ?? '')).to.equal(null);
+    for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
+  });
+
+  it('leave alone what others run, at their own start too', async () => {
+    const held = scriptedModel(() => 'hold');
+    const first = await open(held);
+    const runIds = await startAt(first, 5);
+    const second = await open();
+    // Long enough to be taken for dead, were it so.
+    await new Promise<void>((resolve) => void systemAmbient().after(3 * CLUSTER.suspectAfterMs, resolve));
+    expect(runIds.map((runId) => second.registry.live(runId))).to.deep.equal(runIds.map(() => null));
+    for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
+    expect(held.held).to.have.length(5);
+  });
+
+  it('abort the call of a run that is cancelled elsewhere', async () => {
+    const held = scriptedModel(() => 'hold');
+    const first = await open(held);
+    const second = await open();
+    const [runId = ''] = await startAt(first, 1);
+    await held.called(1);
+    const aborted = new Promise<void>((resolve) => held.held[0]?.signal.addEventListener('abort', () => resolve()));
+    await second.registry.cancel(runId);
+    await aborted;
+    expect(first.registry.live(runId)).to.equal(null);
+    expect(factsOf(await checkRecord(shared.log, runId), 'RunFailed').map(({ kind }) => kind)).to.deep.equal([
+      'cancelled',
+    ]);
+  });
+
+  it('decide one pause once, whoever of them is asked, and the winner goes on', async () => {
+    const all = [await open(), await open(), await open()];
+    const [first] = all;
+    if (first === undefined) throw new Error('Three were opened');
+    const runId = await startGodRun(first, line);
+    const asked = all.flatMap((each) =>
+      Array.from({ length: 33 }, () => each.registry.decideGate(runId, decision('approve'))),
+    );
+    const settled = await Promise.allSettled(asked);
+    expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+    for (const each of settled) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunNotPaused);
+    for (const each of all) await pausedBefore(each, runId, 'two');
+    const events = await checkRecord(shared.log, runId);
+    expect(factsOf(events, 'GateDecided')).to.have.length(1);
+    expect(factsOf(events, 'NodeStarted')).to.have.length(1);
+  });
+
+  it('start one run for one key, whoever of them is asked', async () => {
+    const all = [await open(), await open(), await open()];
+    const runId = uuid();
+    const asked = all.flatMap((each) => Array.from({ length: 33 }, () => each.registry.start(runRequest(runId))));
+    for (const requested of await Promise.all(asked)) expect(requested.runId).to.equal(runId);
+    await allFinished(all[2] ?? (await open()), [runId]);
+    await expectCompleted([runId]);
+    expect(await claimsOf(runId)).to.deep.equal(['started']);
+  });
+
+  it('show a run truly wherever it is asked for, as soon as it is recorded', async () => {
+    const held = scriptedModel(() => 'hold');
+    const first = await open(held);
+    const second = await open();
+    // Its read models stand still.
+    second.line.turn('silent');
+    const reading = await open();
+    const [runId = ''] = await startAt(first, 1);
+    expect(await reading.queries.find(runId)).to.include({ status: 'running', activeNode: 'master_agent' });
+    second.line.turn('up');
+    expect((await second.queries.list({ limit: 5, offset: 0 })).map(({ id }) => id)).to.deep.equal([runId]);
+    await second.registry.cancel(runId);
+    expect(await reading.queries.find(runId)).to.include({ status: 'failed' });
+    expect((await reading.queries.list({ limit: 5, offset: 0 }))[0]).to.include({ id: runId, status: 'failed' });
+  });
+
+  it('tell a watcher every state of a run that is run elsewhere', async () => {
+    const first = await open();
+    const second = await open();
+    const runId = uuid();
+    await first.registry.start(runRequest(runId));
+    const seqs: number[] = [];
+    await runWhen(second, runId, (run) => {
+      seqs.push(run.seq);
+      return run.status === 'completed';
+    });
+    const [from = 0] = seqs;
+    expect(seqs).to.deep.equal(seqs.map((_, index) => from + index));
+  });
+
+  it('let their runs go when the log takes no heartbeat, and go on with them when it does again', async () => {
+    const held = scriptedModel(() => 'hold');
+    const first = await open(held);
+    const runIds = await startAt(first, 3);
+    await held.called(3);
+    const aborted = held.held.map(
+      ({ signal }) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
+    );
+    first.line.turn('down');
+    await Promise.all(aborted);
+    expect(await first.isReady().catch(() => false)).to.equal(false);
+    first.line.turn('up');
+    await held.called(6);
+    for (const call of [...held.held].slice(3)) call.signal.throwIfAborted();
+    // Not the run's fault: it does not count as a takeover.
+    for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
+  });
+
+  it('lose no run to each other while the log is away from all', async () => {
+    const all = [await open(), await open()];
+    const models = all.map(() => scriptedModel(() => 'hold'));
+    const slow = await Promise.all(models.map((model) => open(model)));
+    const runIds = (await Promise.all(slow.map((each) => startAt(each, 5)))).flat();
+    for (const each of instances) each.line.turn('lossy');
+    await new Promise<void>((resolve) => void systemAmbient().after(3 * CLUSTER.suspectAfterMs, resolve));
+    for (const each of instances) each.line.turn('up');
+    await Promise.all(models.map((model) => model.called(10)));
+    for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
+  });
+
+  it('do no harm when one that was taken for dead comes back', async () => {
+    const held = scriptedModel(() => 'hold');
+    const first = await open(held);
+    const runIds = await startAt(first, 10);
+    await held.called(10);
+    const second = await open();
+    first.line.turn('silent');
+    await allFinished(second, runIds);
+    first.line.turn('up');
+    for (const call of [...held.held]) call.release('too late');
+    await allFinished(first, runIds);
+    await expectCompleted(runIds);
+    for (const runId of runIds) {
+      expect(first.registry.live(runId)).to.equal(null);
+      expect(JSON.stringify(await checkRecord(shared.log, runId))).not.to.include('too late');
+    }
+  });
+
+  it(`end every run, each step completed once, while they stop, hang and lose answers at random (SEED=${SEED})`, async () => {
+    const random = seededRandom(SEED);
+    const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(random() * from.length)];
+    const watching = await open(instantModel(), { maxActiveRuns: 1 });
+    let alive = await Promise.all(Array.from({ length: 3 }, () => open()));
+    const runIds: string[] = [];
+    for (let round = 0; round < (IS_SOAK ? 60 : 8); round += 1) {
+      const starter = pick(alive);
+      if (starter !== undefined) runIds.push(...(await startAt(starter, 10)));
+      const victim = pick(alive);
+      const mood = pick(['stop', 'silent', 'lossy', 'down'] as const);
+      if (victim !== undefined && mood === 'stop') {
+        await victim.stop();
+        alive = [...alive.filter((each) => each !== victim), await open()];
+      } else if (victim !== undefined && mood !== undefined && mood !== 'stop') {
+        victim.line.turn(mood);
+        const outageMs = random() * 2 * CLUSTER.suspectAfterMs;
+        await new Promise<void>((resolve) => void systemAmbient().after(outageMs, resolve));
+        victim.line.turn('up');
+      }
+    }
+    await allFinished(watching, runIds);
+    for (const runId of runIds) {
+      const events = await checkRecord(shared.log, runId);
+      expect(factsOf(events, 'RunCompleted')).to.deep.equal([
+        { finalDraft: 'Draft 4', criticScore: 8, iterationCount: 3 },
+      ]);
+    }
+  });
+});
