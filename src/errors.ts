@@ -117,6 +117,14 @@ export class RunFinished extends CouncilError<{ runId: string; status: string; a
   }
 }
 
+/** A log cannot be copied into another, or the copy is not the same. */
+export class CopyRefused extends CouncilError<{ stream: string; revision: number; reason: string }> {
+  readonly code = 'log.copy-refused';
+  constructor(data: { stream: string; revision: number; reason: string }) {
+    super(`Cannot copy the log: at revision ${data.revision} of stream "${data.stream}" ${data.reason}`, data);
+  }
+}
+
 /** A run's stream does not bear out: a broken hash chain, or a transition its chart does not allow. */
 export class RunDamaged extends CouncilError<{ runId: string; seq: number; reason: string }> {
   readonly code = 'run.damaged';

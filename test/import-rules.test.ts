@@ -60,6 +60,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
   'log/append-surely': { ...ADAPTER, ours: ['errors', 'wait'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
+  'log/copy': {
+    ...ADAPTER,
+    ours: ['errors', 'log/append-surely', 'log/chain', 'log/port'],
+    types: [...SHARED_TYPES],
+    node: 'none',
+  },
   'log/chain': { ...ADAPTER, ours: ['errors', 'log/canonical'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
   'log/canonical': { ours: ['errors'], types: [], node: 'none', npm: [] },
   model: { ...ADAPTER, npm: ['@google/generative-ai'] },
