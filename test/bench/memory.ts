@@ -30,7 +30,7 @@ export const memoryPart: Part = {
     `time asked for after resident memory was read.`,
   async measure({ memoryRuns, fillSeconds }) {
     const dir = tempDir();
-    const service = await startServiceProcess(dir.path, ['--expose-gc', '--import', PROBE]);
+    const service = await startServiceProcess(dir.path, { flags: ['--expose-gc', '--import', PROBE] });
     try {
       const idle = await memoryOf(service, 'when idle', TARGET_IDLE);
       const goesOn = bounded({ seconds: fillSeconds, acts: memoryRuns });

@@ -19,14 +19,21 @@ export interface ServiceProcess {
 }
 
 /**
- * Starts it with default settings; resolves with its ready line, rejects when it ends before.
+ * Starts it; resolves with its ready line, rejects when it ends before.
  *
  * @param flags of Node, beside those of `npm start`
+ * @param environment beside DATA_DIR and PORT; default settings else
  */
-export async function startServiceProcess(dataDir: string, flags: readonly string[] = []): Promise<ServiceProcess> {
+export async function startServiceProcess(
+  dataDir: string,
+  {
+    flags = [],
+    environment = {},
+  }: { readonly flags?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {},
+): Promise<ServiceProcess> {
   const from = performance.now();
   const child = spawn(process.execPath, [...flags, MAIN], {
-    env: { DATA_DIR: dataDir, PORT: '0' },
+    env: { DATA_DIR: dataDir, PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
