@@ -39,7 +39,18 @@ const EDGE: Rule = {
 const DOMAIN: Rule = { ours: ['errors'], types: [...SHARED_TYPES, ...PORTS], node: 'none', npm: [] };
 const ADAPTERS = ['log', 'model', 'library', 'tools', 'data-dir'];
 /** What the composition root wires behind the edges. */
-const INSIDE = ['run', 'cluster', 'council', 'blueprint', 'projections', ...ADAPTERS, 'errors', 'ambient', 'config'];
+const INSIDE = [
+  'run',
+  'cluster',
+  'audit',
+  'council',
+  'blueprint',
+  'projections',
+  ...ADAPTERS,
+  'errors',
+  'ambient',
+  'config',
+];
 
 /** Who may import what (architecture, section 1). The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -56,6 +67,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   blueprint: { ...DOMAIN, ours: ['errors', 'council', 'run/under-way', ...LOG_HELPERS] },
 
   cluster: { ...DOMAIN, ours: ['errors', 'run/state', ...LOG_HELPERS] },
+
+  audit: {
+    ...DOMAIN,
+    ours: ['errors', 'run/stream', 'run/state', ...LOG_HELPERS],
+    types: [...DOMAIN.types, 'run/charts'],
+  },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
@@ -105,7 +122,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** Whatever these load at run time, however far away, must do without Node: they can then be simulated. */
-const DOMAIN_FOLDERS = ['run', 'cluster', 'council', 'blueprint'];
+const DOMAIN_FOLDERS = ['run', 'cluster', 'audit', 'council', 'blueprint'];
 
 describe('Import rules', () => {
   const graph = importGraph(sourcesUnder(fileURLToPath(new URL('../../src/', import.meta.url))));

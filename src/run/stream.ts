@@ -2,6 +2,8 @@
 import type { Ambient } from '../ambient.js';
 import { RunDamaged } from '../errors.js';
 import type { RunFacts } from '../generated/schemas.js';
+import { canonical } from '../log/canonical.js';
+import type { ExportedEvent } from '../log/chain.js';
 import { checkLink, exportedOf, GENESIS_HASH, sealEvents } from '../log/chain.js';
 import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../log/port.js';
 import type { Charts } from './charts.js';
@@ -53,7 +55,7 @@ export function runEventOf(recorded: RecordedEvent): RunEvent {
 }
 
 /** Data of a known type is taken at its word: only this service writes run streams, and the chain guards them. */
-function isRunEvent(event: { readonly type: string }): event is RunEvent {
+function isRunEvent(event: ExportedEvent): event is ExportedEvent & RunEvent {
   return Object.hasOwn(RUN_FACT_TYPES, event.type);
 }
 
@@ -106,35 +108,78 @@ export interface Replay {
   readonly snapshot: RunSnapshot;
 }
 
+/** What a replay needs beside the events. */
+export interface ReplayMeans {
+  readonly charts: Charts;
+  readonly sha256: Ambient['sha256'];
+}
+
+/** A run replayed event by event through its chart, every link of its hash chain checked. */
+export class Replaying {
+  readonly #runId: string;
+  readonly #means: ReplayMeans;
+  #replay: Replay | null = null;
+  #hash = GENESIS_HASH;
+  #next = 0;
+
+  constructor(runId: string, means: ReplayMeans) {
+    this.#runId = runId;
+    this.#means = means;
+  }
+
+  /** The run after the events so far; null before the first. */
+  get replay(): Replay | null {
+    return this.#replay;
+  }
+
+  /** Events taken so far. */
+  get events(): number {
+    return this.#next;
+  }
+
+  /** Hash of the last event taken; 64 zeros before the first. */
+  get headHash(): string {
+    return this.#hash;
+  }
+
+  /** @throws {RunDamaged} when the chain or the chart does not bear the event out; it is not taken then */
+  take(event: ExportedEvent): void {
+    this.#replay = borneOut({ runId: this.#runId, seq: this.#next }, () => {
+      if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
+      if (!checkLink(this.#hash, event, this.#means.sha256)) {
+        throw new Error('its hash does not follow from the event before it and its own fields');
+      }
+      return this.#follow(event);
+    });
+    this.#hash = event.hash;
+    this.#next += 1;
+  }
+
+  #follow(event: ExportedEvent): Replay {
+    if (!isRunEvent(event)) throw new Error(`${event.type} is no event of a run`);
+    if (this.#replay !== null) {
+      const { chart, snapshot } = this.#replay;
+      return { chart, snapshot: chart.next(snapshot, event) };
+    }
+    if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
+    const { runId, graph, graphHash } = event.data;
+    if (runId !== this.#runId) throw new Error(`it is the request of run "${runId}"`);
+    if (graphHash !== this.#means.sha256(canonical(graph)))
+      throw new Error('its graph is not the one its hash tells of');
+    const chart = this.#means.charts.of(event.data);
+    return { chart, snapshot: chart.first(event) };
+  }
+}
+
 /**
- * A run replayed through its chart, every link of its hash chain checked; null when there is no such run.
+ * A run replayed from the log; null when there is no such run.
  *
  * @throws {RunDamaged} at the first event that the chain or the chart does not bear out
  */
-export async function replayRun(
-  log: EventLog,
-  runId: string,
-  { charts, sha256 }: { readonly charts: Charts; readonly sha256: Ambient['sha256'] },
-): Promise<Replay | null> {
-  let replayed: Replay | null = null;
-  let previous = GENESIS_HASH;
-  for await (const event of readRun(log, runId)) {
-    const before: Replay | null = replayed;
-    const last = previous;
-    replayed = borneOut({ runId, seq: event.seq }, (): Replay => {
-      if (!checkLink(last, event, sha256)) throw new Error('its hash does not follow from the event before it');
-      return follow(before, event, charts);
-    });
-    previous = event.hash;
-  }
-  return replayed;
-}
-
-function follow(replayed: Replay | null, event: RunEvent, charts: Charts): Replay {
-  if (replayed !== null) return { ...replayed, snapshot: replayed.chart.next(replayed.snapshot, event) };
-  if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
-  const chart = charts.of(event.data);
-  return { chart, snapshot: chart.first(event) };
+export async function replayRun(log: EventLog, runId: string, means: ReplayMeans): Promise<Replay | null> {
+  const replaying = new Replaying(runId, means);
+  for await (const event of readRun(log, runId)) replaying.take(event);
+  return replaying.replay;
 }
 
 /** What is read of an event, or the damage that keeps it from being read. */

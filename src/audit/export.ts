@@ -1,0 +1,53 @@
+/** A run as a file: one event a line, each in the canonical form of RFC 8785, as the events endpoint streams it. */
+import { RunDamaged } from '../errors.js';
+import { canonical } from '../log/canonical.js';
+import type { ExportedEvent } from '../log/chain.js';
+
+/** An event as a line of an export, without its line feed. */
+export function exportLine({ at, data, hash, id, seq, type }: ExportedEvent): string {
+  return canonical({ at, data, hash, id, seq, type });
+}
+
+/**
+ * The events of an export, line by line.
+ *
+ * @throws {RunDamaged} at a line that is not, byte for byte, the canonical form of an event
+ */
+export async function* readExport(runId: string, lines: AsyncIterable<string>): AsyncIterable<ExportedEvent> {
+  let seq = 0;
+  for await (const line of lines) {
+    yield eventIn(line, { runId, seq });
+    seq += 1;
+  }
+}
+
+function eventIn(line: string, at: { readonly runId: string; readonly seq: number }): ExportedEvent {
+  const value = parsed(line);
+  if (!isEvent(value)) throw new RunDamaged({ ...at, reason: 'its line holds no event' });
+  if (canonicalOf(value) !== line) throw new RunDamaged({ ...at, reason: 'its line is not in canonical form' });
+  return value;
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
+
+/** Null for text that no JSON can hold, such as a lone surrogate behind an escape. */
+function canonicalOf(event: ExportedEvent): string | null {
+  try {
+    return exportLine(event);
+  } catch {
+    return null;
+  }
+}
+
+function isEvent(value: unknown): value is ExportedEvent {
+  if (typeof value !== 'object' || value === null) return false;
+  const { at, data, hash, id, seq, type } = value as Record<string, unknown>;
+  const isText = [at, hash, id, type].every((each) => typeof each === 'string');
+  return isText && typeof seq === 'number' && typeof data === 'object' && data !== null;
+}

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { exportLine, readExport } from '../../src/audit/export.js';
+import type { Verified } from '../../src/audit/verify.js';
+import { verifyRecord } from '../../src/audit/verify.js';
+import type { ExportedEvent } from '../../src/log/chain.js';
+import { chartCache } from '../../src/run/charts.js';
+import { instantModel } from '../support/instant-model.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { recordOf } from '../support/record-of.js';
+import { allFinished } from '../support/run-when.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const { sha256, uuid } = systemAmbient();
+const means = { charts: chartCache(), sha256 };
+const RUN_ID = uuid();
+
+describe('The verification of an export', function () {
+  this.timeout(IS_SOAK ? 600_000 : 60_000);
+  let lines: readonly string[];
+
+  before(async () => {
+    const dir = tempDir();
+    const engine = await openTestEngine({ path: dir.path, model: instantModel() });
+    await engine.recover();
+    await engine.registry.start(runRequest(RUN_ID));
+    await allFinished(engine, [RUN_ID]);
+    lines = (await recordOf(engine.log, RUN_ID)).map(exportLine);
+    await engine.stop();
+    dir.remove();
+  });
+
+  const verify = (changed: readonly string[]): Promise<Verified> =>
+    verifyRecord(RUN_ID, readExport(RUN_ID, asyncOf(changed)), means);
+  /** Where the first difference must be told: at the first line that is not what it was. */
+  const expectFound = async (changed: readonly string[], at: number): Promise<void> => {
+    const { firstDifference, events } = await verify(changed);
+    expect(firstDifference?.seq, `change at ${at}`).to.equal(at);
+    expect(firstDifference?.what).to.be.a('string').that.is.not.empty;
+    expect(events).to.equal(at);
+  };
+  const withLine = (at: number, ...insteads: readonly string[]): readonly string[] => [
+    ...lines.slice(0, at),
+    ...insteads,
+    ...lines.slice(at + 1),
+  ];
+
+  it('bears out an untouched one, and gives its head', async () => {
+    const { firstDifference, events, headHash, run } = await verify(lines);
+    expect(firstDifference).to.equal(null);
+    expect(events).to.equal(lines.length);
+    expect(headHash).to.equal((JSON.parse(lines.at(-1) ?? '') as ExportedEvent).hash);
+    expect(run).to.include({ status: 'completed', finalDraft: 'Draft 4' });
+  });
+
+  it('finds every changed byte, and names its event', async () => {
+    let cases = 0;
+    for (const [at, line] of lines.entries()) {
+      const bytes = Buffer.from(line);
+      // The soak flips every byte; else every 7th.
+      for (let index = at % 7; index < bytes.length; index += IS_SOAK ? 1 : 7) {
+        const flipped = Buffer.from(bytes);
+        flipped[index] = (flipped[index] ?? 0) ^ (1 << (index % 7));
+        const text = flipped.toString('utf8');
+        if (text.includes('\n') || text.includes('\r')) continue;
+        await expectFound(withLine(at, text), at);
+        cases += 1;
+      }
+    }
+    process.stderr.write(`      ${cases} flipped bytes, all found\n`);
+  });
+
+  it('finds every dropped, swapped, doubled and cut event', async () => {
+    for (const at of lines.keys()) {
+      if (at < lines.length - 1) await expectFound(withLine(at), at);
+      await expectFound(withLine(at, lines[at] ?? '', lines[at] ?? ''), at + 1);
+      if (at < lines.length - 1) {
+        const swapped = [...withLine(at, lines[at + 1] ?? '')];
+        swapped[at + 1] = lines[at] ?? '';
+        await expectFound(swapped, at);
+      }
+      for (const length of [0, 1, Math.floor((lines[at] ?? '').length / 2), (lines[at] ?? '').length - 1]) {
+        await expectFound(withLine(at, (lines[at] ?? '').slice(0, length)), at);
+      }
+    }
+  });
+
+  it('cannot see a tail that is cut off between events, and says how far it came', async () => {
+    for (const at of lines.keys()) {
+      const { firstDifference, events, run } = await verify(lines.slice(0, at));
+      expect(firstDifference).to.equal(null);
+      expect(events).to.equal(at);
+      if (run !== null) expect(run.status).to.equal(at === 0 ? 'pending' : run.status);
+    }
+  });
+
+  it('finds events that are chained rightly and that the chart does not allow', async () => {
+    const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
+    const at = events.findIndex(({ type }) => type === 'NodeCompleted');
+    const forged = rechained(events.filter((_, index) => index !== at));
+    await expectFound(forged.map(exportLine), at);
+  });
+
+  it('finds a whole record under the name of another run', async () => {
+    const other = uuid();
+    const { firstDifference } = await verifyRecord(other, readExport(other, asyncOf(lines)), means);
+    expect(firstDifference?.seq).to.equal(0);
+    expect(firstDifference?.what).to.include(RUN_ID);
+  });
+
+  it('finds a graph that is not the one its hash names', async () => {
+    const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
+    const [first, ...rest] = events;
+    if (first === undefined) throw new Error('There are events');
+    const data = { ...first.data, graphHash: '0'.repeat(64) };
+    await expectFound(rechained([{ ...first, data }, ...rest]).map(exportLine), 0);
+  });
+});
+
+/** Events numbered and hashed anew, as one would who wants to hide something. */
+function rechained(events: readonly ExportedEvent[]): readonly ExportedEvent[] {
+  let previous = '0'.repeat(64);
+  return events.map(({ at, data, id, type }, seq) => {
+    const line = exportLine({ at, data, hash: '', id, seq, type });
+    const hash = sha256(previous + line.replace(',"hash":""', ''));
+    previous = hash;
+    return { at, data, hash, id, seq, type };
+  });
+}
+
+async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {
+  yield* items;
+}
