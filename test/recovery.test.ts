@@ -581,7 +581,7 @@ describe('Recovery', () => {
         const [runId, next] = [uuid(), uuid()];
         await startAll(engine, [runId, next]);
         await model.called(1);
-        const head = await foldRun(engine.log, runId);
+        const head = await foldRun(engine.log, runId, systemAmbient());
         const around = { ambient: systemAmbient(), instanceId: 'another' };
         const sealed = sealFacts(facts, { head, runId, around });
         await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);

@@ -1,12 +1,11 @@
 /** What clients ask of runs: each answer true at once, whoever runs the run and however far the read models are. */
 import type { ExportedEvent } from '../log/chain.js';
-import { exportedOf } from '../log/chain.js';
 import type { EventLog } from '../log/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import { foldRun } from '../run/stream.js';
 import type { History } from './history.js';
 import type { Projector } from './projector.js';
+import type { RunReader } from './run-reader.js';
 import type { Page, RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 
@@ -18,6 +17,7 @@ export interface EventsPage {
 
 export interface RunQueriesOptions {
   readonly log: EventLog;
+  readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
   /** The run as its actor holds it, when it runs here. */
@@ -33,19 +33,19 @@ export class RunQueries {
 
   /** One run: from its actor while it runs here, from the history once it has ended, else folded from its stream. */
   async find(runId: string): Promise<RunSummary | null> {
-    const { log, history, live } = this.#options;
+    const { reader, history, live } = this.#options;
     const running = live(runId);
     if (running !== null) return summaryOf(running);
     const stored = await history.find(runId);
     if (stored !== null && stored.completedAt !== null) return stored;
-    const run = await foldRun(log, runId);
+    const run = await reader.fold(runId);
     return run === null ? null : summaryOf(run);
   }
 
   /** One run with all that its events tell: from its actor while it runs here, else folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
-    const { log, live } = this.#options;
-    return live(runId) ?? (await foldRun(log, runId));
+    const { reader, live } = this.#options;
+    return live(runId) ?? (await reader.fold(runId));
   }
 
   /** A page of the history, newest first; everything recorded before the call is in it. */
@@ -60,10 +60,9 @@ export class RunQueries {
     runId: string,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<EventsPage | null> {
-    const { log } = this.#options;
+    const { reader } = this.#options;
     const events: ExportedEvent[] = [];
-    for await (const event of log.readStream(runStream(runId), { from, max: limit + 1 }))
-      events.push(exportedOf(event));
+    for await (const event of reader.events(runId, { from, max: limit + 1 })) events.push(event);
     if (events.length === 0 && (from === 0 || !(await this.#exists(runId)))) return null;
     const next = events.length > limit ? from + limit : null;
     return { events: events.slice(0, limit), next };

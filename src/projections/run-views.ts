@@ -3,11 +3,11 @@
  * and finished runs leave memory unless somebody watches them; they are folded from the log again on demand.
  */
 import { createStore } from '@xstate/store';
-import type { EventLog } from '../log/port.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
-import { foldNext, foldRun } from '../run/stream.js';
+import { foldNext } from '../run/stream.js';
+import type { RunReader } from './run-reader.js';
 
 /** Most runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
 const MAX_UNWATCHED = 3_000;
@@ -26,14 +26,14 @@ export interface Watcher {
 }
 
 export class RunViews {
-  readonly #log: EventLog;
+  readonly #reader: Pick<RunReader, 'fold'>;
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(log: EventLog) {
-    this.#log = log;
+  constructor(reader: Pick<RunReader, 'fold'>) {
+    this.#reader = reader;
   }
 
   /** Runs held in memory. */
@@ -91,7 +91,8 @@ export class RunViews {
   #load(runId: string): Promise<View | null> {
     let loading = this.#loading.get(runId);
     if (loading === undefined) {
-      loading = foldRun(this.#log, runId)
+      loading = this.#reader
+        .fold(runId)
         .then((run) => (run === null ? null : (this.#views.get(runId) ?? this.#keep(runId, run))))
         .finally(() => this.#loading.delete(runId));
       this.#loading.set(runId, loading);

@@ -80,13 +80,47 @@ export async function* readRun(log: EventLog, runId: string, range: StreamRange 
 }
 
 /**
- * The fold of a run's stream up to its head, or up to an event; null when there is no such run.
+ * A run's events in order, each checked to follow by its hash from the one before it; an unknown run has none.
+ *
+ * @param from revision of the first event given
+ * @throws {RunDamaged} at the first that does not follow
+ */
+export async function* readChecked(
+  log: EventLog,
+  runId: string,
+  { sha256, from = 0, max }: { readonly sha256: Ambient['sha256']; readonly from?: number; readonly max?: number },
+): AsyncIterable<RunEvent> {
+  // The event before the first one tells the hash that it follows.
+  const first = Math.max(0, from - 1);
+  let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
+  const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
+  for await (const event of readRun(log, runId, range)) {
+    const [before, seq] = [previous, next];
+    borneOut({ runId, seq }, () => {
+      if (event.seq !== seq) throw new Error(`event ${event.seq} stands where event ${seq} belongs`);
+      if (before !== null && !checkLink(before, event, sha256)) throw new Error(BROKEN_LINK);
+    });
+    previous = event.hash;
+    next += 1;
+    if (event.seq >= from) yield event;
+  }
+}
+
+const BROKEN_LINK = 'its hash does not follow from the event before it and its own fields';
+
+/**
+ * The fold of a run's stream up to its head, or up to a revision; null when there is no such run.
  *
  * @throws {RunDamaged}
  */
-export async function foldRun(log: EventLog, runId: string, range: StreamRange = {}): Promise<RunState | null> {
+export async function foldRun(
+  log: EventLog,
+  runId: string,
+  { sha256, to }: { readonly sha256: Ambient['sha256']; readonly to?: number },
+): Promise<RunState | null> {
   let run: RunState | null = null;
-  for await (const event of readRun(log, runId, range)) run = foldNext(runId, run, event);
+  const max = to === undefined ? {} : { max: to + 1 };
+  for await (const event of readChecked(log, runId, { sha256, ...max })) run = foldNext(runId, run, event);
   return run;
 }
 
@@ -147,7 +181,7 @@ export class Replaying {
     this.#replay = borneOut({ runId: this.#runId, seq: this.#next }, () => {
       if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
       if (!checkLink(this.#hash, event, this.#means.sha256)) {
-        throw new Error('its hash does not follow from the event before it and its own fields');
+        throw new Error(BROKEN_LINK);
       }
       return this.#follow(event);
     });

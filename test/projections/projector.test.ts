@@ -12,6 +12,7 @@ import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import { readerOf } from '../support/reader-of.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -49,7 +50,7 @@ describe('Projector', () => {
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
     history = new History(stored, hasty, onFault);
-    projector = new Projector({ log: from, views: new RunViews(log), history, ambient: hasty, onFault });
+    projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, ambient: hasty, onFault });
   }
 
   async function close(): Promise<void> {

@@ -11,7 +11,7 @@ import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
 import { runWhen } from '../support/run-when.js';
 import { seededRandom } from '../support/seeded-random.js';
-import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import { openStoryLog, recordedStory, storyReader, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -61,7 +61,7 @@ describe(`RunViews (SEED=${SEED})`, function () {
         await idle(pick(6));
       },
     });
-    const views = new RunViews(slow);
+    const views = new RunViews(storyReader(slow));
     const runId = uuid();
     let recorded = 1 + pick(4);
     await tell(log, runId, story, 0, recorded);
@@ -106,14 +106,14 @@ describe(`RunViews (SEED=${SEED})`, function () {
   }
 
   it('answers false for a run that does not exist and keeps nothing of it', async () => {
-    const views = new RunViews(log);
+    const views = new RunViews(storyReader(log));
     const watcher = { onState: () => undefined, signal: new AbortController().signal };
     expect(await views.watch(uuid(), watcher)).to.equal(false);
     expect(views.size).to.equal(0);
   });
 
   it('holds a finished run as long as somebody watches it', async () => {
-    const views = new RunViews(log);
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const [first, second] = [new AbortController(), new AbortController()];
@@ -127,7 +127,7 @@ describe(`RunViews (SEED=${SEED})`, function () {
   });
 
   it('keeps nothing for a watcher who leaves while the run is loaded', async () => {
-    const views = new RunViews(log);
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const leaving = new AbortController();
@@ -140,7 +140,7 @@ describe(`RunViews (SEED=${SEED})`, function () {
   });
 
   it('tells nothing more to a watcher who has left', async () => {
-    const views = new RunViews(log);
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 4);
     const events = await recordOf(log, runId);
@@ -177,7 +177,7 @@ describe(`RunViews (SEED=${SEED})`, function () {
   });
 
   it('passes over events that it has folded already', async () => {
-    const views = new RunViews(log);
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 8);
     const events = await recordOf(log, runId);

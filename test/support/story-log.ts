@@ -1,4 +1,7 @@
 /** A real log with the record of one run to tell, event by event, as often as a test wants. */
+import type { RunReader } from '../../src/projections/run-reader.js';
+import type { RunState } from '../../src/run/state.js';
+import { foldNext, readRun } from '../../src/run/stream.js';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
 import { openEmbeddedLog } from '../../src/log/embedded/log.js';
@@ -42,4 +45,15 @@ export function tell(
     .slice(from, to)
     .map((event) => ({ ...event, id: systemAmbient().uuid(), data: event.data.replaceAll(told, runId) }));
   return log.append(runStream(runId), events, from === 0 ? 'none' : from - 1);
+}
+
+/** Folds runs as they stand: a story that is told again under another id keeps the hashes of the first. */
+export function storyReader(log: EventLog): Pick<RunReader, 'fold'> {
+  return {
+    async fold(runId) {
+      let run: RunState | null = null;
+      for await (const event of readRun(log, runId)) run = foldNext(runId, run, event);
+      return run;
+    },
+  };
 }

@@ -1,0 +1,46 @@
+/** Reads runs from the log for those who show them: every event is checked, and damage is told to whoever keeps it. */
+import type { Ambient } from '../ambient.js';
+import { RunDamaged } from '../errors.js';
+import type { ExportedEvent } from '../log/chain.js';
+import type { EventLog } from '../log/port.js';
+import type { RunState } from '../run/state.js';
+import { foldRun, readChecked } from '../run/stream.js';
+
+export interface RunReaderOptions {
+  readonly log: EventLog;
+  readonly sha256: Ambient['sha256'];
+  readonly onDamaged: (error: RunDamaged) => void;
+}
+
+export class RunReader {
+  readonly #options: RunReaderOptions;
+
+  constructor(options: RunReaderOptions) {
+    this.#options = options;
+  }
+
+  /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunDamaged} */
+  async fold(runId: string, to?: number): Promise<RunState | null> {
+    const { log, sha256 } = this.#options;
+    try {
+      return await foldRun(log, runId, { sha256, ...(to !== undefined && { to }) });
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
+  /** A run's events from a revision on, as they are stored. @throws {RunDamaged} */
+  async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<ExportedEvent> {
+    const { log, sha256 } = this.#options;
+    try {
+      yield* readChecked(log, runId, { sha256, from, ...(max !== undefined && { max }) });
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
+  #told(error: unknown): unknown {
+    if (error instanceof RunDamaged) this.#options.onDamaged(error);
+    return error;
+  }
+}

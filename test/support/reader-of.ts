@@ -1,0 +1,8 @@
+import { systemAmbient } from '../../src/ambient.js';
+import type { EventLog } from '../../src/log/port.js';
+import { RunReader } from '../../src/projections/run-reader.js';
+
+/** A reader of the runs of a log; what it finds damaged it only throws. */
+export function readerOf(log: EventLog): RunReader {
+  return new RunReader({ log, sha256: systemAmbient().sha256, onDamaged: () => undefined });
+}
