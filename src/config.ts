@@ -6,6 +6,8 @@ export interface Config {
   /** 0 picks a free port. */
   readonly port: number;
   readonly dataDir: string;
+  /** The server that keeps the record; null: the embedded log in `dataDir` does. */
+  readonly eventStore: EventStoreSettings | null;
   readonly modelProvider: OfflineSettings | GeminiSettings;
   /** Deadline of one call to the model, in milliseconds. */
   readonly modelTimeoutMs: number;
@@ -25,6 +27,13 @@ export interface ClusterTimes {
   readonly heartbeatMs: number;
   /** Silence after which an instance is taken for dead, in milliseconds. */
   readonly suspectAfterMs: number;
+}
+
+export interface EventStoreSettings {
+  /** Connection string of an EventStoreDB or KurrentDB. Never shown: it may hold a password. */
+  readonly url: string;
+  /** Put before every stream's name. */
+  readonly prefix: string;
 }
 
 export interface OfflineSettings {
@@ -58,6 +67,7 @@ export function readConfig(environment: Environment): Config {
     host: setting('HOST') ?? '127.0.0.1',
     port: integer('PORT', setting('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
     dataDir: setting('DATA_DIR') ?? './data',
+    eventStore: eventStore(setting),
     modelProvider: provider(setting),
     modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
       fallback: 120_000,
@@ -82,6 +92,17 @@ function clusterTimes(setting: Setting): ClusterTimes | null {
     max: 3_600_000,
   });
   return setting('EVENTSTORE_URL') === null ? null : { heartbeatMs, suspectAfterMs };
+}
+
+/** The prefix is checked without a server too. */
+function eventStore(setting: Setting): EventStoreSettings | null {
+  const prefix = setting('EVENTSTORE_PREFIX') ?? '';
+  if (!/^[a-z0-9]*$/.test(prefix)) {
+    const accepted = 'a text of lower-case letters and digits';
+    throw new ConfigInvalid({ variable: 'EVENTSTORE_PREFIX', value: prefix, accepted });
+  }
+  const url = setting('EVENTSTORE_URL');
+  return url === null ? null : { url: connectionString('EVENTSTORE_URL', url), prefix };
 }
 
 /** Every setting is checked, also those of the provider that is not chosen: a typing error shows when it is made. */
@@ -144,6 +165,52 @@ function address(variable: string, value: string): string {
 }
 
 const HIDDEN = '(hidden)';
+
+/** Scheme, credentials, hosts, options. What is not encoded may not stand in a password: the client would cut it there. */
+const CONNECTION_STRING =
+  /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^:@/?#,]+(?::\d{1,5})?(?:,[^:@/?#,]+(?::\d{1,5})?)*)\/?(?:\?(?<options>[^?#]*))?$/;
+
+/** What an option of a connection string may hold. Names are taken in any case, with dashes or underscores. */
+const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
+  tls: /^(true|false)$/,
+  tlsCAFile: /./,
+  userCertFile: /./,
+  userKeyFile: /./,
+  connectionName: /./,
+  nodePreference: /^leader$/,
+  maxDiscoverAttempts: /^[1-9]\d{0,3}$/,
+  discoveryInterval: /^\d{1,6}$/,
+  gossipTimeout: /^[1-9]\d{0,3}$/,
+  keepAliveInterval: /^(-1|\d{1,9})$/,
+  keepAliveTimeout: /^(-1|\d{1,9})$/,
+};
+
+/** What the client would only complain about, quoting the whole string, is refused here. */
+function connectionString(variable: string, value: string): string {
+  const { discover, hosts = '', options = '' } = CONNECTION_STRING.exec(value)?.groups ?? {};
+  const isOneName = discover === undefined || !hosts.includes(',');
+  const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
+  if (hosts !== '' && isOneName && wrong === undefined) return value;
+  const names = Object.keys(CONNECTION_OPTIONS).join(', ');
+  const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
+  const accepted =
+    wrong === undefined ? form : `an option other than ${JSON.stringify(wrong)}, with a fitting value: ${names}`;
+  throw new ConfigInvalid({ variable, value: withoutCredentials(value), accepted });
+}
+
+function isConnectionOption(option: string): boolean {
+  const flat = (name: string): string => name.toLowerCase().replace(/[_-]/g, '');
+  const [name = '', ...value] = option.split('=');
+  const found = Object.entries(CONNECTION_OPTIONS).find(([each]) => flat(each) === flat(name));
+  return found?.[1].test(value.join('=')) ?? false;
+}
+
+/** Whatever the text looks like, nothing before an `@` is shown. */
+function withoutCredentials(value: string): string {
+  const [, scheme = ''] = /^([a-z]+(?:\+[a-z]+)?:\/\/)/.exec(value) ?? [];
+  const at = value.lastIndexOf('@');
+  return at < 0 ? value : `${scheme}${HIDDEN}${value.slice(at)}`;
+}
 
 function origins(variable: string, value: string | null): readonly string[] {
   if (value === null) return [];

@@ -5,8 +5,10 @@ import { BlueprintShelf } from './blueprint/shelf.js';
 import { Cluster } from './cluster/cluster.js';
 import type { Config } from './config.js';
 import type { DataDir } from './data-dir.js';
-import { openEmbeddedLog } from './log/embedded/log.js';
-import type { EventLog } from './log/port.js';
+import { LogUnavailable } from './errors.js';
+import { untilAnswered } from './log/append-surely.js';
+import { openLog as openRecord } from './log/open.js';
+import type { EventLog, Position } from './log/port.js';
 import { boundedModel } from './model/bounded.js';
 import type { LanguageModel } from './model/port.js';
 import { BlueprintQueries } from './projections/blueprints.js';
@@ -34,11 +36,11 @@ export interface Surroundings {
   readonly logger: Logger;
   /** Told once when the log can take nothing more in this process: time to stop and be started again. */
   readonly onLogBroken?: (error: unknown) => void;
-  /** Opens the record in a file. Default: the embedded log. */
-  readonly openLog?: typeof openEmbeddedLog;
+  /** Opens the record. Default: the one the settings name. */
+  readonly openLog?: typeof openRecord;
 }
 
-type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster'>;
+type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster' | 'eventStore'>;
 
 /** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
 export interface Engine {
@@ -57,14 +59,18 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+/**
+ * Opens the record and what stands on it. A record that cannot be reached is waited for, and the logger told so.
+ *
+ * @throws {DataDirHeld | ConfigInvalid} when the record cannot be opened
+ */
 export async function openEngine(config: EngineConfig, surroundings: Surroundings): Promise<Engine> {
-  const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openEmbeddedLog } = surroundings;
+  const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
   const instanceId = ambient.uuid();
-  const log = await openLog({ file: dataDir.logFile, onBroken: onLogBroken });
-  const stored = await openViews({
-    file: join(dataDir.viewsDir, 'views.sqlite'),
-    log: { identity: await log.identity(), head: await log.head() },
-  });
+  const { eventStore } = config;
+  const log = await openLog({ eventStore, file: dataDir.logFile, onBroken: onLogBroken, ambient });
+  const standing = await standingOf(log, { ambient, logger });
+  const stored = await openViews({ file: join(dataDir.viewsDir, 'views.sqlite'), log: standing });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const history = new History(stored, ambient, onFault);
   const reader = new RunReader({ log, sha256: ambient.sha256, onDamaged: onFault });
@@ -143,6 +149,23 @@ function runsHere(
   const cluster: Cluster | null =
     times === null ? null : new Cluster({ ...times, log, ambient, instanceId, registry, onFenced, onFault });
   return { registry, cluster };
+}
+
+/** Name and head of a log; asked until it answers. */
+function standingOf(
+  log: EventLog,
+  { ambient, logger }: Pick<Surroundings, 'ambient' | 'logger'>,
+): Promise<{ readonly identity: string; readonly head: Position | null }> {
+  const ask = async (): Promise<{ readonly identity: string; readonly head: Position | null }> => {
+    try {
+      return { identity: await log.identity(), head: await log.head() };
+    } catch (error) {
+      if (error instanceof LogUnavailable)
+        logger.error({ err: error }, 'the event log cannot be reached: waiting for it');
+      throw error;
+    }
+  };
+  return untilAnswered(ask, { ambient, signal: new AbortController().signal });
 }
 
 /** What the service's own log tells of a run that rests: never a draft. */

@@ -57,6 +57,42 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
   [{ CORS_ORIGINS: 'https://example.org/' }, 'CORS_ORIGINS', 'origins such as'],
   [{ CORS_ORIGINS: 'https://example.org,,' }, 'CORS_ORIGINS', 'origins such as'],
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL', '"debug", "info", "warn", "error", "silent"'],
+  ...[
+    'localhost:2113',
+    'http://localhost:2113',
+    'esdb://',
+    'esdb://host:port',
+    'esdb://host:2113/db',
+    'esdb://[::1]:2113',
+    `esdb://admin:${KEY}:1@host`,
+    `esdb://admin:${KEY}/1@host`,
+    `esdb://admin:${KEY}@1@host`,
+    `esdb://admin:${KEY}?@host`,
+    `esdb://${KEY}@host`,
+    `admin:${KEY}@host`,
+    'esdb+discover://one,two',
+  ].map((url): [Environment, string, string] => [
+    { EVENTSTORE_URL: url },
+    'EVENTSTORE_URL',
+    'esdb://[user:password@]host[:port]',
+  ]),
+  ...[
+    'tlsVerifyCert=false',
+    'throwOnAppendFailure=false',
+    'tls=no',
+    'nodePreference=follower',
+    'gossipTimeout=0',
+    'x',
+  ].map((option): [Environment, string, string] => [
+    { EVENTSTORE_URL: `kurrentdb://admin:${KEY}@host?tls=true&${option}` },
+    'EVENTSTORE_URL',
+    'an option other than',
+  ]),
+  ...['Staging', 'a-b', 'a b', 'ä'].map((EVENTSTORE_PREFIX): [Environment, string, string] => [
+    { EVENTSTORE_PREFIX },
+    'EVENTSTORE_PREFIX',
+    'lower-case letters and digits',
+  ]),
 ];
 
 describe('Settings', () => {
@@ -65,6 +101,7 @@ describe('Settings', () => {
       host: '127.0.0.1',
       port: 8000,
       dataDir: './data',
+      eventStore: null,
       modelProvider: { name: 'offline', latencyMs: 0 },
       modelTimeoutMs: 120_000,
       modelMaxAttempts: 4,
@@ -77,7 +114,14 @@ describe('Settings', () => {
     expect(readConfig({})).to.deep.equal(defaults);
     const names = ['HOST', 'PORT', 'DATA_DIR', 'MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL'];
     const more = ['OFFLINE_LATENCY_MS', 'MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'];
-    const many = ['EVENTSTORE_URL', 'HEARTBEAT_MS', 'SUSPECT_AFTER_MS', 'CORS_ORIGINS', 'LOG_LEVEL'];
+    const many = [
+      'EVENTSTORE_URL',
+      'EVENTSTORE_PREFIX',
+      'HEARTBEAT_MS',
+      'SUSPECT_AFTER_MS',
+      'CORS_ORIGINS',
+      'LOG_LEVEL',
+    ];
     const empty = Object.fromEntries([...names, ...more, ...many].map((name) => [name, '']));
     expect(readConfig(empty)).to.deep.equal(defaults);
   });
@@ -96,6 +140,8 @@ describe('Settings', () => {
       HOST: '::1',
       PORT: '0',
       DATA_DIR: '/var/lib/council',
+      EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
+      EVENTSTORE_PREFIX: 'staging2',
       MODEL_PROVIDER: 'offline',
       OFFLINE_LATENCY_MS: '60000',
       MODEL_TIMEOUT_MS: '2147483647',
@@ -109,6 +155,7 @@ describe('Settings', () => {
       host: '::1',
       port: 0,
       dataDir: '/var/lib/council',
+      eventStore: { url: 'esdb://127.0.0.1:2113?tls=false', prefix: 'staging2' },
       modelProvider: { name: 'offline', latencyMs: 60_000 },
       modelTimeoutMs: 2_147_483_647,
       modelMaxAttempts: 100,
@@ -147,6 +194,17 @@ describe('Settings', () => {
     });
   }
 
+  for (const url of [
+    'esdb://host',
+    'esdb://127.0.0.1:2113/?tls=false',
+    'kurrentdb://admin:changeit%40%3A%2F@one:2113,two:2113,three?tls=true&tlsCAFile=/etc/ca.pem&nodePreference=leader',
+    'kurrentdb+discover://cluster.example.org:2113?KEEP-ALIVE-INTERVAL=-1&keep_alive_timeout=5000',
+  ]) {
+    it(`take ${url} for an EventStoreDB`, () => {
+      expect(readConfig({ EVENTSTORE_URL: url }).eventStore).to.deep.equal({ url, prefix: '' });
+    });
+  }
+
   for (const [environment, variable, accepted] of UNUSABLE) {
     it(`are refused on one line that names ${variable}: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, () => {
       const { message } = refusalOf(environment);
@@ -178,6 +236,9 @@ describe('A start with an unusable setting', () => {
     [{ GEMINI_API_KEY: KEY, GEMINI_MODEL: '../files' }, /^Cannot use GEMINI_MODEL="\.\.\/files": /],
     [{ CORS_ORIGINS: '*' }, /^Cannot use CORS_ORIGINS="\*": /],
     [{ LOG_LEVEL: 'loud' }, /^Cannot use LOG_LEVEL="loud": /],
+    [{ EVENTSTORE_URL: `esdb://a:${KEY}@b:c` }, /^Cannot use EVENTSTORE_URL="esdb:\/\/\(hidden\)@b:c": .*esdb:\/\//],
+    [{ EVENTSTORE_URL: 'esdb://b?tlsCAFile=/no/file' }, /^Cannot use EVENTSTORE_URL="\(hidden\)": .*certificate file/],
+    [{ EVENTSTORE_PREFIX: 'A' }, /^Cannot use EVENTSTORE_PREFIX="A": /],
     [{ DATA_DIR: '/dev/null/data' }, /^Cannot use DATA_DIR="\/dev\/null\/data": /],
   ];
   for (const [environment, says] of starts) {

@@ -75,7 +75,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
+  // Nothing outside the folder knows the client.
+  'log/eventstoredb': {
+    ...ADAPTER,
+    ours: ['errors', 'wait', 'log/eventstoredb', 'log/port', 'log/append-check'],
+    npm: ['@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf'],
+  },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
+  // Chooses the adapter by the environment's word.
+  'log/open': { ...ADAPTER, ours: ['errors', 'log'], types: [...SHARED_TYPES, 'config'], node: 'none' },
   'log/append-surely': { ...ADAPTER, ours: ['errors', 'wait'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
   'log/copy': {
     ...ADAPTER,
@@ -199,6 +207,15 @@ describe('Import rules, on invented sources', () => {
     expect(found({ 'helpers/a.ts': '' })).to.deep.equal(['src/helpers/a.ts has no rule: give it a row in RULES']);
     expect(found({ 'service.ts': `import x from '../schemas/x.json' with { type: 'json' };` })).to.deep.equal([
       'src/service.ts may not import ../schemas/x.json',
+    ]);
+  });
+
+  it('keep the EventStoreDB client in its folder', () => {
+    const source = `import { EventStoreDBClient } from '@eventstore/db-client';`;
+    expect(found({ 'log/eventstoredb/connection.ts': source })).to.deep.equal([]);
+    expect(found({ 'log/append-surely.ts': source, 'engine.ts': source })).to.deep.equal([
+      'src/log/append-surely.ts may not import @eventstore/db-client',
+      'src/engine.ts may not import @eventstore/db-client',
     ]);
   });
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { TempDir } from './support/temp-dir.js';
 import { tempDir } from './support/temp-dir.js';
+import { eventStoreEnvironment } from './support/test-event-store.js';
 
 const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
 
@@ -31,8 +32,9 @@ describe('The process', () => {
   });
 
   function run(environment: Record<string, string> = {}) {
+    const data = environment['DATA_DIR'] ?? join(dir.path, 'data');
     const child = spawn(process.execPath, [MAIN], {
-      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: join(dir.path, 'data'), ...environment },
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: data, ...eventStoreEnvironment(data), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     children.push(child);

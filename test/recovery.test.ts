@@ -33,6 +33,7 @@ import { scriptedModel } from './support/scripted-model.js';
 import { seededRandom } from './support/seeded-random.js';
 import type { TempDir } from './support/temp-dir.js';
 import { tempDir } from './support/temp-dir.js';
+import { onEmbeddedLog } from './support/test-event-store.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const { uuid } = systemAmbient();
@@ -375,23 +376,25 @@ describe('Recovery', () => {
       expect(await answersOf(after, runIds)).to.equal(told);
     });
 
-    it('folds anew what was folded past the head of a log that was put back', async () => {
-      const first = await open();
-      const runIds = await storyOf(first);
-      const told = await answersOf(first, runIds);
-      await first.stop();
-      const backup = tempDir();
-      cpSync(join(dir.path, 'log.sqlite'), join(backup.path, 'log.sqlite'));
-      const second = await open();
-      const lost = await storyOf(second, 'another');
-      await second.stop();
-      for (const suffix of ['-wal', '-shm']) rmSync(join(dir.path, `log.sqlite${suffix}`), { force: true });
-      cpSync(join(backup.path, 'log.sqlite'), join(dir.path, 'log.sqlite'));
-      backup.remove();
+    onEmbeddedLog(() => {
+      it('folds anew what was folded past the head of a log that was put back', async () => {
+        const first = await open();
+        const runIds = await storyOf(first);
+        const told = await answersOf(first, runIds);
+        await first.stop();
+        const backup = tempDir();
+        cpSync(join(dir.path, 'log.sqlite'), join(backup.path, 'log.sqlite'));
+        const second = await open();
+        const lost = await storyOf(second, 'another');
+        await second.stop();
+        for (const suffix of ['-wal', '-shm']) rmSync(join(dir.path, `log.sqlite${suffix}`), { force: true });
+        cpSync(join(backup.path, 'log.sqlite'), join(dir.path, 'log.sqlite'));
+        backup.remove();
 
-      const third = await open();
-      expect(await answersOf(third, runIds)).to.equal(told);
-      for (const runId of lost) expect(await third.queries.find(runId)).to.equal(null);
+        const third = await open();
+        expect(await answersOf(third, runIds)).to.equal(told);
+        for (const runId of lost) expect(await third.queries.find(runId)).to.equal(null);
+      });
     });
 
     it('shows each run by its id and in the list as soon as its start is answered', async () => {
@@ -599,40 +602,42 @@ describe('Recovery', () => {
     }
   });
 
-  describe('beside a damaged run', () => {
-    const harms: readonly (readonly [string, readonly [string, string]])[] = [
-      ['a letter is another', ['master_agent', 'mAster_agent']],
-      ['a digit is another', ['"step":1', '"step":9']],
-      ['the data is no JSON any more', ['{', '[']],
-    ];
+  onEmbeddedLog(() =>
+    describe('beside a damaged run', () => {
+      const harms: readonly (readonly [string, readonly [string, string]])[] = [
+        ['a letter is another', ['master_agent', 'mAster_agent']],
+        ['a digit is another', ['"step":1', '"step":9']],
+        ['the data is no JSON any more', ['{', '[']],
+      ];
 
-    for (const [what, harm] of harms) {
-      for (const views of ['kept', 'deleted'] as const) {
-        it(`starts and runs the others when ${what} and the views are ${views}`, async () => {
-          const model = held();
-          const first = await openRecovered({ model });
-          const [damaged, sound, begun] = [uuid(), uuid(), uuid()];
-          await startAll(first, [damaged, sound]);
-          await model.called(2);
-          await first.queries.list({ limit: 10, offset: 0 });
-          const [, , , started] = await recordOf(first.log, damaged);
-          await kill(first);
-          damage(join(dir.path, 'log.sqlite'), started?.id ?? '', harm);
-          if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
+      for (const [what, harm] of harms) {
+        for (const views of ['kept', 'deleted'] as const) {
+          it(`starts and runs the others when ${what} and the views are ${views}`, async () => {
+            const model = held();
+            const first = await openRecovered({ model });
+            const [damaged, sound, begun] = [uuid(), uuid(), uuid()];
+            await startAll(first, [damaged, sound]);
+            await model.called(2);
+            await first.queries.list({ limit: 10, offset: 0 });
+            const [, , , started] = await recordOf(first.log, damaged);
+            await kill(first);
+            damage(join(dir.path, 'log.sqlite'), started?.id ?? '', harm);
+            if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
 
-          const second = await openRecovered();
-          await second.registry.start(runRequest(begun));
-          await allFinished(second, [sound, begun]);
-          for (const runId of [sound, begun]) await checkRecord(second.log, runId);
-          expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunDamaged);
-          const page = await second.queries.list({ limit: 10, offset: 0 });
-          expect(page.map(({ id }) => id)).to.have.members([damaged, sound, begun]);
-          expect(second.registry.live(damaged)).to.equal(null);
-          expect(second.faults.length).to.be.within(1, 3);
-        });
+            const second = await openRecovered();
+            await second.registry.start(runRequest(begun));
+            await allFinished(second, [sound, begun]);
+            for (const runId of [sound, begun]) await checkRecord(second.log, runId);
+            expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunDamaged);
+            const page = await second.queries.list({ limit: 10, offset: 0 });
+            expect(page.map(({ id }) => id)).to.have.members([damaged, sound, begun]);
+            expect(second.registry.live(damaged)).to.equal(null);
+            expect(second.faults.length).to.be.within(1, 3);
+          });
+        }
       }
-    }
-  });
+    }),
+  );
 
   async function startAll(engine: TestEngine, runIds: readonly string[]): Promise<void> {
     await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));

@@ -1,8 +1,8 @@
 /** Reads runs from the log for those who show them: every event is checked, and damage is told to whoever keeps it. */
 import type { Ambient } from '../ambient.js';
 import { RunDamaged } from '../errors.js';
-import type { ExportedEvent } from '../log/chain.js';
 import type { EventLog } from '../log/port.js';
+import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { foldRun, readChecked } from '../run/stream.js';
 
@@ -30,7 +30,7 @@ export class RunReader {
   }
 
   /** A run's events from a revision on, as they are stored. @throws {RunDamaged} */
-  async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<ExportedEvent> {
+  async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
     const { log, sha256 } = this.#options;
     try {
       yield* readChecked(log, runId, { sha256, from, ...(max !== undefined && { max }) });

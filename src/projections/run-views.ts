@@ -26,13 +26,13 @@ export interface Watcher {
 }
 
 export class RunViews {
-  readonly #reader: Pick<RunReader, 'fold'>;
+  readonly #reader: Pick<RunReader, 'fold' | 'events'>;
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold'>) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>) {
     this.#reader = reader;
   }
 
@@ -50,14 +50,13 @@ export class RunViews {
   async apply(runId: string, event: RunEvent): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
-    const { run } = view.store.getSnapshot().context;
-    if (event.seq === run.seq + 1) view.store.trigger.recorded({ event });
+    this.#take(view, event);
     this.#settle(runId, view);
     return view.store.getSnapshot().context.run;
   }
 
   /**
-   * Follows a run: `onState` is called at once with the state as it stands, then with the state after every later
+   * Follows a run: `onState` is called first with the state as it is recorded, then with the state after every later
    * event, none left out, until the signal.
    *
    * @returns false when there is no such run
@@ -65,21 +64,45 @@ export class RunViews {
   async watch(runId: string, { onState, signal }: Watcher): Promise<boolean> {
     const view = this.#views.get(runId) ?? (await this.#load(runId));
     if (view === null) return false;
+    const leave = this.#join(runId, view);
+    try {
+      await this.#catchUp(runId, view);
+    } catch (error) {
+      leave();
+      throw error;
+    }
     if (signal.aborted) {
-      this.#settle(runId, view);
+      leave();
       return true;
     }
-    view.watchers += 1;
-    if (view.watchers === 1) this.#watched += 1;
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
     signal.addEventListener('abort', () => {
       subscription.unsubscribe();
-      view.watchers -= 1;
-      if (view.watchers === 0) this.#watched -= 1;
-      this.#settle(runId, view);
+      leave();
     });
     onState(view.store.getSnapshot().context.run);
     return true;
+  }
+
+  /** Keeps a view in memory until it is left again. */
+  #join(runId: string, view: View): () => void {
+    view.watchers += 1;
+    if (view.watchers === 1) this.#watched += 1;
+    return () => {
+      view.watchers -= 1;
+      if (view.watchers === 0) this.#watched -= 1;
+      this.#settle(runId, view);
+    };
+  }
+
+  /** Takes all that is recorded by now: the subscription may be behind, or in the middle of an append. */
+  async #catchUp(runId: string, view: View): Promise<void> {
+    const { seq } = view.store.getSnapshot().context.run;
+    for await (const event of this.#reader.events(runId, { from: seq + 1 })) this.#take(view, event);
+  }
+
+  #take({ store }: View, event: RunEvent): void {
+    if (event.seq === store.getSnapshot().context.run.seq + 1) store.trigger.recorded({ event });
   }
 
   async #open(runId: string, event: RunEvent): Promise<View | null> {

@@ -6,13 +6,14 @@ import type { ClusterSettings } from '../../src/cluster/cluster.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
+import { openLog } from '../../src/log/open.js';
 import type { EventLog } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { requestedRun } from '../../src/run/request.js';
 import type { Engine, Surroundings } from '../../src/engine.js';
 import { openEngine } from '../../src/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import { eventStoreFor } from './test-event-store.js';
 
 export interface OpenEngineOptions {
   readonly path: string;
@@ -38,20 +39,21 @@ export interface TestEngine extends Omit<Engine, 'recover'> {
 export async function openTestEngine(options: OpenEngineOptions): Promise<TestEngine> {
   const ambient = options.ambient ?? systemAmbient();
   const dataDir = openDataDir(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
-  const { decorate = (log: EventLog) => log, openLog = openEmbeddedLog } = options;
+  const { decorate = (log: EventLog) => log, openLog: open = openLog } = options;
   const faults: unknown[] = [];
   const engine = await openEngine(
     {
       maxActiveRuns: options.maxActiveRuns ?? 1_000,
       maxModelCalls: options.maxModelCalls ?? 1_000,
       cluster: options.cluster ?? null,
+      eventStore: eventStoreFor(options.path),
     },
     {
       dataDir,
       model: options.model,
       ambient,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
-      openLog: async (at) => decorate(await openLog(at)),
+      openLog: async (at) => decorate(await open(at)),
     },
   );
   const stop = async (): Promise<void> => {

@@ -10,6 +10,7 @@ import { offlineModel } from '../../src/model/offline.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { startService as start } from '../../src/service.js';
 import { tempDir } from './temp-dir.js';
+import { eventStoreFor } from './test-event-store.js';
 
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
@@ -35,7 +36,7 @@ export async function startService({ model, ambient, ...overrides }: ServiceOver
   const clock = ambient ?? systemAmbient();
   const dataDir = openDataDir(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
   const faults: object[] = [];
-  const config = { ...readConfig({}), port: 0, ...overrides, dataDir: path };
+  const config = { ...readConfig({}), port: 0, eventStore: eventStoreFor(path), ...overrides, dataDir: path };
   const service = await start(config, {
     dataDir,
     ambient: clock,

@@ -4,13 +4,14 @@ import type { RunState } from '../../src/run/state.js';
 import { foldNext, readRun } from '../../src/run/stream.js';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
+import { openLog } from '../../src/log/open.js';
 import type { Appended, EventLog, NewEvent } from '../../src/log/port.js';
 import { runStream } from '../../src/run/events.js';
 import { instantModel } from './instant-model.js';
 import { openTestEngine, runRequest } from './open-engine.js';
 import { allFinished } from './run-when.js';
 import { tempDir } from './temp-dir.js';
+import { eventStoreFor } from './test-event-store.js';
 
 /** A completed run of the fixed graph, 18 events, as it was recorded. */
 export async function recordedStory(): Promise<readonly NewEvent[]> {
@@ -27,9 +28,14 @@ export async function recordedStory(): Promise<readonly NewEvent[]> {
   return events;
 }
 
-/** An embedded log in a folder, without anything around it. */
+/** The log that belongs to a folder, without anything around it. */
 export function openStoryLog(path: string): Promise<EventLog> {
-  return openEmbeddedLog({ file: join(path, 'log.sqlite') });
+  return openLog({
+    eventStore: eventStoreFor(path),
+    file: join(path, 'log.sqlite'),
+    onBroken: () => undefined,
+    ambient: systemAmbient(),
+  });
 }
 
 /** Appends a piece of a story as a run's own; each telling has event ids of its own. */
@@ -48,12 +54,13 @@ export function tell(
 }
 
 /** Folds runs as they stand: a story that is told again under another id keeps the hashes of the first. */
-export function storyReader(log: EventLog): Pick<RunReader, 'fold'> {
+export function storyReader(log: EventLog): Pick<RunReader, 'fold' | 'events'> {
   return {
     async fold(runId) {
       let run: RunState | null = null;
       for await (const event of readRun(log, runId)) run = foldNext(runId, run, event);
       return run;
     },
+    events: (runId, range) => readRun(log, runId, range),
   };
 }

@@ -1,0 +1,97 @@
+/** One stream of appends to the server: many go out one behind the other, the answers come as they are made. */
+import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
+import { AppendOutcomeUnknown } from '../../errors.js';
+import type { Appended } from '../port.js';
+import type { CheckedAppend } from './append-message.js';
+import { appendMessage, correlationIdOf, outcomeOf } from './append-message.js';
+
+/** The text by which alone the server tells it. */
+const NOT_READY = 'Server Is Not Ready';
+
+/** An append on its way, and who waits for it. */
+export interface Dispatch {
+  readonly append: CheckedAppend;
+  readonly serverStream: string;
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Owns one call. Its end leaves the outcome of everything unanswered unknown. */
+export class AppendLine {
+  readonly #call: ClientDuplexStream<BatchAppendReq, BatchAppendResp>;
+  readonly #unanswered = new Map<string, Dispatch>();
+  readonly #onEnd: (error: Error) => void;
+  #sent = 0;
+  #heard = 0;
+  #isOpen = true;
+
+  /** `onEnd` hears once why the line carries nothing more, before those who wait do. */
+  constructor(call: ClientDuplexStream<BatchAppendReq, BatchAppendResp>, onEnd: (error: Error) => void) {
+    this.#call = call;
+    this.#onEnd = onEnd;
+    call.on('data', (answer: BatchAppendResp) => this.#hear(answer));
+    call.on('error', (error) => this.#end(error));
+    call.on('end', () => this.#end(new Error('The server ended the stream of appends')));
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Answers heard so far: a line that hears none for as long as an append waits may be dead. */
+  get heard(): number {
+    return this.#heard;
+  }
+
+  /** Sends; what the socket does not take at once waits in the call. Returns what to forget it by. */
+  send(dispatch: Dispatch): string {
+    this.#sent += 1;
+    // Unique among the line's own, which is all the server asks.
+    const id = `00000000-0000-4000-8000-${this.#sent.toString(16).padStart(12, '0')}`;
+    this.#unanswered.set(id, dispatch);
+    this.#call.write(appendMessage(id, dispatch.serverStream, dispatch.append));
+    return id;
+  }
+
+  /** Lets an append go: its answer, should it still come, is nobody's. */
+  forget(id: string): void {
+    this.#unanswered.delete(id);
+  }
+
+  close(): void {
+    this.#call.cancel();
+  }
+
+  #hear(answer: BatchAppendResp): void {
+    this.#heard += 1;
+    if (isUnready(answer)) return this.#end(Object.assign(new Error(NOT_READY), { code: status.UNAVAILABLE }));
+    const id = correlationIdOf(answer);
+    const dispatch = this.#unanswered.get(id);
+    if (dispatch === undefined) return;
+    this.#unanswered.delete(id);
+    try {
+      const outcome = outcomeOf(answer, dispatch.append);
+      if (outcome instanceof Error) dispatch.reject(outcome);
+      else dispatch.resolve(outcome);
+    } catch (cause) {
+      dispatch.reject(new AppendOutcomeUnknown({ stream: dispatch.append.stream }, { cause }));
+    }
+  }
+
+  #end(error: Error): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#call.cancel();
+    this.#onEnd(error);
+    for (const { append, reject } of this.#unanswered.values())
+      reject(new AppendOutcomeUnknown({ stream: append.stream }, { cause: error }));
+    this.#unanswered.clear();
+  }
+}
+
+/** A node that was cut off from its cluster answers so for as long as it is; another may lead meanwhile. */
+function isUnready(answer: BatchAppendResp): boolean {
+  return answer.getError()?.getMessage() === NOT_READY;
+}

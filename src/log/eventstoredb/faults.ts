@@ -1,0 +1,38 @@
+/** What a server's error means for the call that met it. */
+import { Metadata, status } from '@grpc/grpc-js';
+
+/**
+ * `not-leader`: ask the node it names. `lost`: the connection is gone or will not carry more. `missing` and `deleted`
+ * tell of the stream read, `denied` of the credentials. `too-slow`: the server let go a subscriber that did not keep up.
+ */
+export type Fault = 'not-leader' | 'lost' | 'missing' | 'deleted' | 'denied' | 'too-slow' | 'other';
+
+const BY_CODE: Readonly<Record<number, Fault>> = {
+  [status.CANCELLED]: 'lost',
+  [status.INTERNAL]: 'lost',
+  [status.UNAVAILABLE]: 'lost',
+  [status.ABORTED]: 'too-slow',
+  [status.PERMISSION_DENIED]: 'denied',
+  [status.UNAUTHENTICATED]: 'denied',
+};
+
+/** The server names its own errors in a trailer, which tells more than the code. */
+const BY_NAME: Readonly<Record<string, Fault>> = {
+  'not-leader': 'not-leader',
+  'stream-not-found': 'missing',
+  'stream-deleted': 'deleted',
+  'access-denied': 'denied',
+};
+
+/** Tells a gRPC error's meaning; whatever is no gRPC error is `other`. */
+export function faultOf(error: unknown): Fault {
+  if (!(error instanceof Error)) return 'other';
+  const code = 'code' in error && typeof error.code === 'number' ? error.code : null;
+  if (code === null) return 'other';
+  return BY_NAME[nameIn(error)] ?? BY_CODE[code] ?? 'other';
+}
+
+function nameIn(error: Error): string {
+  if (!('metadata' in error) || !(error.metadata instanceof Metadata)) return '';
+  return String(error.metadata.get('exception')[0] ?? '');
+}

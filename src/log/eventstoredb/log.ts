@@ -1,0 +1,158 @@
+/** The record on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
+import type { Ambient } from '../../ambient.js';
+import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable } from '../../errors.js';
+import { checkAppend } from '../append-check.js';
+import type {
+  AllRange,
+  Appended,
+  EventLog,
+  ExpectedRevision,
+  Followed,
+  Following,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  StreamRange,
+} from '../port.js';
+import { categoryOf } from '../port.js';
+import { Appender } from './appender.js';
+import { Connection } from './connection.js';
+import { follow } from './following.js';
+import { identityOf } from './identity.js';
+import type { Reader } from './reads.js';
+import { allEvents, headPosition, streamEvents } from './reads.js';
+import { streamNames } from './stream-names.js';
+
+/**
+ * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so that less would leave more
+ * outcomes unknown; a leader's death is felt for this long at least.
+ */
+const DEADLINE_MS = 2_500;
+
+export interface EventStoreOptions {
+  /** Connection string: `esdb://` or `kurrentdb://`, with credentials and TLS settings where needed. */
+  readonly url: string;
+  /** Put before every stream's name, so that several logs share a server; `[a-z0-9]*`, default none. */
+  readonly prefix?: string;
+  /** Events kept of each stream of a category, the newest ones; settled when a stream is begun. Default: all. */
+  readonly keepLast?: Readonly<Record<string, number>>;
+  /** How long any call may take to be answered, in milliseconds. Default: 2,500. */
+  readonly deadlineMs?: number;
+  readonly ambient: Pick<Ambient, 'after' | 'uuid'>;
+}
+
+/**
+ * Opens the log. Connects when first called: a server that is down makes calls fail, each after its deadline, until it
+ * is up. Each append is sent once; what to do about an unknown outcome is the caller's to know (append-surely.ts).
+ *
+ * @throws {ConfigInvalid} when the client can do nothing with the connection string
+ */
+export function openEventStoreLog(options: EventStoreOptions): EventLog {
+  const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, ambient } = options;
+  const connection = connectionTo(url, { ambient, deadlineMs });
+  const reader: Reader = { connection, names: streamNames(prefix), ambient, deadlineMs };
+  const appender = new Appender({ connection, ambient, deadlineMs });
+  return new EventStoreLog(reader, appender, { keepLast, newId: () => ambient.uuid() });
+}
+
+interface Settled {
+  readonly keepLast: Readonly<Record<string, number>>;
+  readonly newId: () => string;
+}
+
+class EventStoreLog implements EventLog {
+  readonly #reader: Reader;
+  readonly #appender: Appender;
+  readonly #settled: Settled;
+  #identity: Promise<string> | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(reader: Reader, appender: Appender, settled: Settled) {
+    this.#reader = reader;
+    this.#appender = appender;
+    this.#settled = settled;
+  }
+
+  async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
+    this.#checkOpen();
+    const metadata = checkAppend(stream, events, expected);
+    const kept = this.#settled.keepLast[categoryOf(stream)];
+    if (kept !== undefined && expected === 'none') await this.#keepLast(stream, kept);
+    return await this.#appender.append({ stream, events, expected, metadata }, this.#reader.names.toServer(stream));
+  }
+
+  async *readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
+    this.#checkOpen();
+    yield* streamEvents(this.#reader, { stream, serverStream: this.#reader.names.toServer(stream) }, range);
+  }
+
+  async *readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
+    this.#checkOpen();
+    yield* allEvents(this.#reader, after, range);
+  }
+
+  subscribe(after: Position | null, following: Following): AsyncIterable<Followed> {
+    return follow(this.#reader, after, following);
+  }
+
+  async identity(): Promise<string> {
+    this.#checkOpen();
+    this.#identity ??= identityOf(this.#reader, this.#appender, this.#settled.newId);
+    try {
+      return await this.#identity;
+    } catch (error) {
+      this.#identity = null;
+      throw error instanceof AppendOutcomeUnknown ? new LogUnavailable({ cause: error }) : error;
+    }
+  }
+
+  async head(): Promise<Position | null> {
+    this.#checkOpen();
+    return await headPosition(this.#reader);
+  }
+
+  async ping(): Promise<void> {
+    await this.head();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#appender.stop();
+    this.#reader.connection.close();
+  }
+
+  /** Told to the server before the stream is begun, so that there is no moment in which it keeps more. */
+  async #keepLast(stream: string, count: number): Promise<void> {
+    const settings = { id: this.#settled.newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }) };
+    const events = [{ ...settings, metadata: {} }];
+    const serverStream = `$$${this.#reader.names.toServer(stream)}`;
+    try {
+      await this.#appender.append({ stream, events, expected: 'any', metadata: ['{}'] }, serverStream);
+    } catch (cause) {
+      throw new LogUnavailable({ cause });
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== null) throw new LogClosed();
+  }
+}
+
+function connectionTo(url: string, options: Omit<ConstructorParameters<typeof Connection>[0], 'url'>): Connection {
+  try {
+    return new Connection({ ...options, url });
+  } catch (cause) {
+    // The client's complaint about the string quotes it, password and all.
+    const isAboutText = typeof cause === 'object' && cause !== null && 'connectionString' in cause;
+    const reason = cause instanceof Error && !isAboutText ? ` (${cause.message})` : '';
+    throw new ConfigInvalid({
+      variable: 'EVENTSTORE_URL',
+      value: '(hidden)',
+      accepted: `a connection string that the client can use${reason}`,
+    });
+  }
+}

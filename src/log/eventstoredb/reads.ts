@@ -1,0 +1,134 @@
+/** Reads that survive a lost connection: they go on where they were, as long as the server comes back in time. */
+import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { Ambient } from '../../ambient.js';
+import { LogClosed, LogUnavailable } from '../../errors.js';
+import { wait } from '../../wait.js';
+import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
+import type { Connection } from './connection.js';
+import { faultOf } from './faults.js';
+import { patience } from './patience.js';
+import { answersTo } from './read-call.js';
+import { readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
+import { eventIn } from './recorded.js';
+import type { StreamNames } from './stream-names.js';
+
+export interface Reader {
+  readonly connection: Connection;
+  readonly names: StreamNames;
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** How long the server may say nothing while it is waited for, in milliseconds. */
+  readonly deadlineMs: number;
+}
+
+/** Wait between attempts to reach the server, in milliseconds. */
+export const RETRY_MS = 100;
+
+const EVERYTHING = Number.MAX_SAFE_INTEGER;
+
+/** A stream's events. */
+export async function* streamEvents(
+  reader: Reader,
+  { serverStream, stream }: { readonly serverStream: string; readonly stream: string },
+  range: StreamRange,
+): AsyncGenerator<RecordedEvent> {
+  const backwards = range.direction === 'backwards';
+  let from = range.from ?? null;
+  let left = range.max ?? EVERYTHING;
+  if (left <= 0) return;
+  const next = (): ReadReq | null =>
+    left > 0 && from !== -1 ? readStreamMessage({ serverStream, from, backwards, max: left }) : null;
+  for await (const answer of answers(reader, next)) {
+    const read = eventIn(answer, reader.names);
+    if (read === null) continue;
+    from = backwards ? read.event.revision - 1 : read.event.revision + 1;
+    left -= 1;
+    yield { ...read.event, stream };
+  }
+}
+
+/** The events of all streams after a position, up to the head as it is now. */
+export async function* allEvents(
+  reader: Reader,
+  after: Position | null,
+  range: AllRange,
+): AsyncGenerator<RecordedEvent> {
+  const { names } = reader;
+  const categories = range.categories ?? null;
+  const until = await headPosition(reader);
+  let seen = after;
+  let left = range.max ?? EVERYTHING;
+  if (until === null) return;
+  // One more, because the server begins with the event at the position.
+  const next = (): ReadReq | null =>
+    left > 0 && (seen === null || seen < until)
+      ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) })
+      : null;
+  for await (const answer of answers(reader, next)) {
+    const read = eventIn(answer, names);
+    if (read === null || (seen !== null && read.event.position <= seen)) continue;
+    const { event, stream } = read;
+    if (event.position > until) return;
+    seen = event.position;
+    if (stream === null || !names.isWanted(stream, categories)) continue;
+    left -= 1;
+    yield { ...event, stream };
+    if (left === 0) return;
+  }
+}
+
+/** Position of this log's newest event. */
+export async function headPosition(reader: Reader): Promise<Position | null> {
+  // The newest is this log's own but for the identity's event and the marks of deleted streams.
+  for (const max of [2, EVERYTHING]) {
+    let count = 0;
+    for await (const answer of answers(reader, () => readLastMessage(reader.names, max))) {
+      const read = eventIn(answer, reader.names);
+      if (read === null) continue;
+      if (read.stream !== null) return read.event.position;
+      count += 1;
+    }
+    if (count < max) return null;
+  }
+  return null;
+}
+
+/** The name given to this log, null when it has none yet. */
+export async function identityIn(reader: Reader): Promise<string | null> {
+  const { names } = reader;
+  const first = readStreamMessage({ serverStream: names.identityStream, from: null, backwards: false, max: 1 });
+  for await (const answer of answers(reader, () => first)) {
+    const named: unknown = JSON.parse(eventIn(answer, names)?.event.data ?? 'null');
+    if (typeof named === 'object' && named !== null && 'identity' in named) return String(named.identity);
+  }
+  return null;
+}
+
+/**
+ * Answers to a request, which is made anew after a failure: `next` then tells what is left of it, null for nothing.
+ *
+ * @throws {LogUnavailable} nothing came for as long as the deadline @throws {LogClosed}
+ */
+async function* answers(reader: Reader, next: () => ReadReq | null): AsyncGenerator<ReadResp> {
+  const { connection, ambient, deadlineMs } = reader;
+  const waiting = patience(ambient, deadlineMs);
+  try {
+    for (let request = next(); request !== null; request = next()) {
+      try {
+        for await (const answer of answersTo(request, connection, waiting.signal)) {
+          waiting.pause();
+          yield answer;
+          waiting.resume();
+        }
+        return;
+      } catch (error) {
+        const fault = faultOf(error);
+        if (fault === 'missing' || fault === 'deleted') return;
+        if (error instanceof LogClosed) throw error;
+        if (fault === 'denied' || waiting.signal.aborted) throw new LogUnavailable({ cause: error });
+      }
+      await wait(ambient, RETRY_MS, waiting.signal);
+    }
+  } finally {
+    waiting.end();
+  }
+}

@@ -1,0 +1,30 @@
+/** Opens the record that the settings name. */
+import type { Ambient } from '../ambient.js';
+import type { EventStoreSettings } from '../config.js';
+import type { LogUnavailable } from '../errors.js';
+import { openEmbeddedLog } from './embedded/log.js';
+import { openEventStoreLog } from './eventstoredb/log.js';
+import type { EventLog } from './port.js';
+
+/** Heartbeats count only as the last one there is (architecture, section 3). */
+const KEEP_LAST = { instance: 1 };
+
+export interface RecordPlace {
+  /** Null: the embedded log. */
+  readonly eventStore: EventStoreSettings | null;
+  /** The embedded log's file. */
+  readonly file: string;
+  /** Told once when the embedded log can take nothing more in this process; a server may come back. */
+  readonly onBroken: (fault: LogUnavailable) => void;
+  readonly ambient: Pick<Ambient, 'after' | 'uuid'>;
+}
+
+/**
+ * Opens the log. A server is not waited for: calls fail until it answers.
+ *
+ * @throws {DataDirHeld | ConfigInvalid}
+ */
+export async function openLog({ eventStore, file, onBroken, ambient }: RecordPlace): Promise<EventLog> {
+  if (eventStore === null) return await openEmbeddedLog({ file, onBroken });
+  return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, ambient });
+}

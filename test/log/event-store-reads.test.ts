@@ -1,0 +1,271 @@
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import { expect } from 'chai';
+import { LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
+import { positionOf } from '../../src/log/eventstoredb/position.js';
+import { eventIn } from '../../src/log/eventstoredb/recorded.js';
+import { streamNames } from '../../src/log/eventstoredb/stream-names.js';
+import type { EventLog, NewEvent, RecordedEvent } from '../../src/log/port.js';
+import type { ReadFate } from '../support/event-store-calls.js';
+import { eventAnswer } from '../support/event-store-messages.js';
+import { rejectionOf } from '../support/rejection.js';
+import { untilTrue } from '../support/until-true.js';
+import { all, eventsIn, idsOf, newEvent, numbered, until } from './contract-bench.js';
+import { eventStoreBench, SHORT_MS, surely } from './event-store-bench.js';
+import { following } from './following-under-way.js';
+
+const NEVER = new AbortController().signal;
+
+/** More than the sockets between hold, so that a reader is in the middle of it. */
+function large(count: number): readonly NewEvent[] {
+  return Array.from({ length: count }, (_, n) => newEvent({ n, text: 'x'.repeat(4_000) }));
+}
+
+async function appendAll(log: EventLog, stream: string, events: readonly NewEvent[]): Promise<void> {
+  for (let from = 0; from < events.length; from += 100)
+    await log.append(stream, events.slice(from, from + 100), from === 0 ? 'none' : from - 1);
+}
+
+/** A script whose first reads have these fates, and are answered afterwards. */
+function fated(...fates: ReadFate[]): { read: () => ReadFate } {
+  return { read: () => fates.shift() ?? 'answered' };
+}
+
+describe('EventStoreDB log: reads', () => {
+  const bench = eventStoreBench();
+
+  for (const direction of ['forwards', 'backwards'] as const) {
+    it(`go on where they were when the connection is reset, ${direction}`, async () => {
+      const server = await bench.server();
+      const log = bench.log(server);
+      const events = large(1_000);
+      await appendAll(log, 'run-1', events);
+      const read: RecordedEvent[] = [];
+      for await (const event of log.readStream('run-1', { direction, max: 990 })) {
+        read.push(event);
+        if (read.length % 200 === 100) server.reset();
+      }
+      const expected = direction === 'forwards' ? events : [...events].reverse();
+      expect(idsOf(read)).to.deep.equal(idsOf(expected.slice(0, 990)));
+    });
+  }
+
+  it('of all streams go on where they were when the connection is reset', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    const events = large(1_000);
+    await appendAll(log, 'run-1', events);
+    const read: RecordedEvent[] = [];
+    for await (const event of log.readAll(null, { categories: ['run'] })) {
+      read.push(event);
+      if (read.length % 300 === 100) server.reset();
+    }
+    expect(idsOf(read)).to.deep.equal(idsOf(events));
+  });
+
+  it('wait as long as their consumer takes', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: 50 });
+    await appendAll(log, 'run-1', large(500));
+    let count = 0;
+    for await (const event of log.readStream('run-1')) {
+      if (event.revision === 20) {
+        const goOnMs = performance.now() + 150;
+        await untilTrue(() => performance.now() > goOnMs);
+      }
+      count += 1;
+    }
+    expect(count).to.equal(500);
+  });
+
+  for (const fate of ['not ready', 'busy for a moment', 'reset'] as const) {
+    it(`ask again when the answer is ${fate}`, async () => {
+      const server = await bench.server();
+      const log = bench.log(server);
+      await log.append('run-1', numbered(3), 'none');
+      server.behave(fated(fate, fate));
+      expect(await all(log.readStream('run-1'))).to.have.length(3);
+      await log.ping();
+    });
+  }
+
+  it('end with the deadline when the server says nothing', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    server.behave({ read: () => 'silence' });
+    const calls = [
+      () => all(log.readStream('run-1')),
+      () => all(log.readAll(null)),
+      () => log.head(),
+      () => log.identity(),
+      () => log.ping(),
+    ];
+    for (const call of calls) {
+      const startedMs = performance.now();
+      expect(await rejectionOf(call())).to.be.instanceOf(LogUnavailable);
+      expect(performance.now() - startedMs).to.be.within(SHORT_MS - 5, 4 * SHORT_MS);
+    }
+  });
+
+  it('end with the deadline when the server is down, and work once it is up', async () => {
+    const server = await bench.server();
+    await server.kill();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    expect(await rejectionOf(log.identity())).to.be.instanceOf(LogUnavailable);
+    expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
+    await server.restart();
+    await log.ping();
+    expect(await log.identity()).to.be.a('string');
+  });
+
+  it('end at once when access is denied', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    server.behave({ read: () => 'access denied' });
+    const startedMs = performance.now();
+    expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
+    expect(performance.now() - startedMs).to.be.lessThan(2_000);
+  });
+
+  it('ask the leader when the node they went to is none', async () => {
+    const [leader, follower] = [await bench.server(), await bench.server()];
+    await bench.log(leader).append('run-1', numbered(2), 'none');
+    follower.behave({ leaderPort: leader.port });
+    expect(await all(bench.log(follower).readStream('run-1'))).to.have.length(2);
+  });
+
+  it('do not show the mark that a deleted stream leaves', () => {
+    const event = { ...newEvent(), stream: 'run-1', revision: 0, position: positionOf({ commit: '7', prepare: '7' }) };
+    const tombstone = eventAnswer('run-1', event, 7);
+    tombstone.getEvent()?.getEvent()?.setStreamRevision('9223372036854775807');
+    expect(eventIn(tombstone, streamNames(''))?.stream).to.equal(null);
+    expect(eventIn(eventAnswer('run-1', event, 7), streamNames(''))?.stream).to.equal('run-1');
+    expect(eventIn(eventAnswer('run-1', { ...event, type: '$>' }, 7), streamNames(''))?.stream).to.equal(null);
+    expect(eventIn(new streamsPb.ReadResp(), streamNames(''))).to.equal(null);
+  });
+});
+
+describe('EventStoreDB log: subscriptions', () => {
+  const bench = eventStoreBench();
+
+  for (const how of ['unavailable', 'silently'] as const) {
+    it(`are dropped with their last position when they end ${how}, and miss nothing when taken up there`, async () => {
+      const server = await bench.server();
+      const log = bench.log(server);
+      const events = numbered(6);
+      await log.append('run-1', events.slice(0, 3), 'none');
+      const first = following(log, null);
+      await first.waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+      server.endSubscriptions(how);
+      const error = await rejectionOf(first.ended);
+      expect(error).to.be.instanceOf(SubscriptionDropped);
+      const last = eventsIn(first.collected).at(-1)?.position ?? null;
+      expect(error).to.have.deep.property('data', { last });
+      await surely(log, 'run-1', events.slice(3), 2);
+      const second = following(log, last);
+      await second.waitFor((seen) => eventsIn(seen).length >= 3);
+      await second.stop();
+      expect(idsOf([...eventsIn(first.collected), ...eventsIn(second.collected)])).to.deep.equal(idsOf(events));
+    });
+  }
+
+  it('are dropped when the server is killed', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    const { waitFor, ended } = following(log, null);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    await server.kill();
+    expect(await rejectionOf(ended)).to.be.instanceOf(SubscriptionDropped);
+  });
+
+  it('that are too slow for the server are taken up where they were, and notice nothing', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    const { collected, waitFor, stop } = following(log, null);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    const events = numbered(9);
+    for (const [revision, event] of events.entries()) {
+      await log.append('run-1', [event], revision === 0 ? 'none' : revision - 1);
+      await waitFor((seen) => eventsIn(seen).length === revision + 1);
+      if (revision % 3 === 1) server.endSubscriptions('too slow');
+    }
+    await stop();
+    expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
+    expect(collected.filter(({ kind }) => kind === 'caughtUp')).to.have.length(1);
+  });
+
+  it('do not take more from the server than their consumer does', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    const events = large(2_000);
+    await appendAll(log, 'run-1', events);
+    const ids: string[] = [];
+    for await (const followed of log.subscribe(null, { signal: NEVER })) {
+      if (followed.kind === 'caughtUp') break;
+      if (followed.kind === 'event') ids.push(followed.event.id);
+      if (ids.length % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(ids).to.deep.equal(idsOf(events));
+  });
+
+  it('are ended at the server when they are left, and when their signal comes', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.append('run-1', numbered(3), 'none');
+    await until(log.subscribe(null, { signal: NEVER }), (seen) => seen.length === 2);
+    await untilTrue(() => server.subscriptions() === 0);
+    const { waitFor, stop } = following(log, null);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    expect(server.subscriptions()).to.equal(1);
+    await stop();
+    await untilTrue(() => server.subscriptions() === 0);
+  });
+
+  it('wait for a server that comes up in time, and are dropped when none does', async () => {
+    const server = await bench.server();
+    await server.kill();
+    const dropped = await rejectionOf(
+      all(bench.log(server, { deadlineMs: SHORT_MS }).subscribe(null, { signal: NEVER })),
+    );
+    expect(dropped).to.be.instanceOf(SubscriptionDropped);
+    expect(dropped).to.have.deep.property('data', { last: null });
+    const log = bench.log(server);
+    const { waitFor, stop } = following(log, null);
+    await server.restart();
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    await stop();
+  });
+
+  it('are dropped when the server says nothing at all', async () => {
+    const server = await bench.server();
+    server.behave({ read: () => 'silence' });
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    expect(await rejectionOf(following(log, null).ended)).to.be.instanceOf(SubscriptionDropped);
+  });
+
+  it('end by their signal while there is no server', async () => {
+    const server = await bench.server();
+    await server.kill();
+    const { stop } = following(bench.log(server), null);
+    await stop();
+  });
+
+  it('are told how far they have come past events of others', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    for (let n = 0; n < 3; n += 1) await log.append(`document-${n}`, numbered(700), 'none');
+    const { collected, waitFor, stop } = following(log, null, ['run']);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'checkpoint'));
+    await stop();
+    expect(eventsIn(collected)).to.deep.equal([]);
+  });
+
+  it('of a category are told how far they have come past one whose name begins the same', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    for (let n = 0; n < 2; n += 1) await log.append(`runs-${n}`, numbered(700), 'none');
+    const { collected, waitFor, stop } = following(log, null, ['run']);
+    await waitFor((seen) => seen.filter(({ kind }) => kind === 'checkpoint').length >= 1);
+    await stop();
+    expect(eventsIn(collected)).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,271 @@
+/** The calls of EventStoreDB's streams service, answered out of a storage as 23.10 does, but for what a script says. */
+import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { Metadata, ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
+import type { AskedAppend } from './event-store-messages.js';
+import {
+  askedIn,
+  caughtUpAnswer,
+  checkpointAnswer,
+  confirmedAnswer,
+  eventAnswer,
+  failed,
+  notFoundAnswer,
+  notLeader,
+  refused,
+  serviceError,
+  written,
+} from './event-store-messages.js';
+import type { ServerEvent, ServerStorage } from './event-store-storage.js';
+
+/** What becomes of an append: at first whether it is written, then what its writer hears. */
+export type AppendFate =
+  | 'answered'
+  | 'written, then silence'
+  | 'written, then reset'
+  | 'written, then the stream ends'
+  | 'silence'
+  | 'reset'
+  | 'not ready'
+  | 'timed out'
+  | 'access denied'
+  | 'stream deleted';
+
+/** What a writer is told of an append that was not written. */
+const REFUSALS: Readonly<Partial<Record<AppendFate, Parameters<typeof failed>[1]>>> = {
+  'not ready': 'NotReady',
+  'timed out': 'Timeout',
+  'access denied': 'AccessDenied',
+  'stream deleted': 'StreamDeleted',
+};
+
+export type ReadFate = 'answered' | 'silence' | 'reset' | 'not ready' | 'access denied' | 'busy for a moment';
+
+export type ReadKind = 'stream' | 'all' | 'subscription';
+
+/** What goes wrong, asked call by call; absent: nothing. */
+export interface Script {
+  append?: (asked: AskedAppend) => AppendFate | Promise<AppendFate>;
+  read?: (kind: ReadKind) => ReadFate;
+  /** The port of another node that leads; null: this one does. */
+  leaderPort?: number | null;
+  /** Whether gossip is answered. */
+  gossip?: () => boolean;
+}
+
+export interface Calls {
+  batchAppend(call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void;
+  read(call: ServerWritableStream<ReadReq, ReadResp>): void;
+  /** Ends every subscription under way: with an error of the server, or silently. */
+  endSubscriptions(how: 'too slow' | 'unavailable' | 'silently'): void;
+  subscriptions(): number;
+}
+
+export interface CallsParts {
+  readonly storage: ServerStorage;
+  readonly script: () => Script;
+  /** Destroys the connections. */
+  readonly reset: () => void;
+}
+
+export function serverCalls({ storage, script, reset }: CallsParts): Calls {
+  const subscriptions = new Set<ServerWritableStream<ReadReq, ReadResp>>();
+  /** Appends being written: a second copy goes unanswered, as on a real server. */
+  const underWay = new Set<string>();
+
+  function batchAppend(call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void {
+    call.on('error', () => undefined);
+    call.on('end', () => call.end());
+    call.on('data', (request: BatchAppendReq) => {
+      const elsewhere = leaderElsewhere(call);
+      if (elsewhere === null) void append(call, request);
+      else call.emit('error', elsewhere);
+    });
+  }
+
+  async function append(
+    call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>,
+    request: BatchAppendReq,
+  ): Promise<void> {
+    const asked = askedIn(request);
+    const key = `${asked.stream} ${asked.events.map(({ id }) => id).join(' ')}`;
+    if (underWay.has(key)) return;
+    underWay.add(key);
+    try {
+      const fate = (await script().append?.(asked)) ?? 'answered';
+      const refusal = REFUSALS[fate];
+      if (refusal !== undefined) return void call.write(failed(request, refusal));
+      if (fate === 'silence') return;
+      if (fate === 'reset') return reset();
+      const answer = written(request, await storage.append(asked));
+      if (fate === 'answered') call.write(answer);
+      else if (fate === 'written, then reset') reset();
+      else if (fate === 'written, then the stream ends') call.end();
+    } catch (error) {
+      call.write(refused(request, error));
+    } finally {
+      underWay.delete(key);
+    }
+  }
+
+  function read(call: ServerWritableStream<ReadReq, ReadResp>): void {
+    call.on('error', () => undefined);
+    const kind = kindOf(call.request);
+    const fate = script().read?.(kind) ?? 'answered';
+    const error = leaderElsewhere(call) ?? errorOf(fate);
+    if (error !== null) call.emit('error', error);
+    else if (fate === 'reset') reset();
+    else if (fate === 'answered') void send(call, answersTo(call, kind));
+  }
+
+  function answersTo(call: ServerWritableStream<ReadReq, ReadResp>, kind: ReadKind): AsyncIterable<ReadResp> {
+    if (kind === 'subscription') return subscribe(call);
+    return kind === 'stream' ? streamAnswers(call.request) : allAnswers(call.request);
+  }
+
+  function leaderElsewhere(call: { readonly metadata: Metadata }): ServiceError | null {
+    const leaderPort = script().leaderPort ?? null;
+    return leaderPort !== null && call.metadata.get('requires-leader')[0] === 'true' ? notLeader(leaderPort) : null;
+  }
+
+  /** Waits where the client does not read. */
+  async function send(call: ServerWritableStream<ReadReq, ReadResp>, answers: AsyncIterable<ReadResp>): Promise<void> {
+    try {
+      for await (const answer of answers) {
+        if (call.cancelled || call.destroyed) return;
+        if (!call.write(answer)) await drained(call);
+      }
+      call.end();
+    } catch (error) {
+      call.emit('error', serviceError(status.UNAVAILABLE, String(error)));
+    }
+  }
+
+  async function* streamAnswers(request: ReadReq): AsyncIterable<ReadResp> {
+    const asked = request.getOptions()?.getStream();
+    const stream = Buffer.from(asked?.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString();
+    const from = asked?.hasRevision() === true ? Number(asked.getRevision()) : null;
+    let left = countIn(request);
+    for await (const found of storage.streamEvents(stream, { from, backwards: isBackwards(request) })) {
+      left -= 1;
+      yield eventAnswer(found.stream, found.event, found.ordinal);
+      if (left === 0) return;
+    }
+    if (!(await exists(stream))) yield notFoundAnswer(stream);
+  }
+
+  async function exists(stream: string): Promise<boolean> {
+    for await (const found of storage.streamEvents(stream, { from: null, backwards: true })) return found.ordinal > 0;
+    return false;
+  }
+
+  async function* allAnswers(request: ReadReq): AsyncIterable<ReadResp> {
+    const isWanted = filterIn(request);
+    let left = countIn(request);
+    // Reads are inclusive: from one before.
+    const from = Math.max(0, placeIn(request) - 1);
+    for await (const found of isBackwards(request) ? storage.allBackwards() : storage.allForwards(from)) {
+      if (!isWanted(found)) continue;
+      left -= 1;
+      yield eventAnswer(found.stream, found.event, found.ordinal);
+      if (left === 0) return;
+    }
+  }
+
+  async function* subscribe(call: ServerWritableStream<ReadReq, ReadResp>): AsyncIterable<ReadResp> {
+    const left = new AbortController();
+    call.on('cancelled', () => left.abort());
+    call.on('close', () => left.abort());
+    subscriptions.add(call);
+    const isWanted = filterIn(call.request);
+    const filter = call.request.getOptions()?.getFilter();
+    const checkpointEvery = (filter?.getMax() ?? 32) * (filter?.getCheckpointintervalmultiplier() ?? 1);
+    let considered = 0;
+    try {
+      yield confirmedAnswer();
+      for await (const found of storage.subscribe(placeIn(call.request), left.signal)) {
+        if (found === 'caughtUp') {
+          yield caughtUpAnswer();
+          continue;
+        }
+        considered += 1;
+        if (isWanted(found)) yield eventAnswer(found.stream, found.event, found.ordinal);
+        if (considered % checkpointEvery === 0) yield checkpointAnswer(found.ordinal);
+      }
+    } finally {
+      subscriptions.delete(call);
+    }
+  }
+
+  return {
+    batchAppend,
+    read,
+    endSubscriptions(how) {
+      for (const call of [...subscriptions]) {
+        if (how === 'silently') call.end();
+        else if (how === 'too slow')
+          call.emit(
+            'error',
+            serviceError(status.ABORTED, 'Operation timed out: Consumer too slow to handle event while live.'),
+          );
+        else call.emit('error', serviceError(status.UNAVAILABLE, 'Connection dropped'));
+      }
+    },
+    subscriptions: () => subscriptions.size,
+  };
+}
+
+function kindOf(request: ReadReq): ReadKind {
+  const options = request.getOptions();
+  if (options?.hasSubscription() === true) return 'subscription';
+  return options?.hasStream() === true ? 'stream' : 'all';
+}
+
+function errorOf(fate: ReadFate): ServiceError | null {
+  switch (fate) {
+    case 'not ready':
+      return serviceError(status.UNAVAILABLE, 'Server Is Not Ready');
+    case 'busy for a moment':
+      return serviceError(status.UNKNOWN, 'Unexpected ReadAllResult: Error');
+    case 'access denied':
+      return serviceError(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+    default:
+      return null;
+  }
+}
+
+function isBackwards(request: ReadReq): boolean {
+  return request.getOptions()?.getReadDirection() === streamsPb.ReadReq.Options.ReadDirection.BACKWARDS;
+}
+
+function countIn(request: ReadReq): number {
+  return Number(request.getOptions()?.getCount());
+}
+
+function placeIn(request: ReadReq): number {
+  return Number(request.getOptions()?.getAll()?.getPosition()?.getCommitPosition() ?? 0);
+}
+
+/** Whether a stream name is asked for: by prefixes or a regular expression; with no filter every one is. */
+function filterIn(request: ReadReq): (found: ServerEvent) => boolean {
+  const expression = request.getOptions()?.getFilter()?.getStreamIdentifier();
+  if (expression === undefined) return () => true;
+  const regex = expression.getRegex();
+  if (regex !== '') {
+    const pattern = new RegExp(regex);
+    return ({ stream }) => pattern.test(stream);
+  }
+  const prefixes = expression.getPrefixList();
+  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+}
+
+function drained(call: ServerWritableStream<ReadReq, ReadResp>): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      for (const event of ['drain', 'cancelled', 'close', 'error']) call.removeListener(event, end);
+      resolve();
+    };
+    for (const event of ['drain', 'cancelled', 'close', 'error']) call.on(event, end);
+  });
+}

@@ -1,0 +1,114 @@
+/** An embedded log as a server's storage: streams of any name, appends at any revision, reads backwards. */
+import { RevisionConflict } from '../../src/errors.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
+import type { EventLog, Position, RecordedEvent } from '../../src/log/port.js';
+import type { AskedAppend, Placed } from './event-store-messages.js';
+
+export interface ServerEvent {
+  readonly stream: string;
+  readonly event: RecordedEvent;
+  readonly ordinal: number;
+}
+
+export interface ServerStorage {
+  append(asked: AskedAppend): Promise<Placed>;
+  /** A stream's events, but for those its `$maxCount` has made invisible. */
+  streamEvents(stream: string, range: { from: number | null; backwards: boolean }): AsyncIterable<ServerEvent>;
+  allForwards(afterOrdinal: number): AsyncIterable<ServerEvent>;
+  allBackwards(): AsyncIterable<ServerEvent>;
+  subscribe(afterOrdinal: number, signal: AbortSignal): AsyncIterable<ServerEvent | 'caughtUp'>;
+  close(): Promise<void>;
+}
+
+/** Stands before every stream's name in the file, and before types like `$metadata`: none may begin with `$` there. */
+const MARK = '_';
+
+/** Events of one look backwards. */
+const BACKWARDS_PAGE = 64;
+
+/** Opens the storage in a file of its own, created when missing. */
+export async function openServerStorage(file: string): Promise<ServerStorage> {
+  const log = await openEmbeddedLog({ file });
+  const maxCounts = new Map<string, number>();
+  for await (const event of log.readAll(null)) noteMaxCount(maxCounts, nameOf(event), event.data);
+
+  async function append(asked: AskedAppend): Promise<Placed> {
+    const { stream, events, expected } = asked;
+    const at = expected === 'any' ? await headOf(log, stream) : expected;
+    try {
+      const marked = events.map((event) => ({ ...event, type: markedType(event.type) }));
+      const { revision, position } = await log.append(MARK + stream, marked, at);
+      noteMaxCount(maxCounts, stream, events.at(-1)?.data ?? '');
+      return { revision, ordinal: Number(position) };
+    } catch (error) {
+      if (expected === 'any' && error instanceof RevisionConflict) return append(asked);
+      throw error;
+    }
+  }
+
+  return {
+    append,
+    async *streamEvents(stream, { from, backwards }) {
+      const maxCount = maxCounts.get(stream);
+      const head = maxCount === undefined ? 'none' : await headOf(log, stream);
+      const first = head === 'none' || maxCount === undefined ? 0 : Math.max(0, head - maxCount + 1);
+      const start = backwards ? from : Math.max(first, from ?? 0);
+      const range = {
+        direction: backwards ? 'backwards' : 'forwards',
+        ...(start !== null && { from: start }),
+      } as const;
+      for await (const event of log.readStream(MARK + stream, range)) {
+        if (event.revision < first) return;
+        yield placed(event);
+      }
+    },
+    async *allForwards(after) {
+      for await (const event of log.readAll(positionOf(after))) yield placed(event);
+    },
+    async *allBackwards() {
+      for (let until = Number(await log.head()); until > 0; until -= BACKWARDS_PAGE) {
+        const page: ServerEvent[] = [];
+        const from = Math.max(0, until - BACKWARDS_PAGE);
+        for await (const event of log.readAll(positionOf(from), { max: until - from })) page.push(placed(event));
+        yield* page.reverse();
+      }
+    },
+    async *subscribe(after, signal) {
+      for await (const followed of log.subscribe(positionOf(after), { signal })) {
+        if (followed.kind === 'event') yield placed(followed.event);
+        else if (followed.kind === 'caughtUp') yield 'caughtUp';
+      }
+    },
+    close: () => log.close(),
+  };
+}
+
+function placed(event: RecordedEvent): ServerEvent {
+  const type = event.type.startsWith(MARK) ? event.type.slice(MARK.length) : event.type;
+  return { stream: nameOf(event), event: { ...event, type }, ordinal: Number(event.position) };
+}
+
+function markedType(type: string): string {
+  return type.startsWith('$') || type.startsWith(MARK) ? MARK + type : type;
+}
+
+function nameOf({ stream }: RecordedEvent): string {
+  return stream.slice(MARK.length);
+}
+
+/** The embedded log's positions are its ordinals, written with 16 digits. */
+function positionOf(ordinal: number): Position | null {
+  return ordinal === 0 ? null : (String(ordinal).padStart(16, '0') as Position);
+}
+
+async function headOf(log: EventLog, stream: string): Promise<'none' | number> {
+  for await (const { revision } of log.readStream(MARK + stream, { direction: 'backwards', max: 1 })) return revision;
+  return 'none';
+}
+
+function noteMaxCount(maxCounts: Map<string, number>, stream: string, data: string): void {
+  if (!stream.startsWith('$$')) return;
+  const settings: unknown = JSON.parse(data);
+  if (typeof settings === 'object' && settings !== null && '$maxCount' in settings)
+    maxCounts.set(stream.slice(2), Number(settings.$maxCount));
+}

@@ -1,0 +1,19 @@
+/** Whether only the owner of a run has written to it, as the record tells. */
+import { expect } from 'chai';
+import type { EventLog } from '../../src/log/port.js';
+import { runStream } from '../../src/run/events.js';
+
+/** What only the instance that owns a run may append. */
+const OWNERS_ALONE = new Set(['RunStarted', 'RunResumed', 'NodeStarted', 'NodeCompleted', 'NodeFailed', 'RunPaused']);
+
+/** Between a claim and the next, every step is the claimant's: no two owners' events interleave. */
+export async function expectOneOwner(log: EventLog, runId: string): Promise<void> {
+  let owner: string | null = null;
+  for await (const { type, data, metadata, revision } of log.readStream(runStream(runId))) {
+    const writer = metadata['instanceId'] ?? '';
+    if (type === 'RunClaimed') owner = writer;
+    if (OWNERS_ALONE.has(type)) expect(writer, `${type} at ${revision} of run ${runId}`).to.equal(owner);
+    if (type === 'RunClaimed') expect((JSON.parse(data) as { instanceId: string }).instanceId).to.equal(writer);
+    if (type === 'RunReleased' || type === 'RunFailed' || type === 'RunCompleted') owner = null;
+  }
+}
