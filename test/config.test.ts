@@ -161,7 +161,7 @@ describe('Settings', () => {
       modelMaxAttempts: 100,
       maxActiveRuns: 1,
       maxModelCalls: 1_000_000,
-      cluster: null,
+      cluster: { heartbeatMs: 5_000, suspectAfterMs: 30_000 },
       corsOrigins: ['https://example.org', 'http://localhost:3000'],
       logLevel: 'silent',
     });
