@@ -2,14 +2,19 @@
 import { systemAmbient } from '../../src/ambient.js';
 import type { RunRequestedData } from '../../src/generated/schemas.js';
 import type { EventLog, NewEvent } from '../../src/log/port.js';
-import type { LanguageModel } from '../../src/model/port.js';
 import { changedLog } from '../support/changed-log.js';
+import type { OpenEngineOptions } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 
 export interface BenchEngine {
   /** Starts a run; resolves once its end is durable, rejects when it fails. */
   run(): Promise<void>;
   stop(): Promise<void>;
+}
+
+export interface BenchEngineOptions extends OpenEngineOptions {
+  /** What is run, whatever its id; the fixed graph by default. Frozen and hashed once, as the start endpoint does. */
+  readonly template?: RunRequestedData;
 }
 
 interface Waiting {
@@ -21,12 +26,7 @@ interface Waiting {
  * Opens the engine on a folder. Ends are told by the appends themselves as they are acknowledged: a subscription of
  * the benchmark's own would be load that the service does not have.
  */
-export async function openBenchEngine(options: {
-  readonly path: string;
-  readonly model: LanguageModel;
-  /** What is run, whatever its id; the fixed graph by default. Frozen and hashed once, as the start endpoint does. */
-  readonly template?: RunRequestedData;
-}): Promise<BenchEngine> {
+export async function openBenchEngine(options: BenchEngineOptions): Promise<BenchEngine> {
   const waiting = new Map<string, Waiting>();
   const onAppended = (stream: string, events: readonly NewEvent[]): void => {
     const last = events.at(-1);

@@ -1,5 +1,6 @@
 /** The engine under load: whole runs of the fixed graph with an instant model, every step durable before the next. */
 import { instantModel } from '../support/instant-model.js';
+import type { OpenEngineOptions } from '../support/open-engine.js';
 import { tempDir } from '../support/temp-dir.js';
 import { openBenchEngine } from './bench-engine.js';
 import { bounded, closedLoop } from './closed-loop.js';
@@ -78,9 +79,13 @@ async function round(
 /** Runs the fixed graph in a folder for a time, so many runs at once. */
 export async function engineRate(
   path: string,
-  { concurrent, seconds }: { readonly concurrent: number; readonly seconds: number },
+  {
+    concurrent,
+    seconds,
+    ...options
+  }: { readonly concurrent: number; readonly seconds: number } & Pick<OpenEngineOptions, 'openLog' | 'cluster'>,
 ): Promise<EngineRate> {
-  const engine = await openBenchEngine({ path, model: instantModel() });
+  const engine = await openBenchEngine({ path, model: instantModel(), ...options });
   const delay = watchLoopDelay();
   const { acts, elapsedMs, latenciesMs } = await closedLoop({
     clients: concurrent,

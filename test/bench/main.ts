@@ -1,11 +1,12 @@
 /**
- * The benchmark: `npm run bench -- [--quick] [--only engine,rest,…]`. Prints a Markdown table on standard output and
+ * The benchmark: `npm run bench -- [--quick] [--only engine,rest,… | --eventstore]`. Prints a Markdown table on standard output and
  * what it is at on standard error.
  */
 import { parseArgs } from 'node:util';
 import { diskPart } from './disk.js';
 import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
+import { eventStorePart } from './event-store.js';
 import type { Effort, Figure, Part } from './figure.js';
 import { unmeasured } from './figure.js';
 import { graphsPart } from './graphs.js';
@@ -19,8 +20,14 @@ import { tableOf } from './table.js';
 
 const PARTS = [enginePart, graphsPart, restPart, socketPart, diskPart, memoryPart, pausedPart, historyPart];
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
-await main(partsNamed(values.only), values.quick ? QUICK_EFFORT : FULL_EFFORT);
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    eventstore: { type: 'boolean', default: false },
+  },
+});
+await main(values.eventstore ? [eventStorePart] : partsNamed(values.only), values.quick ? QUICK_EFFORT : FULL_EFFORT);
 
 async function main(parts: readonly Part[], effort: Effort): Promise<void> {
   const machine = machineLine();

@@ -1,4 +1,4 @@
-/** What the embedded log alone does, without an engine: the floor under every other number. */
+/** What a log alone does, without an engine: the floor under every other number. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -16,9 +16,13 @@ export interface RawLoad {
   readonly seconds: number;
 }
 
-/** Durable appends of two 300-byte events a second, on a new log in a folder. */
-export async function rawAppendRate(dir: string, { streams, seconds }: RawLoad): Promise<number> {
-  const log = await openEmbeddedLog({ file: join(dir, `raw-${randomUUID()}.sqlite`) });
+/** Durable appends of two 300-byte events a second, on a new embedded log in a folder. */
+export async function rawAppendRate(dir: string, load: RawLoad): Promise<number> {
+  return await appendRate(await openEmbeddedLog({ file: join(dir, `raw-${randomUUID()}.sqlite`) }), load);
+}
+
+/** Durable appends of two 300-byte events a second; closes the log. */
+export async function appendRate(log: EventLog, { streams, seconds }: RawLoad): Promise<number> {
   const startedMs = performance.now();
   const untilMs = startedMs + seconds * 1_000;
   const counts = await Promise.all(Array.from({ length: streams }, () => appendUntil(log, untilMs)));

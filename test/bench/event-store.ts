@@ -1,0 +1,102 @@
+/** The service on EventStoreDB: what its log takes, what an engine makes of it, and what more instances give. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import { openEventStoreLog } from '../../src/log/eventstoredb/log.js';
+import type { EventLog } from '../../src/log/port.js';
+import { tempDir } from '../support/temp-dir.js';
+import { bounded } from './closed-loop.js';
+import { engineRate } from './engine.js';
+import type { Effort, Figure, Part } from './figure.js';
+import { figure, unmeasured } from './figure.js';
+import { appendRate } from './raw-log.js';
+import { restLoad } from './rest-clients.js';
+import { startServiceProcess } from './service-process.js';
+import { percentile } from './statistics.js';
+
+/** Issue 5: two thirds of what a single-node server on two cores allows. */
+const TARGET_RUNS = new Map([
+  [1, { atLeast: 100 }],
+  [50, { atLeast: 680 }],
+  [500, { atLeast: 970 }],
+]);
+const CLIENTS = 60;
+const POLL_MS = 20;
+
+export const eventStorePart: Part = {
+  name: 'eventstore',
+  method: ({ rounds, engineSeconds, rawSeconds, restSeconds }) =>
+    `Only with --eventstore, against the server that EVENTSTORE_URL names, on the same machine; streams under a prefix of ` +
+    `their own each time. The log alone and the engine as in the part "engine" (${rounds} rounds of ${rawSeconds} s and ` +
+    `${engineSeconds} s); then 1, 2 and 3 processes of dist/src/main.js, offline model, with ${CLIENTS} polling REST ` +
+    `clients spread over them for ${restSeconds} s.`,
+  async measure(effort) {
+    const url = process.env['EVENTSTORE_URL'] ?? '';
+    if (url === '') return [unmeasured('on EventStoreDB', '', 'EVENTSTORE_URL is not set')];
+    const figures: Figure[] = [];
+    for (const concurrent of effort.concurrencies) figures.push(...(await engineFigures(url, concurrent, effort)));
+    for (const instances of [1, 2, 3]) figures.push(...(await instanceFigures(url, instances, effort)));
+    return figures;
+  },
+};
+
+function logOn(url: string): EventLog {
+  return openEventStoreLog({ url, prefix: freshPrefix(), ambient: systemAmbient() });
+}
+
+function freshPrefix(): string {
+  return `b${randomUUID().replaceAll('-', '')}`;
+}
+
+async function engineFigures(url: string, concurrent: number, effort: Effort): Promise<readonly Figure[]> {
+  const appends: number[] = [];
+  const [runs, p50, p99]: [number[], number[], number[]] = [[], [], []];
+  for (let i = 0; i < effort.rounds; i += 1) {
+    appends.push(await appendRate(logOn(url), { streams: concurrent, seconds: effort.rawSeconds }));
+    const dir = tempDir();
+    const openLog = () => Promise.resolve(logOn(url));
+    const rate = await engineRate(dir.path, { concurrent, seconds: effort.engineSeconds, openLog });
+    dir.remove();
+    runs.push(rate.runsPerSecond);
+    p50.push(rate.p50Ms);
+    p99.push(rate.p99Ms);
+  }
+  const at = `on EventStoreDB, ${concurrent} at once:`;
+  return [
+    figure(`${at} durable appends of the log alone`, '/s', appends),
+    figure(`${at} runs`, '/s', runs, TARGET_RUNS.get(concurrent)),
+    figure(`${at} a run, p50`, 'ms', p50),
+    figure(`${at} a run, p99`, 'ms', p99),
+  ];
+}
+
+async function instanceFigures(url: string, instances: number, effort: Effort): Promise<readonly Figure[]> {
+  const dir = tempDir();
+  const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: freshPrefix(), LOG_LEVEL: 'error' };
+  const services = await Promise.all(
+    Array.from({ length: instances }, (_, index) =>
+      startServiceProcess(join(dir.path, String(index)), { environment }),
+    ),
+  );
+  const load = (seconds: number) =>
+    Promise.all(
+      services.map((service) =>
+        restLoad({ url: service.url, clients: CLIENTS / instances, pollMs: POLL_MS, goesOn: bounded({ seconds }) }),
+      ),
+    );
+  try {
+    await load(effort.warmUpSeconds);
+    const loads = await load(effort.restSeconds);
+    const latencies = loads.flatMap(({ latenciesMs }) => latenciesMs);
+    const runs = loads.reduce((sum, { acts, elapsedMs }) => sum + acts / (elapsedMs / 1_000), 0);
+    const at = `on EventStoreDB, ${instances} ${instances === 1 ? 'instance' : 'instances'}, ${CLIENTS} REST clients:`;
+    return [
+      figure(`${at} runs`, '/s', [runs]),
+      figure(`${at} start to completed seen, p50`, 'ms', [percentile(latencies, 0.5)]),
+      figure(`${at} start to completed seen, p99`, 'ms', [percentile(latencies, 0.99)]),
+    ];
+  } finally {
+    await Promise.all(services.map((service) => service.stop()));
+    dir.remove();
+  }
+}
