@@ -1,5 +1,6 @@
 /** The only reader of the environment: settings with their defaults, and readable refusals (contract, section 1). */
 import { ConfigInvalid } from './errors.js';
+import { address, connectionString, integer, modelName, oneOf, origins, secret } from './setting-values.js';
 
 export interface Config {
   readonly host: string;
@@ -8,7 +9,9 @@ export interface Config {
   readonly dataDir: string;
   /** The server that keeps the record; null: the embedded log in `dataDir` does. */
   readonly eventStore: EventStoreSettings | null;
-  readonly modelProvider: OfflineSettings | GeminiSettings;
+  readonly modelProvider: ModelSettings;
+  /** Null: agents cannot search the web. */
+  readonly webSearch: TavilySettings | SearxngSettings | null;
   /** Deadline of one call to the model, in milliseconds. */
   readonly modelTimeoutMs: number;
   /** Tries before a node fails its run. */
@@ -21,6 +24,8 @@ export interface Config {
   readonly corsOrigins: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
+
+export type ModelSettings = OfflineSettings | GeminiSettings | OpenAiSettings;
 
 export interface ClusterTimes {
   /** Time between two beats, in milliseconds. */
@@ -51,6 +56,27 @@ export interface GeminiSettings {
   readonly model: string;
 }
 
+/** Any server that speaks OpenAI's chat completions. */
+export interface OpenAiSettings {
+  readonly name: 'openai';
+  /** Visible ASCII, never shown; null: the server asks for none. */
+  readonly apiKey: string | null;
+  /** As of Gemini; `/chat/completions` is put after it. */
+  readonly baseUrl: string;
+  readonly model: string;
+}
+
+export interface TavilySettings {
+  readonly name: 'tavily';
+  readonly apiKey: string;
+  readonly baseUrl: string;
+}
+
+export interface SearxngSettings {
+  readonly name: 'searxng';
+  readonly baseUrl: string;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The value of a variable, null when it is absent or empty. */
@@ -69,6 +95,7 @@ export function readConfig(environment: Environment): Config {
     dataDir: setting('DATA_DIR') ?? './data',
     eventStore: eventStore(setting),
     modelProvider: provider(setting),
+    webSearch: webSearch(setting),
     modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
       fallback: 120_000,
       min: 1,
@@ -105,122 +132,51 @@ function eventStore(setting: Setting): EventStoreSettings | null {
   return url === null ? null : { url: connectionString('EVENTSTORE_URL', url), prefix };
 }
 
-/** Every setting is checked, also those of the provider that is not chosen: a typing error shows when it is made. */
-function provider(setting: Setting): OfflineSettings | GeminiSettings {
+/** Every setting is checked, also those of the providers that are not chosen: a typing error shows when it is made. */
+function provider(setting: Setting): ModelSettings {
+  const gemini = geminiSettings(setting);
+  const openAi = openAiSettings(setting);
+  const latencyMs = integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 });
+  const fallback = gemini === null ? 'offline' : 'gemini';
+  const name = oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? fallback, ['gemini', 'openai', 'offline']);
+  const chosen = { gemini, openai: openAi, offline: { name: 'offline' as const, latencyMs } }[name];
+  if (chosen !== null) return chosen;
+  const needed = name === 'gemini' ? '"gemini" with GEMINI_API_KEY' : `"openai" with ${OPENAI_NEEDS}`;
+  throw new ConfigInvalid({ variable: 'MODEL_PROVIDER', value: name, accepted: `"offline", or ${needed} set,` });
+}
+
+/** Null: it cannot be chosen as things are set. */
+function geminiSettings(setting: Setting): GeminiSettings | null {
   const apiKey = secret('GEMINI_API_KEY', setting('GEMINI_API_KEY'));
   const baseUrl = address('GEMINI_BASE_URL', setting('GEMINI_BASE_URL') ?? 'https://generativelanguage.googleapis.com');
-  const latencyMs = integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 });
-  const fallback = apiKey === null ? 'offline' : 'gemini';
-  const name = oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? fallback, ['gemini', 'offline']);
-  if (name === 'offline') return { name, latencyMs };
-  if (apiKey !== null) return { name, apiKey, baseUrl, model: setting('GEMINI_MODEL') ?? GEMINI_MODEL };
-  throw new ConfigInvalid({
-    variable: 'MODEL_PROVIDER',
-    value: name,
-    accepted: '"offline", or "gemini" with GEMINI_API_KEY set,',
-  });
+  return apiKey === null ? null : { name: 'gemini', apiKey, baseUrl, model: setting('GEMINI_MODEL') ?? GEMINI_MODEL };
 }
+
+/** The vendor asks for a key, other servers may not. No model is anybody's default for long. */
+function openAiSettings(setting: Setting): OpenAiSettings | null {
+  const apiKey = secret('OPENAI_API_KEY', setting('OPENAI_API_KEY'));
+  const baseUrl = address('OPENAI_BASE_URL', setting('OPENAI_BASE_URL') ?? OPENAI_BASE_URL);
+  const model = modelName('OPENAI_MODEL', setting('OPENAI_MODEL'));
+  if (model === null || (apiKey === null && baseUrl === OPENAI_BASE_URL)) return null;
+  return { name: 'openai', apiKey, baseUrl, model };
+}
+
+const OPENAI_NEEDS = 'OPENAI_MODEL and OPENAI_API_KEY (or the OPENAI_BASE_URL of a server that asks for no key)';
+
+/** Tavily where there is a key, else SearXNG where there is an address. */
+function webSearch(setting: Setting): Config['webSearch'] {
+  const apiKey = secret('TAVILY_API_KEY', setting('TAVILY_API_KEY'));
+  const baseUrl = address('TAVILY_BASE_URL', setting('TAVILY_BASE_URL') ?? 'https://api.tavily.com');
+  const searxng = setting('SEARXNG_URL');
+  const searxngUrl = searxng === null ? null : address('SEARXNG_URL', searxng);
+  if (apiKey !== null) return { name: 'tavily', apiKey, baseUrl };
+  return searxngUrl === null ? null : { name: 'searxng', baseUrl: searxngUrl };
+}
+
+const OPENAI_BASE_URL = 'https://api.openai.com/v1';
 
 /** Stable since September 2026, no end announced (ai.google.dev/gemini-api/docs/deprecations); 2.5 ends in December 2026. */
 const GEMINI_MODEL = 'gemini-3.8-flash';
 
 /** Longest time a timer of Node can wait, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
-
-interface IntegerRange {
-  readonly fallback: number;
-  readonly min: number;
-  readonly max: number;
-}
-
-function integer(variable: string, value: string | null, { fallback, min, max }: IntegerRange): number {
-  if (value === null) return fallback;
-  const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
-  if (number >= min && number <= max) return number;
-  throw new ConfigInvalid({ variable, value, accepted: `a whole number from ${min} to ${max}` });
-}
-
-function oneOf<T extends string>(variable: string, value: string, accepted: readonly T[]): T {
-  const found = accepted.find((each) => each === value);
-  if (found !== undefined) return found;
-  throw new ConfigInvalid({ variable, value, accepted: accepted.map((each) => `"${each}"`).join(', ') });
-}
-
-/** A header would refuse other characters later, and show the whole value in its complaint. */
-function secret(variable: string, value: string | null): string | null {
-  if (value === null || /^[\x21-\x7e]+$/.test(value)) return value;
-  throw new ConfigInvalid({ variable, value: HIDDEN, accepted: 'a key of visible ASCII characters without spaces' });
-}
-
-function address(variable: string, value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null;
-  const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(value);
-  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
-  throw new ConfigInvalid({
-    variable,
-    // Credentials and queries hold secrets.
-    value: /[@?#]/.test(value) ? HIDDEN : value,
-    accepted: 'an http or https URL without credentials, query and fragment',
-  });
-}
-
-const HIDDEN = '(hidden)';
-
-/** Scheme, credentials, hosts, options. What is not encoded may not stand in a password: the client would cut it there. */
-const CONNECTION_STRING =
-  /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^:@/?#,]+(?::\d{1,5})?(?:,[^:@/?#,]+(?::\d{1,5})?)*)\/?(?:\?(?<options>[^?#]*))?$/;
-
-/** What an option of a connection string may hold. Names are taken in any case, with dashes or underscores. */
-const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
-  tls: /^(true|false)$/,
-  tlsCAFile: /./,
-  userCertFile: /./,
-  userKeyFile: /./,
-  connectionName: /./,
-  nodePreference: /^leader$/,
-  maxDiscoverAttempts: /^[1-9]\d{0,3}$/,
-  discoveryInterval: /^\d{1,6}$/,
-  gossipTimeout: /^[1-9]\d{0,3}$/,
-  keepAliveInterval: /^(-1|\d{1,9})$/,
-  keepAliveTimeout: /^(-1|\d{1,9})$/,
-};
-
-/** What the client would only complain about, quoting the whole string, is refused here. */
-function connectionString(variable: string, value: string): string {
-  const { discover, hosts = '', options = '' } = CONNECTION_STRING.exec(value)?.groups ?? {};
-  const isOneName = discover === undefined || !hosts.includes(',');
-  const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
-  if (hosts !== '' && isOneName && wrong === undefined) return value;
-  const names = Object.keys(CONNECTION_OPTIONS).join(', ');
-  const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
-  const accepted =
-    wrong === undefined ? form : `an option other than ${JSON.stringify(wrong)}, with a fitting value: ${names}`;
-  throw new ConfigInvalid({ variable, value: withoutCredentials(value), accepted });
-}
-
-function isConnectionOption(option: string): boolean {
-  const flat = (name: string): string => name.toLowerCase().replace(/[_-]/g, '');
-  const [name = '', ...value] = option.split('=');
-  const found = Object.entries(CONNECTION_OPTIONS).find(([each]) => flat(each) === flat(name));
-  return found?.[1].test(value.join('=')) ?? false;
-}
-
-/** Whatever the text looks like, nothing before an `@` is shown. */
-function withoutCredentials(value: string): string {
-  const [, scheme = ''] = /^([a-z]+(?:\+[a-z]+)?:\/\/)/.exec(value) ?? [];
-  const at = value.lastIndexOf('@');
-  return at < 0 ? value : `${scheme}${HIDDEN}${value.slice(at)}`;
-}
-
-function origins(variable: string, value: string | null): readonly string[] {
-  if (value === null) return [];
-  return value.split(',').map((each) => {
-    const text = each.trim();
-    if (URL.canParse(text) && new URL(text).origin === text) return text;
-    throw new ConfigInvalid({
-      variable,
-      value,
-      accepted: 'a comma-separated list of origins such as https://example.org',
-    });
-  });
-}

@@ -7,6 +7,7 @@ import type { Config } from './config.js';
 import type { DataDir } from './data-dir.js';
 import { LogUnavailable } from './errors.js';
 import { untilAnswered } from './log/append-surely.js';
+import type { PassageSearch } from './library/passages.js';
 import { openLog as openRecord } from './log/open.js';
 import type { EventLog, Position } from './log/port.js';
 import { boundedModel } from './model/bounded.js';
@@ -22,6 +23,9 @@ import { openViews } from './projections/views-client.js';
 import { chartCache } from './run/charts.js';
 import { RunRegistry } from './run/registry.js';
 import type { RunState, UnfinishedRun } from './run/state.js';
+import { TokenBus } from './run/tokens.js';
+import { toolbox } from './tools/toolbox.js';
+import type { SearchProvider } from './tools/web-search.js';
 
 /** Structured lines, as pino writes them. */
 export interface Logger {
@@ -32,6 +36,10 @@ export interface Logger {
 export interface Surroundings {
   readonly dataDir: DataDir;
   readonly model: LanguageModel;
+  /** What agents search the web with; absent: nothing. */
+  readonly webSearch?: SearchProvider | null;
+  /** What agents search documents with; absent: there are none. */
+  readonly passages?: PassageSearch | null;
   readonly ambient: Ambient;
   readonly logger: Logger;
   /** Told once when the log can take nothing more in this process: time to stop and be started again. */
@@ -47,6 +55,8 @@ export interface Engine {
   readonly log: EventLog;
   readonly registry: RunRegistry;
   readonly queries: RunQueries;
+  /** Drafts as they are written here. */
+  readonly tokens: TokenBus;
   readonly views: RunViews;
   readonly blueprints: BlueprintShelf;
   readonly blueprintQueries: BlueprintQueries;
@@ -75,7 +85,8 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const history = new History(stored, ambient, onFault);
   const reader = new RunReader({ log, sha256: ambient.sha256, onDamaged: onFault });
   const views = new RunViews(reader);
-  const { registry, cluster } = runsHere(config, surroundings, { log, instanceId });
+  const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
+  const { registry, cluster } = runsHere(config, surroundings, { log, tokens, instanceId });
   const onFolded: ProjectorOptions['onFolded'] = (event, run) => cluster?.recorded(event, run);
   const projector = new Projector({ log, views, history, ambient, onFolded, onFault });
   const queries = new RunQueries({ log, reader, history, projector, live: (runId) => registry.live(runId) });
@@ -87,6 +98,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     log,
     registry,
     queries,
+    tokens,
     views,
     blueprints,
     blueprintQueries,
@@ -125,13 +137,15 @@ interface RunsHere {
 /** The runs of this instance, and its place among others. */
 function runsHere(
   { maxActiveRuns, maxModelCalls, cluster: times }: EngineConfig,
-  { model, ambient, logger }: Surroundings,
-  { log, instanceId }: { readonly log: EventLog; readonly instanceId: string },
+  { model, webSearch = null, passages = null, ambient, logger }: Surroundings,
+  { log, tokens, instanceId }: { readonly log: EventLog; readonly tokens: TokenBus; readonly instanceId: string },
 ): RunsHere {
   const registry: RunRegistry = new RunRegistry(
     {
       log,
       model: boundedModel(model, { maxCalls: maxModelCalls, ambient }),
+      tools: toolbox({ web: webSearch, passages }),
+      tokens,
       ambient,
       instanceId,
       onFault: (runId, error) => logger.error({ runId, err: error }, 'run: fault'),

@@ -238,4 +238,6 @@ export interface ModelFault {
   readonly retryable: boolean;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
+  /** What the call cost all the same, as far as the provider told. */
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
 }

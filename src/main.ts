@@ -9,6 +9,7 @@ import { ConfigInvalid, DataDirHeld } from './errors.js';
 import { languageModel } from './model/provider.js';
 import type { Service } from './service.js';
 import { startService } from './service.js';
+import { searchProvider } from './tools/provider.js';
 
 /** Exit codes: a fault, an unusable setting. */
 const EXIT_FAULT = 1;
@@ -39,7 +40,8 @@ async function main(): Promise<void> {
     logger.error({ err: error }, 'the event log has failed: stopping');
     process.exit(EXIT_FAULT);
   };
-  const service = await startService(config, { dataDir, model, ambient, logger, onLogBroken });
+  const webSearch = searchProvider(config.webSearch);
+  const service = await startService(config, { dataDir, model, webSearch, ambient, logger, onLogBroken });
   started = { service, release: () => dataDir.release() };
   process.stdout.write(`listening on ${service.url}\n`);
 }

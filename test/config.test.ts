@@ -19,8 +19,17 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
     'a whole number from 0 to 65535',
   ]),
   [{ PORT: '80\n00' }, 'PORT', 'a whole number'],
-  [{ MODEL_PROVIDER: 'openai' }, 'MODEL_PROVIDER', '"gemini", "offline"'],
-  [{ MODEL_PROVIDER: 'Gemini', GEMINI_API_KEY: KEY }, 'MODEL_PROVIDER', '"gemini", "offline"'],
+  [{ MODEL_PROVIDER: 'anthropic' }, 'MODEL_PROVIDER', '"gemini", "openai", "offline"'],
+  [{ MODEL_PROVIDER: 'openai' }, 'MODEL_PROVIDER', 'OPENAI_MODEL and OPENAI_API_KEY'],
+  [{ MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm' }, 'MODEL_PROVIDER', 'OPENAI_MODEL and OPENAI_API_KEY'],
+  [{ MODEL_PROVIDER: 'openai', OPENAI_API_KEY: KEY }, 'MODEL_PROVIDER', 'OPENAI_MODEL and OPENAI_API_KEY'],
+  [{ OPENAI_API_KEY: `${KEY} ` }, 'OPENAI_API_KEY', 'visible ASCII'],
+  [{ OPENAI_MODEL: 'my model' }, 'OPENAI_MODEL', 'a name of 1 to 200 visible ASCII characters'],
+  [{ OPENAI_BASE_URL: 'localhost:11434/v1' }, 'OPENAI_BASE_URL', 'an http or https URL'],
+  [{ TAVILY_API_KEY: `${KEY}\n` }, 'TAVILY_API_KEY', 'visible ASCII'],
+  [{ TAVILY_BASE_URL: `https://example.org/?key=${KEY}` }, 'TAVILY_BASE_URL', 'an http or https URL'],
+  [{ SEARXNG_URL: 'search.example.org' }, 'SEARXNG_URL', 'an http or https URL'],
+  [{ MODEL_PROVIDER: 'Gemini', GEMINI_API_KEY: KEY }, 'MODEL_PROVIDER', '"gemini", "openai", "offline"'],
   [{ MODEL_PROVIDER: 'gemini' }, 'MODEL_PROVIDER', 'GEMINI_API_KEY'],
   [{ MODEL_PROVIDER: 'gemini', GEMINI_API_KEY: '' }, 'MODEL_PROVIDER', 'GEMINI_API_KEY'],
   [{ GEMINI_API_KEY: `${KEY}\n` }, 'GEMINI_API_KEY', 'visible ASCII'],
@@ -103,6 +112,7 @@ describe('Settings', () => {
       dataDir: './data',
       eventStore: null,
       modelProvider: { name: 'offline', latencyMs: 0 },
+      webSearch: null,
       modelTimeoutMs: 120_000,
       modelMaxAttempts: 4,
       maxActiveRuns: 1_000,
@@ -122,7 +132,9 @@ describe('Settings', () => {
       'CORS_ORIGINS',
       'LOG_LEVEL',
     ];
-    const empty = Object.fromEntries([...names, ...more, ...many].map((name) => [name, '']));
+    const others = ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL'];
+    const search = ['TAVILY_API_KEY', 'TAVILY_BASE_URL', 'SEARXNG_URL'];
+    const empty = Object.fromEntries([...names, ...more, ...others, ...search, ...many].map((name) => [name, '']));
     expect(readConfig(empty)).to.deep.equal(defaults);
   });
 
@@ -144,6 +156,7 @@ describe('Settings', () => {
       EVENTSTORE_PREFIX: 'staging2',
       MODEL_PROVIDER: 'offline',
       OFFLINE_LATENCY_MS: '60000',
+      SEARXNG_URL: 'http://localhost:8888/',
       MODEL_TIMEOUT_MS: '2147483647',
       MODEL_MAX_ATTEMPTS: '100',
       MAX_ACTIVE_RUNS: '1',
@@ -157,6 +170,7 @@ describe('Settings', () => {
       dataDir: '/var/lib/council',
       eventStore: { url: 'esdb://127.0.0.1:2113?tls=false', prefix: 'staging2' },
       modelProvider: { name: 'offline', latencyMs: 60_000 },
+      webSearch: { name: 'searxng', baseUrl: 'http://localhost:8888' },
       modelTimeoutMs: 2_147_483_647,
       modelMaxAttempts: 100,
       maxActiveRuns: 1,
@@ -179,6 +193,37 @@ describe('Settings', () => {
     expect(readConfig({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'offline' }).modelProvider.name).to.equal('offline');
     expect(readConfig({ GEMINI_API_KEY: KEY, GEMINI_MODEL: 'gemini-y' }).modelProvider).to.include({
       model: 'gemini-y',
+    });
+  });
+
+  it('choose an OpenAI-compatible server where it is asked for, without a key at an address of its own', () => {
+    const [MODEL_PROVIDER, OPENAI_MODEL] = ['openai', 'llama3.2:3b'];
+    expect(readConfig({ MODEL_PROVIDER, OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider).to.deep.equal({
+      name: 'openai',
+      apiKey: KEY,
+      baseUrl: 'https://api.openai.com/v1',
+      model: OPENAI_MODEL,
+    });
+    const local = { MODEL_PROVIDER, OPENAI_MODEL, OPENAI_BASE_URL: 'http://localhost:11434/v1/' };
+    expect(readConfig(local).modelProvider).to.deep.equal({
+      name: 'openai',
+      apiKey: null,
+      baseUrl: 'http://localhost:11434/v1',
+      model: OPENAI_MODEL,
+    });
+    expect(readConfig({ OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider.name).to.equal('offline');
+  });
+
+  it('choose Tavily for the web search where there is a key, else SearXNG', () => {
+    const SEARXNG_URL = 'http://localhost:8888/searxng/';
+    expect(readConfig({ SEARXNG_URL }).webSearch).to.deep.equal({
+      name: 'searxng',
+      baseUrl: 'http://localhost:8888/searxng',
+    });
+    expect(readConfig({ SEARXNG_URL, TAVILY_API_KEY: KEY }).webSearch).to.deep.equal({
+      name: 'tavily',
+      apiKey: KEY,
+      baseUrl: 'https://api.tavily.com',
     });
   });
 
@@ -234,6 +279,8 @@ describe('A start with an unusable setting', () => {
     [{ GEMINI_API_KEY: `${KEY}\n` }, /^Cannot use GEMINI_API_KEY="\(hidden\)": /],
     [{ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: `x?key=${KEY}` }, /^Cannot use GEMINI_BASE_URL="\(hidden\)": /],
     [{ GEMINI_API_KEY: KEY, GEMINI_MODEL: '../files' }, /^Cannot use GEMINI_MODEL="\.\.\/files": /],
+    [{ MODEL_PROVIDER: 'openai' }, /^Cannot use MODEL_PROVIDER="openai": .*OPENAI_MODEL/],
+    [{ TAVILY_API_KEY: `${KEY}\n` }, /^Cannot use TAVILY_API_KEY="\(hidden\)": /],
     [{ CORS_ORIGINS: '*' }, /^Cannot use CORS_ORIGINS="\*": /],
     [{ LOG_LEVEL: 'loud' }, /^Cannot use LOG_LEVEL="loud": /],
     [{ EVENTSTORE_URL: `esdb://a:${KEY}@b:c` }, /^Cannot use EVENTSTORE_URL="esdb:\/\/\(hidden\)@b:c": .*esdb:\/\//],

@@ -14,7 +14,7 @@ interface Rule {
 }
 
 const SHARED_TYPES = ['ambient', 'generated'];
-const PORTS = ['log/port', 'model/port', 'model/bounded'];
+const PORTS = ['log/port', 'model/port', 'model/bounded', 'tools/tool'];
 /** Pure functions over the log's port: they run wherever the port's types may be named. */
 const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical', 'wait'];
 const READ_SIDE = [
@@ -29,7 +29,7 @@ const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run
 
 const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-rules'].map((name) => `http/${name}`);
 
-const ADAPTER: Rule = { ours: ['errors'], types: SHARED_TYPES, node: 'any', npm: [] };
+const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {
   ours: ['errors', 'council', 'blueprint', ...RUN_FRONT, ...READ_SIDE],
   types: [...SHARED_TYPES, 'log/chain'],
@@ -56,10 +56,12 @@ const INSIDE = [
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ours: [], types: [], node: 'none', npm: [] },
   // ConfigInvalid stands with the other errors a caller may catch.
-  config: { ours: ['errors'], types: [], node: 'none', npm: [] },
+  config: { ours: ['errors', 'setting-values'], types: [], node: 'none', npm: [] },
+  'setting-values': { ours: ['errors'], types: [], node: 'none', npm: [] },
   ambient: { ours: [], types: [], node: ['node:crypto', 'node:perf_hooks'], npm: [] },
 
   wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
+  'bounded-body': { ours: [], types: [], node: 'none', npm: [] },
 
   run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
   // The condition language is read wherever graphs are routed.
@@ -97,7 +99,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Chooses the adapter by the environment's word.
   'model/provider': { ...ADAPTER, ours: ['errors', 'model'], types: [...SHARED_TYPES, 'config'], node: 'none' },
   library: ADAPTER,
-  tools: ADAPTER,
+  tools: { ...ADAPTER, types: [...SHARED_TYPES, 'library/passages'], node: 'none' },
+  // A tool is told to models as the model port puts it.
+  'tools/tool': { ...ADAPTER, types: [...SHARED_TYPES, 'model/port'], node: 'none' },
+  // Chooses the adapter by the environment's word.
+  'tools/provider': { ...ADAPTER, ours: ['errors', 'tools'], types: [...SHARED_TYPES, 'config'], node: 'none' },
   'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
 
   projections: {
@@ -112,7 +118,18 @@ const RULES: Readonly<Record<string, Rule>> = {
   // The terminal is an edge with a root of its own: it opens the engine, or is a client of the service. It reads and
   // writes what the REST edge does, in the same words, without the edge's server.
   cli: {
-    ours: [...EDGE.ours, ...WIRE, 'engine', 'config', 'ambient', 'wait', 'data-dir', 'model/provider', 'log/canonical'],
+    ours: [
+      ...EDGE.ours,
+      ...WIRE,
+      'engine',
+      'config',
+      'ambient',
+      'wait',
+      'data-dir',
+      'model/provider',
+      'tools/provider',
+      'log/canonical',
+    ],
     types: EDGE.types,
     node: 'any',
     npm: ['ws'],
@@ -120,9 +137,9 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   engine: { ours: INSIDE, types: ['generated'], node: 'any', npm: [] },
   service: { ours: [...INSIDE, 'engine', 'http', 'ws', 'cli'], types: ['generated'], node: 'any', npm: [] },
-  // main makes what the environment chooses and tests replace: the data directory and the model.
+  // main makes what the environment chooses and tests replace: the data directory, the model, the web search.
   main: {
-    ours: ['service', 'config', 'errors', 'ambient', 'data-dir', 'model'],
+    ours: ['service', 'config', 'errors', 'ambient', 'data-dir', 'model', 'tools'],
     types: [],
     node: 'any',
     npm: ['pino'],

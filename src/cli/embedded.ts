@@ -18,6 +18,7 @@ import { requestedRun } from '../run/request.js';
 import { sessionOf } from '../run/session.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown, openGate } from '../run/state.js';
+import { searchProvider } from '../tools/provider.js';
 import type { Decision, RunDriver, RunOrder, Standing } from './driver.js';
 import { mailbox } from './mailbox.js';
 
@@ -35,7 +36,8 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   const model = await languageModel(config.modelProvider, ambient);
   const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
   const logger = { info: () => undefined, error: onFault };
-  const engine = await openEngine(config, { dataDir, model, ambient, logger, onLogBroken });
+  const webSearch = searchProvider(config.webSearch);
+  const engine = await openEngine(config, { dataDir, model, webSearch, ambient, logger, onLogBroken });
   return {
     place: `here, on the ${model.provider} model`,
     async start(order) {

@@ -3,8 +3,11 @@ import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../model/port.js';
 import { renderBrief } from './brief.js';
+import type { Conversation } from './conversation.js';
+import { converse, withResults } from './conversation.js';
 import { readCritique } from './critique.js';
 import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from './limits.js';
+import type { ToolKit } from './tool-call.js';
 
 /** One call to a model, with run, deadline and signal already bound by the caller. */
 export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
@@ -17,6 +20,10 @@ export interface Step {
   readonly signal: AbortSignal;
   /** As in Ambient. */
   readonly monotonicMs: () => number;
+  /** The tools the brief names; absent: none. */
+  readonly kit?: ToolKit;
+  /** Asked before each call to the model who listens to a draft as it is written; null or absent: nobody. */
+  readonly tokenSink?: () => ((text: string) => void) | null;
 }
 
 export interface StepFailure {
@@ -26,6 +33,8 @@ export interface StepFailure {
   readonly message: string;
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
+  /** What the step cost all the same; absent: nothing that was told. */
+  readonly usage?: ModelUsage;
 }
 
 /** What both successful outcomes cost. */
@@ -48,42 +57,64 @@ export type StepOutcome =
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
   const spent = { inputTokens: 0, outputTokens: 0 };
-  const ask = async (request: ModelRequest): Promise<string> => {
+  const spend = ({ inputTokens, outputTokens }: ModelUsage): void => {
+    spent.inputTokens += inputTokens;
+    spent.outputTokens += outputTokens;
+  };
+  const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
-    const { text, usage } = await step.ask(request);
+    const answer = await step.ask({ ...request, ...listened(step, request) });
     step.signal.throwIfAborted();
-    spent.inputTokens += usage.inputTokens;
-    spent.outputTokens += usage.outputTokens;
-    return text.toWellFormed();
+    spend(answer.usage);
+    return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
     const found = step.brief.role === 'critic' ? await score(step, ask) : await draft(step, ask);
-    if (found.kind === 'failed') return found;
+    if (found.kind === 'failed') return costing(found, spent);
     return { ...found, usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs) };
   } catch (error) {
-    return { kind: 'failed', failure: failureOf(error, step) };
+    if (error instanceof ModelFailed && error.data.usage !== undefined) spend(error.data.usage);
+    return costing({ kind: 'failed', failure: failureOf(error, step) }, spent);
   }
 }
 
 type Found = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
-type AskText = (request: ModelRequest) => Promise<string>;
 
-async function draft({ node, brief }: Step, ask: AskText): Promise<Found> {
-  const text = await ask(requestOf(node, brief));
+/** Drafts are heard as they are written, a critic's JSON is not; nothing is heard of an attempt that has ended. */
+function listened({ tokenSink, signal }: Step, { answer }: ModelRequest): Pick<ModelRequest, 'onToken'> {
+  const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
+  if (sink === null) return {};
+  return {
+    onToken: (text) => {
+      if (!signal.aborted) sink(text);
+    },
+  };
+}
+
+function costing({ failure }: Failed, usage: ModelUsage): Failed {
+  const isFree = usage.inputTokens === 0 && usage.outputTokens === 0;
+  return { kind: 'failed', failure: isFree ? failure : { ...failure, usage } };
+}
+
+async function draft(step: Step, ask: Ask): Promise<Found> {
+  const { node, brief } = step;
+  const { text } = await talk(requestOf(node, brief), step, ask);
   if (text.trim() === '') return failed('empty_answer', `Cannot use the draft of node "${node.id}": it is empty`, true);
   const bytes = jsonBytes(text);
   if (bytes > MAX_DRAFT_BYTES) return tooLarge('draft', node, bytes, MAX_DRAFT_BYTES);
   return { kind: 'drafted', draft: text };
 }
 
-async function score({ node, brief }: Step, ask: AskText): Promise<Found> {
+async function score(step: Step, ask: Ask): Promise<Found> {
+  const { node, brief } = step;
   const request = requestOf(node, brief);
-  let answer = await ask(request);
+  const first = await talk(request, step, ask);
+  let answer = first.text;
   let critique = readCritique(answer);
   if (critique === null) {
     const hint = `Your last answer could not be used: ${unusable(answer)} Score the draft again.`;
-    answer = await ask({ ...request, prompt: `${request.prompt}\n\n${hint}` });
+    answer = (await ask(withResults(request, first.rounds, hint))).text;
     critique = readCritique(answer);
   }
   if (critique === null) {
@@ -92,6 +123,11 @@ async function score({ node, brief }: Step, ask: AskText): Promise<Found> {
   const bytes = jsonBytes(critique.feedback);
   if (bytes > MAX_FEEDBACK_BYTES) return tooLarge('feedback', node, bytes, MAX_FEEDBACK_BYTES);
   return { kind: 'scored', ...critique };
+}
+
+async function talk(request: ModelRequest, { node, kit, signal }: Step, ask: Ask): Promise<Conversation> {
+  if (kit === undefined || kit.tools.length === 0) return { text: (await ask(request)).text, rounds: [] };
+  return await converse(request, ask, { kit, timeoutMs: node.timeoutMs, signal });
 }
 
 function requestOf(node: GraphNode, brief: Brief): ModelRequest {
@@ -125,7 +161,8 @@ function failureOf(error: unknown, { node, signal }: Step): StepFailure {
   if (signal.aborted) return { kind: 'aborted', message: bounded(`Node "${node.id}" was aborted`), retryable: true };
   const message = bounded(error instanceof Error ? error.message || error.name : String(error));
   if (!(error instanceof ModelFailed)) return { kind: 'model_error', message, retryable: false };
-  return { ...error.data, message };
+  const { kind, retryable, retryAfterMs } = error.data;
+  return { kind, message, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
 function bounded(message: string): string {

@@ -1,16 +1,35 @@
 /** Reads what Gemini answers with status 200. The SDK's own `text()` calls many a failure an empty text. */
 import { ModelFailed } from '../errors.js';
 import { fieldOf } from './field.js';
-import type { ModelAnswer, ModelUsage } from './port.js';
+import { spokenTexts } from './gemini-stream.js';
+import type { ModelAnswer, ModelUsage, ToolCall } from './port.js';
+
+export interface GeminiReading {
+  readonly model: string;
+  /** Whether tools were offered; without, calls are parts of another kind. */
+  readonly takesCalls: boolean;
+  /** false: a stream broke off before its end. */
+  readonly isFinished?: boolean;
+}
 
 /**
- * The text of the first candidate, its parts joined, without the model's thoughts, in well-formed Unicode. A candidate
- * without `finishReason` counts as finished: proxies leave it out.
+ * The text of the first candidate, its parts joined, without the model's thoughts, in well-formed Unicode, and its calls.
+ * A candidate without `finishReason` counts as finished: proxies leave it out.
  *
  * @throws {ModelFailed} `prompt_blocked`, `no_candidates`, a finish reason's name in lower case, `unknown_finish`,
- * `no_text` (only parts of other kinds) or `empty_answer`
+ * `unreadable_answer` (a stream cut off), `no_text` (only parts of other kinds) or `empty_answer`
  */
-export function readGeminiAnswer(response: unknown, model: string): ModelAnswer {
+export function readGeminiAnswer(response: unknown, reading: GeminiReading): ModelAnswer {
+  const usage = usageOf(fieldOf(response, 'usageMetadata'));
+  try {
+    return { ...readCandidate(response, reading), usage };
+  } catch (error) {
+    if (!(error instanceof ModelFailed) || usage.inputTokens + usage.outputTokens === 0) throw error;
+    throw new ModelFailed(error.message, { ...error.data, usage });
+  }
+}
+
+function readCandidate(response: unknown, { model, takesCalls, isFinished = true }: GeminiReading) {
   const candidates = fieldOf(response, 'candidates');
   const candidate: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
   const blockReason = fieldOf(fieldOf(response, 'promptFeedback'), 'blockReason');
@@ -20,24 +39,33 @@ export function readGeminiAnswer(response: unknown, model: string): ModelAnswer 
   if (typeof candidate !== 'object' || candidate === null) {
     throw unusable(model, 'Gemini answered without a candidate', 'no_candidates', true);
   }
+  if (!isFinished) throw unusable(model, 'the stream of its answer broke off', 'unreadable_answer', true);
   const finishReason = fieldOf(candidate, 'finishReason') ?? 'STOP';
   if (finishReason !== 'STOP') throw unfinished(model, finishReason);
-  return { text: textOf(candidate, model), usage: usageOf(fieldOf(response, 'usageMetadata')) };
-}
-
-function textOf(candidate: object, model: string): string {
   const found = fieldOf(fieldOf(candidate, 'content'), 'parts');
   const parts: readonly unknown[] = Array.isArray(found) ? found : [];
-  const texts = parts
-    .filter((part) => fieldOf(part, 'thought') !== true)
-    .map((part) => fieldOf(part, 'text'))
-    .filter((text) => typeof text === 'string');
+  const calls = takesCalls ? parts.flatMap(callOf) : [];
+  return calls.length === 0 ? { text: textOf(parts, model) } : { text: spokenTexts(parts).join(''), calls };
+}
+
+function textOf(parts: readonly unknown[], model: string): string {
+  const texts = spokenTexts(parts);
   if (texts.length === 0 && parts.length > 0) {
     throw unusable(model, 'none of the parts of its answer is a text', 'no_text', true);
   }
   const text = texts.join('');
   if (text.trim() === '') throw unusable(model, 'its answer is empty', 'empty_answer', true);
   return text.toWellFormed();
+}
+
+/** The part goes back with the result as it is: its thought signature must, or Gemini 3 refuses the next request. */
+function callOf(part: unknown, index: number): readonly ToolCall[] {
+  const call = fieldOf(part, 'functionCall');
+  const name = fieldOf(call, 'name');
+  if (typeof name !== 'string') return [];
+  const id = fieldOf(call, 'id');
+  const argumentsJson = JSON.stringify(fieldOf(call, 'args') ?? {});
+  return [{ id: typeof id === 'string' ? id : `call_${index}`, name, argumentsJson, echo: part }];
 }
 
 /** Thoughts are billed as output. What is not told counts 0. */

@@ -1,7 +1,8 @@
 /** Names what went wrong with a call to Gemini that gave no answer to read. */
-import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
+import { GoogleGenerativeAIError, GoogleGenerativeAIFetchError } from '@google/generative-ai';
 import { ModelFailed } from '../errors.js';
 import type { Exchange } from './exchange.js';
+import { kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
 import { fieldOf } from './field.js';
 import { waitOfDetails, waitOfHeader } from './retry-after.js';
 
@@ -23,6 +24,12 @@ export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
     return statusFailure(error, error.status, call);
   }
   if (call.exchange.redirected) return failure(call, 'it answered with a redirect', 'redirected', false);
+  if (
+    error instanceof GoogleGenerativeAIError &&
+    /^(?:Failed to parse stream|Error parsing JSON)/.test(sdkWords(error))
+  ) {
+    return failure(call, 'the stream of its answer is cut off or no JSON', 'unreadable_answer', true);
+  }
   if (error instanceof SyntaxError) {
     const what = error.message.startsWith('Unexpected end') ? 'empty or cut off' : 'no JSON';
     return failure(call, `the body of its answer is ${what}`, 'unreadable_answer', true);
@@ -34,6 +41,11 @@ export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
     return failure(call, 'the body of its answer is no JSON object', 'unreadable_answer', true);
   }
   return failure(call, 'the request failed', 'network_error', true);
+}
+
+/** The SDK puts its own name before every message. */
+function sdkWords({ message }: GoogleGenerativeAIError): string {
+  return message.replace(/^\[[^\]]*\]:? /, '');
 }
 
 function statusFailure(error: GoogleGenerativeAIFetchError, status: number, call: FailedCall): ModelFailed {
@@ -49,16 +61,12 @@ function statusFailure(error: GoogleGenerativeAIFetchError, status: number, call
   });
 }
 
-function kindOfStatus(status: number): { readonly kind: string; readonly retryable: boolean } {
-  return STATUSES.get(status) ?? { kind: 'http_error', retryable: status >= 500 };
-}
-
 /** Gemini answers a wrong key with 400 and says so in the details. */
 function isKeyRefused({ errorDetails }: GoogleGenerativeAIFetchError): boolean {
   return Array.isArray(errorDetails) && errorDetails.some((each) => fieldOf(each, 'reason') === 'API_KEY_INVALID');
 }
 
-/** What the server said, on one line, bounded, without what is hidden. The SDK puts it between address and details. */
+/** What the server said. The SDK puts it between address and details. */
 function wordsOf(
   { message, status, statusText, errorDetails }: GoogleGenerativeAIFetchError,
   hidden: readonly string[],
@@ -66,16 +74,11 @@ function wordsOf(
   const head = `[${status ?? ''} ${statusText ?? ''}] `;
   const details = errorDetails === undefined ? '' : ` ${JSON.stringify(errorDetails)}`;
   const said = message.slice(message.indexOf(head) + head.length, message.length - details.length);
-  const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
-  const line = safe
-    .slice(0, 4 * MAX_WORDS_CHARS)
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim();
-  return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
+  return quoted(said, hidden);
 }
 
 function connectionFailure(code: string, call: FailedCall): ModelFailed {
-  const { why, kind, retryable } = CONNECTIONS.find(({ codes }) => codes.test(code)) ?? OTHER_CONNECTION;
+  const { why, kind, retryable } = kindOfConnection(code);
   return failure(call, `${why} (${code})`, kind, retryable);
 }
 
@@ -87,47 +90,4 @@ function about({ model }: FailedCall): string {
   return `Cannot get an answer from Gemini for model "${model}"`;
 }
 
-/** Of the server's own words in a message, in UTF-16 units: a sentence or two. */
-const MAX_WORDS_CHARS = 300;
-
 const KEY_REFUSED = { kind: 'unauthorized', retryable: false };
-
-/** Asked again is what may pass by itself; of other statuses those from 500 on. */
-const STATUSES: ReadonlyMap<number, { readonly kind: string; readonly retryable: boolean }> = new Map([
-  [400, { kind: 'bad_request', retryable: false }],
-  [401, { kind: 'unauthorized', retryable: false }],
-  [403, { kind: 'forbidden', retryable: false }],
-  [404, { kind: 'model_unknown', retryable: false }],
-  [408, { kind: 'request_timeout', retryable: true }],
-  [429, { kind: 'rate_limited', retryable: true }],
-  [500, { kind: 'server_error', retryable: true }],
-  [502, { kind: 'bad_gateway', retryable: true }],
-  [503, { kind: 'unavailable', retryable: true }],
-  [504, { kind: 'gateway_timeout', retryable: true }],
-]);
-
-/** By codes of Node, undici and OpenSSL. A certificate does not mend itself within the tries of a node. */
-const CONNECTIONS = [
-  { codes: /^ECONNREFUSED$/, why: 'the connection was refused', kind: 'connection_refused', retryable: true },
-  {
-    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
-    why: 'the connection broke',
-    kind: 'connection_lost',
-    retryable: true,
-  },
-  { codes: /^(?:ENOTFOUND|EAI_\w+)$/, why: 'its host name was not found', kind: 'host_unknown', retryable: true },
-  {
-    codes: /TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/,
-    why: 'it could not be reached in time',
-    kind: 'unreachable',
-    retryable: true,
-  },
-  {
-    codes: /CERT|SSL|TLS|SIGNATURE|^EPROTO$/,
-    why: 'no trusted TLS connection came about',
-    kind: 'tls_failed',
-    retryable: false,
-  },
-];
-
-const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };

@@ -1,6 +1,5 @@
 /** Gemini through @google/generative-ai, which is frozen upstream and stays behind this port. */
-import type { GenerationConfig, Schema } from '@google/generative-ai';
-import { GoogleGenerativeAI, SchemaType } from '@google/generative-ai';
+import { GoogleGenerativeAI } from '@google/generative-ai';
 import type { Ambient } from '../ambient.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from './call-aborted.js';
@@ -8,7 +7,10 @@ import type { Exchange } from './exchange.js';
 import { exchangeWatch } from './exchange.js';
 import { readGeminiAnswer } from './gemini-answer.js';
 import { geminiFailure } from './gemini-failure.js';
+import { geminiRequest } from './gemini-request.js';
+import { joinChunks } from './gemini-stream.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import { streamedOrPlain } from './streamed-or-plain.js';
 
 export interface GeminiOptions {
   /** Visible ASCII; sent in the header `x-goog-api-key` and nowhere else. */
@@ -21,8 +23,9 @@ export interface GeminiOptions {
 }
 
 /**
- * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`. One request a call: a run records its own
- * retries. The signal aborts the request itself. The SDK reads an answer whole, whatever its size: what bounds it is the
+ * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` while somebody
+ * listens. One request a call: a run records its own retries; but a server that cannot stream is asked again plainly, so
+ * that no run depends on who listens. The signal aborts the request itself. The SDK reads an answer whole, whatever its size: what bounds it is the
  * deadline, and the council measures each text before it is recorded.
  *
  * A call fails as `readGeminiAnswer` and `geminiFailure` name it, as `aborted` by the signal, or as `model_unusable`
@@ -32,23 +35,33 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
   const gemini = new GoogleGenerativeAI(apiKey);
   const watch = exchangeWatch();
 
-  async function generate(model: string, request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
-    const { system: systemInstruction, prompt } = request;
+  async function generate(name: string, request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    const { system: systemInstruction, prompt, tools = [], onToken } = request;
     const exchange: Exchange = { retryAfter: null, brokenBy: null, redirected: false };
-    const content = { model, systemInstruction, generationConfig: generationOf(request) };
+    const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
+    const reading = { model: name, takesCalls: tools.length > 0 };
     try {
-      const { response } = await watch(exchange, (redirect) =>
-        gemini
-          .getGenerativeModel(content, { baseUrl })
-          .generateContent(prompt, { signal: AbortSignal.any([signal, redirect]) }),
-      );
-      return readGeminiAnswer(response, model);
+      return await watch(exchange, async (redirect) => {
+        const options = { signal: AbortSignal.any([signal, redirect]) };
+        if (onToken === undefined) {
+          return readGeminiAnswer((await model.generateContent(geminiRequest(request), options)).response, reading);
+        }
+        const { stream, response } = await model.generateContentStream(geminiRequest(request), options);
+        // The SDK reads the stream a second time; what goes wrong there goes wrong here too.
+        response.catch(() => undefined);
+        const answer = await joinChunks(stream, onToken);
+        return readGeminiAnswer(answer, { ...reading, isFinished: answer.isFinished });
+      });
     } catch (error) {
       if (signal.aborted) throw callAborted(signal);
       if (error instanceof ModelFailed) throw error;
-      throw geminiFailure(error, { model, exchange, now: ambient.now(), hidden: [apiKey, prompt, systemInstruction] });
+      const results = request.rounds?.flatMap(({ exchanges }) => exchanges.map(({ result }) => result)) ?? [];
+      const hidden = [apiKey, prompt, systemInstruction, ...results];
+      throw geminiFailure(error, { model: name, exchange, now: ambient.now(), hidden });
     }
   }
+
+  const listenedTo = streamedOrPlain();
 
   return {
     provider: 'gemini',
@@ -56,7 +69,8 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
     async ask(request, signal) {
       // The SDK only listens for aborts to come.
       if (signal.aborted) throw callAborted(signal);
-      return generate(usableName(request.model ?? defaultModel), request, signal);
+      const name = usableName(request.model ?? defaultModel);
+      return listenedTo(request, (each) => generate(name, each, signal));
     },
   };
 }
@@ -76,22 +90,3 @@ function usableName(name: string): string {
     retryable: false,
   });
 }
-
-function generationOf({ temperature, maxOutputTokens, answer }: ModelRequest): GenerationConfig {
-  return {
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(answer === 'critique' && { responseMimeType: 'application/json', responseSchema: CRITIC_ANSWER }),
-  };
-}
-
-/** schemas/critic-answer.json in Gemini's dialect, as far as the SDK's types know it: no `minimum`, `maximum`. The prompt names them. */
-const CRITIC_ANSWER: Schema = {
-  type: SchemaType.OBJECT,
-  description: 'What a critic is asked to answer.',
-  required: ['score', 'feedback'],
-  properties: {
-    score: { type: SchemaType.NUMBER, description: 'From 0 to 10; 8 or more approves the draft.' },
-    feedback: { type: SchemaType.STRING, description: 'What would raise the score.' },
-  },
-};

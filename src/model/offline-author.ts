@@ -15,13 +15,15 @@ import { excerpt, viewTopic, type TopicView } from './offline-topic.js';
  * there is, whoever wrote it, is kept: what the offline critic asked for is added, other feedback is listed in a section
  * of its own, and the last line says who signed it. Asked again with nothing new it only signs, so drafts do not grow;
  * joined drafts that repeat each other lose the repetitions, and at most 16,000 UTF-16 units are kept of any draft.
+ * What tools have found, if they were used, is listed in a section of its own.
  */
-export function draftOffline(brief: Brief): string {
+export function draftOffline(brief: Brief, found: readonly string[] = []): string {
   const topic = viewTopic(brief.topic);
   const kept = brief.draft === null ? '' : shortened(withoutSignature(brief.draft));
   const body =
     kept === '' ? `# ${topic.title}\n\n${section(SUMMARY.heading, SUMMARY.write(topic.about, topic.terms))}` : kept;
-  return `${takeUp(brief.feedback, body, topic)}\n\n${signature(brief)}`;
+  const [told, list] = found.length === 0 ? [body, ''] : [withoutSection(body, LOOKED_UP), lookedUpSection(found)];
+  return [takeUp(brief.feedback, told, topic), list, signature(brief)].filter((block) => block !== '').join('\n\n');
 }
 
 function takeUp(feedback: readonly string[], body: string, topic: TopicView): string {
@@ -47,6 +49,10 @@ function takeUp(feedback: readonly string[], body: string, topic: TopicView): st
   ]
     .filter((block) => block !== '')
     .join('\n\n');
+}
+
+function lookedUpSection(found: readonly string[]): string {
+  return section(LOOKED_UP, `Quoted by the offline model, which has not understood it:\n\n${found.join('\n')}`);
 }
 
 function section(heading: string, text: string): string {
@@ -91,6 +97,7 @@ function tidy(text: string): string {
 
 const SIGNED_BY = '*Written by the offline model as ';
 const TAKEN_UP = 'Feedback taken up';
+const LOOKED_UP = 'Looked up';
 const CUT = '[The offline model has cut the rest.]';
 
 /** From this length, in UTF-16 units, repeated paragraphs are dropped: joined drafts would double each round. */

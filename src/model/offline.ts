@@ -3,7 +3,8 @@ import type { Ambient } from '../ambient.js';
 import { callAborted } from './call-aborted.js';
 import { draftOffline } from './offline-author.js';
 import { critiqueOffline } from './offline-critic.js';
-import type { LanguageModel } from './port.js';
+import { callsOffline, lookedUp } from './offline-lookup.js';
+import type { LanguageModel, ModelRequest } from './port.js';
 
 export interface OfflineOptions {
   /** How long each answer takes, in milliseconds, so that a demonstration can be watched; default 0: at once. */
@@ -13,19 +14,31 @@ export interface OfflineOptions {
 
 /**
  * The offline model: deterministic, the same brief gives the same answer. It drafts and scores by the rules stated in
- * draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. It goes by the brief alone: model name,
- * temperature and maxOutputTokens of a request change nothing. Usage counts a token for each four UTF-16 units begun.
+ * draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. Offered tools, an agent first calls each once.
+ * It goes by the brief and the tools: model name, temperature and maxOutputTokens of a request change nothing. Usage counts a token for each four UTF-16 units begun.
  */
 export function offlineModel({ latencyMs = 0, ambient }: OfflineOptions): LanguageModel {
   return {
     provider: 'offline',
     defaultModel: 'offline-1',
-    async ask({ system, prompt, brief, answer }, signal) {
+    async ask(request, signal) {
       await pause(latencyMs, signal, ambient);
-      const text = answer === 'critique' ? JSON.stringify(critiqueOffline(brief.draft)) : draftOffline(brief);
-      return { text, usage: { inputTokens: tokens(system.length + prompt.length), outputTokens: tokens(text.length) } };
+      const { system, prompt, brief, answer, tools = [], rounds = [] } = request;
+      const inputTokens = tokens(system.length + prompt.length + lengthOf(rounds));
+      if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
+        const calls = callsOffline(tools, brief);
+        return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls).length) } };
+      }
+      const text =
+        answer === 'critique' ? JSON.stringify(critiqueOffline(brief.draft)) : draftOffline(brief, lookedUp(rounds));
+      for (const [word] of text.matchAll(WORDS)) request.onToken?.(word);
+      return { text, usage: { inputTokens, outputTokens: tokens(text.length) } };
     },
   };
+}
+
+function lengthOf(rounds: NonNullable<ModelRequest['rounds']>): number {
+  return rounds.flatMap(({ exchanges }) => exchanges).reduce((sum, { result }) => sum + result.length, 0);
 }
 
 async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<Ambient, 'after'>): Promise<void> {
@@ -47,3 +60,6 @@ async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<Ambient
 function tokens(chars: number): number {
   return Math.ceil(chars / 4);
 }
+
+/** A text in pieces, as a streaming model might send it. */
+const WORDS = /\s*\S+\s*/g;

@@ -1,4 +1,4 @@
-/** The language model as the council sees it. Adapters: offline (no network) and Gemini. */
+/** The language model as the council sees it. Adapters: offline (no network), Gemini, any OpenAI-compatible server. */
 
 /** A tool, by its name in a node's `tools`. */
 export type ToolName = 'webSearch' | 'pdfReader';
@@ -12,8 +12,43 @@ export interface Brief {
   readonly draft: string | null;
   /** Oldest first. */
   readonly feedback: readonly string[];
+  /** Tools the node has; absent: none. */
+  readonly tools?: readonly ToolName[];
   /** Tools the node was promised and does not have; absent: none. */
   readonly missingTools?: readonly ToolName[];
+}
+
+/** A tool as it is offered to a model. */
+export interface ToolDeclaration {
+  /** Letters, digits and `_`. */
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: ToolParameters;
+}
+
+/** JSON Schema of a tool's arguments, as far as every provider's dialect knows it. */
+export interface ToolParameters {
+  readonly type: 'object';
+  readonly properties: Readonly<Record<string, { readonly type: 'string' | 'integer'; readonly description: string }>>;
+  readonly required: readonly string[];
+}
+
+/** One call a model asks for. All of it is the model's own text. */
+export interface ToolCall {
+  /** Unique in its conversation. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text, or what the model took for it. */
+  readonly argumentsJson: string;
+  /** What its provider wants to see again with the result, for the adapter alone. */
+  readonly echo?: unknown;
+}
+
+/** An answer that asked for tools, and what they answered, in its order. */
+export interface ToolRound {
+  /** What the model said beside its calls, often nothing. */
+  readonly text: string;
+  readonly exchanges: readonly { readonly call: ToolCall; readonly result: string }[];
 }
 
 export interface ModelRequest {
@@ -26,6 +61,15 @@ export interface ModelRequest {
   readonly brief: Brief;
   /** `critique` asks for JSON as in schemas/critic-answer.json, `text` for prose. */
   readonly answer: 'text' | 'critique';
+  /**
+   * Tools the model may call instead of answering; absent: none. While there are any, a critique is asked for by the
+   * prompt alone: not every server takes an answer schema beside tools.
+   */
+  readonly tools?: readonly ToolDeclaration[];
+  /** The conversation after the prompt, oldest first; only beside `tools`. */
+  readonly rounds?: readonly ToolRound[];
+  /** Hears the text as it comes, in pieces, before it is known whether the answer is usable; absent: nobody listens. */
+  readonly onToken?: (text: string) => void;
 }
 
 export interface ModelUsage {
@@ -34,8 +78,11 @@ export interface ModelUsage {
 }
 
 export interface ModelAnswer {
+  /** The answer; beside calls what the model said with them, often nothing. */
   readonly text: string;
   readonly usage: ModelUsage;
+  /** Tools to call before it answers; absent: the text is the answer. */
+  readonly calls?: readonly ToolCall[];
 }
 
 export interface LanguageModel {

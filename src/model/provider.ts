@@ -6,7 +6,7 @@ import { offlineModel } from './offline.js';
 import type { LanguageModel } from './port.js';
 
 /**
- * Builds the adapter of a provider, loading no other's SDK; nothing is sent.
+ * Builds the adapter of a provider, loading no other's code; nothing is sent.
  *
  * @throws {ConfigInvalid} for a `GEMINI_MODEL` that cannot be a name
  */
@@ -23,6 +23,10 @@ export async function languageModel(
         throw new ConfigInvalid({ variable: 'GEMINI_MODEL', value: provider.model, accepted: MODEL_NAMES });
       }
       return geminiModel({ ...provider, ambient });
+    }
+    case 'openai': {
+      const { openAiModel } = await import('./openai.js');
+      return openAiModel({ ...provider, ambient });
     }
     default:
       return provider satisfies never;

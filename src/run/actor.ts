@@ -6,28 +6,36 @@
 import type { ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
 import type { Ambient } from '../ambient.js';
+import { grantedTools } from '../council/node-tools.js';
 import type { StepOutcome } from '../council/step.js';
 import { executeStep } from '../council/step.js';
+import type { CallRecord } from '../council/tool-call.js';
 import { LogClosed, RevisionConflict } from '../errors.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import type { Patience } from '../log/append-surely.js';
 import type { EventLog } from '../log/port.js';
 import type { BoundedModel } from '../model/bounded.js';
+import type { Toolbox } from '../tools/tool.js';
 import { wait } from '../wait.js';
 import { retryInMs } from './backoff.js';
 import type { RunCommand } from './decide.js';
-import { briefFor, decide } from './decide.js';
+import { decide } from './decide.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runStream } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { sceneNow } from './minutes.js';
+import { briefFor } from './node-start.js';
 import type { FrontNode, RunState } from './state.js';
 import { readRun, sealFacts } from './stream.js';
+import type { TokenBus } from './tokens.js';
 
 /** What every run of an instance works with. */
 export interface RunSurroundings {
   readonly log: EventLog;
   readonly model: BoundedModel;
+  readonly tools: Toolbox;
+  /** Hears drafts as they are written, while anybody listens. */
+  readonly tokens: TokenBus;
   readonly ambient: Ambient;
   readonly instanceId: string;
   /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
@@ -163,21 +171,29 @@ export class RunActor {
   }
 
   async #execute(at: FrontNode, signal: AbortSignal): Promise<void> {
-    const { ambient, model } = this.#around;
+    const { ambient, model, tools, tokens } = this.#around;
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(ambient, at.delayMs, signal);
     const terms = { runId: run.runId, timeoutMs: node.timeoutMs, signal };
     const outcome = await executeStep({
       node,
-      brief: briefFor(run, at.node, at.branch),
+      brief: briefFor(run, at),
       ask: (request) => model.ask(request, terms),
       signal,
       monotonicMs: ambient.monotonicMs,
+      kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), ambient },
+      tokenSink: () => tokens.sinkFor(run.runId, { node: at.node, step: at.step, attempt: at.attempt }),
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: ambient.random() }));
+  }
+
+  /** Resolves once the call of a tool is recorded: its result may be used from then on, and not before. */
+  async #record({ step, attempt }: FrontNode, call: CallRecord): Promise<void> {
+    const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
+    if (facts === null || facts.length === 0) throw GIVEN_UP;
   }
 
   #fault(error: unknown): void {
@@ -204,9 +220,10 @@ function reportOf(
 ): RunCommand {
   if (outcome.kind === 'failed') {
     const { failure } = outcome;
-    const { kind, message, retryable } = failure;
+    const { kind, message, retryable, usage } = failure;
     const waitMs = retryInMs(failure, { failures: failures + 1, maxAttempts, random });
-    return { type: 'FailNode', failure: { step, attempt, kind, message, retryable }, retryInMs: waitMs };
+    const told = { step, attempt, kind, message, retryable, ...(usage !== undefined && { usage }) };
+    return { type: 'FailNode', failure: told, retryInMs: waitMs };
   }
   const { usage, durationMs } = outcome;
   const output =

@@ -2,12 +2,16 @@
  * Decisions: what a command makes of a run, as facts to record in one append. Pure; what follows a fact is asked of
  * the chart before it is written down, so nothing is recorded that the chart does not allow.
  */
-import { missingTools, renderBrief, toolsAsRecorded } from '../council/brief.js';
+import { unknownMarks } from '../council/citations.js';
 import { MAX_DRAFT_BYTES } from '../council/limits.js';
 import { routeAfter } from '../council/routing.js';
-import type { NodeCompletedData, NodeFailedData, RunFailedData, RunRequestedData } from '../generated/schemas.js';
-import type { Brief } from '../model/port.js';
-import type { Branch } from './branch.js';
+import type {
+  NodeCompletedData,
+  NodeFailedData,
+  RunFailedData,
+  RunRequestedData,
+  ToolCalledData,
+} from '../generated/schemas.js';
 import { isTooLarge, routingFacts } from './branch.js';
 import type { RunFact } from './events.js';
 import { afterOutput } from './evolve.js';
@@ -15,12 +19,15 @@ import { branchAtEnd, branchInto, branchShown, nextFront } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
+import { startAgain, startNode } from './node-start.js';
 import type { FrontNode, RunState } from './state.js';
 import { isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
 
 export type RunCommand =
   /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
   | { readonly type: 'ClaimRun'; readonly reason: 'started' | 'recovered' | 'handover' }
+  /** A tool has answered a node's attempt. */
+  | { readonly type: 'RecordToolCall'; readonly call: Omit<ToolCalledData, 'node'> }
   /** A node's attempt has ended well. */
   | { readonly type: 'CompleteNode'; readonly result: Omit<NodeCompletedData, 'route' | 'node'> }
   /** A node's attempt has failed; `retryInMs` is null when no further attempt will be made. */
@@ -63,6 +70,9 @@ export function decide(
     case 'ClaimRun':
       claim(minutes, command.reason);
       break;
+    case 'RecordToolCall':
+      recordToolCall(minutes, command.call);
+      break;
     case 'CompleteNode':
       completeNode(minutes, command.result);
       break;
@@ -98,6 +108,11 @@ function claim(minutes: Minutes, reason: 'started' | 'recovered' | 'handover'): 
   const outstanding = minutes.run.front.filter((each) => each.active);
   for (const each of outstanding) startAgain(minutes, each, 0);
   if (outstanding.length === 0) advance(minutes);
+}
+
+function recordToolCall(minutes: Minutes, call: Omit<ToolCalledData, 'node'>): void {
+  const at = underWay(minutes.run, call);
+  if (at !== undefined) minutes.write({ type: 'ToolCalled', data: { ...call, node: at.node } });
 }
 
 function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
@@ -169,39 +184,6 @@ function startFront(minutes: Minutes, nodes: readonly string[]): void {
   }
 }
 
-function startAgain(minutes: Minutes, at: FrontNode, delayMs: number): void {
-  startNode(minutes, { ...at, attempt: at.attempt + 1 }, delayMs);
-}
-
-function startNode(
-  minutes: Minutes,
-  { node, step, attempt, branch }: Pick<FrontNode, 'node' | 'step' | 'attempt' | 'branch'>,
-  delayMs: number,
-): void {
-  const { run, scene } = minutes;
-  const { system, prompt } = renderBrief(briefFor(run, node, branch));
-  minutes.write({
-    type: 'NodeStarted',
-    data: {
-      step,
-      node,
-      attempt,
-      iteration: run.iterationCount,
-      inputHash: scene.sha256(`${system}\n${prompt}`),
-      model: run.plan.node(node).model ?? scene.defaultModel,
-      tools: toolsAsRecorded(run.plan.node(node).tools),
-      delayMs,
-    },
-  });
-}
-
-/** What a node is told: pure, so that an attempt's prompt can be derived from the events before it. */
-export function briefFor(run: RunState, node: string, branch: Branch): Brief {
-  const { label, role, systemPrompt, tools } = run.plan.node(node);
-  const told = { label, role, systemPrompt, ...missingTools(tools) };
-  return { ...told, topic: run.inputTopic, draft: branch.draft, feedback: branch.feedback.map(({ text }) => text) };
-}
-
 function pause(minutes: Minutes, nextNodes: readonly string[]): void {
   const { run } = minutes;
   minutes.write({
@@ -232,6 +214,7 @@ function finish(minutes: Minutes): void {
       finalDraft: last.draft,
       criticScore: last.score,
       iterationCount: iterationShown(run),
+      ...unknownMarks(last.draft, run.sources),
     },
   });
 }

@@ -1,10 +1,12 @@
 /** The fold: a run's state after one more recorded event. Total and pure; what may follow what is the chart's business. */
-import type { NodeOutput, StateOverride } from '../generated/schemas.js';
+import { withSources } from '../council/citations.js';
 import { planOf } from '../council/plan.js';
+import type { NodeOutput } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
-import { EMPTY_BRANCH, boundedFeedback, overrideBranch, verdict } from './branch.js';
+import { EMPTY_BRANCH, boundedFeedback, verdict } from './branch.js';
 import type { RunEvent } from './events.js';
 import { branchAtEnd, branchInto, branchShown } from './front.js';
+import { overrideState } from './override.js';
 import type { Arrival, FrontNode, RunState } from './state.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -36,6 +38,7 @@ export function firstState(event: Of<'RunRequested'>): RunState {
     steps: 0,
     iterationCount: 0,
     scores: {},
+    sources: [],
     front: [],
     arrivals: [{ node: data.graph.entry, from: 0, order: -1, branch: EMPTY_BRANCH }],
     ended: [],
@@ -68,6 +71,8 @@ function changeBy(state: RunState, event: RunEvent): Partial<RunState> {
       return { status: 'running', gate: null, resumedBy: state.gate?.decision ?? null };
     case 'NodeStarted':
       return nodeStarted(state, event);
+    case 'ToolCalled':
+      return { sources: withSources(state.sources, event.data.hits) };
     case 'NodeCompleted':
       return nodeCompleted(state, event);
     case 'NodeFailed':
@@ -96,14 +101,15 @@ function claimed(state: RunState, { data }: Of<'RunClaimed'>): Partial<RunState>
 }
 
 function nodeStarted(state: RunState, { data }: Of<'NodeStarted'>): Partial<RunState> {
-  const { node, step, attempt, delayMs } = data;
+  const { node, step, attempt, delayMs, tools } = data;
   if (state.front.some((each) => each.step === step)) {
-    const front = changeStep(state, step, (each) => ({ ...each, attempt, delayMs, active: true }));
+    const front = changeStep(state, step, (each) => ({ ...each, attempt, delayMs, tools, active: true }));
     return { front, activeNode: node };
   }
   const branch = branchInto(state, node, step);
   const stillRunning = state.front.filter((each) => each.active);
-  const front: FrontNode[] = [...stillRunning, { node, step, attempt, delayMs, failures: 0, active: true, branch }];
+  const started: FrontNode = { node, step, attempt, delayMs, tools, failures: 0, active: true, branch };
+  const front: FrontNode[] = [...stillRunning, started];
   return {
     front,
     steps: Math.max(state.steps, step),
@@ -192,22 +198,6 @@ export function afterOutput(
 /** Nodes may be called `constructor` or `__proto__`: only a score of their own counts. */
 function timesScored(scores: RunState['scores'], critic: string): number {
   return Object.hasOwn(scores, critic) ? (scores[critic] ?? 0) : 0;
-}
-
-/** The state under a human's override, in every living branch; the last node, if it was alone, counts as overridden too. */
-export function overrideState(state: RunState, override: StateOverride, gate: string): RunState {
-  const change = <T extends { readonly branch: Branch }>(each: T): T => ({
-    ...each,
-    branch: overrideBranch(each.branch, override, { gate, passScore: state.limits.passScore }),
-  });
-  return {
-    ...state,
-    inputTopic: override.input_topic ?? state.inputTopic,
-    iterationCount: override.iteration_count ?? state.iterationCount,
-    arrivals: state.arrivals.map(change),
-    front: state.front.map(change),
-    ended: state.ended.map(change),
-  };
 }
 
 /** The state after its last front's only node has taken another route. */

@@ -7,11 +7,12 @@ import type { GateAction, GateChoice, Route, RunResumedData, StateOverride } fro
 import { routingFacts } from './branch.js';
 import { fail, proceed } from './decide.js';
 import type { RunFact } from './events.js';
-import { overrideState, rerouted } from './evolve.js';
+import { rerouted } from './evolve.js';
 import { nextFront } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
+import { overrideState } from './override.js';
 import type { Gate, RunState } from './state.js';
 import { openGate } from './state.js';
 

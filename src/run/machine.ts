@@ -149,7 +149,7 @@ function regions(keys: readonly string[]) {
     initial: 'idle',
     states: {
       idle: { on: starts(key, 'active') },
-      active: { on: { ...starts(key, 'active'), ...ends(key, 'idle') } },
+      active: { on: { ...starts(key, 'active'), ...proceeds(key, 'idle') } },
     },
   });
   return { type: 'parallel' as const, states: Object.fromEntries(keys.map((key) => [key, region(key)])) };
@@ -157,7 +157,7 @@ function regions(keys: readonly string[]) {
 
 /** One node active, or none. */
 function turns(keys: readonly string[]) {
-  const node = (key: string) => ({ on: { ...starts(key, key), ...ends(key, 'idle') } });
+  const node = (key: string) => ({ on: { ...starts(key, key), ...proceeds(key, 'idle') } });
   return {
     initial: 'idle',
     states: {
@@ -168,7 +168,9 @@ function turns(keys: readonly string[]) {
 }
 
 const starts = (key: string, target: string) => ({ [`NodeStarted.${key}`]: { target, actions: 'adopt' as const } });
-const ends = (key: string, target: string) => ({
+/** What an active node does, up to its end. */
+const proceeds = (key: string, target: string) => ({
+  [`ToolCalled.${key}`]: { actions: 'adopt' as const },
   [`NodeCompleted.${key}`]: { target, actions: 'adopt' as const },
   [`NodeFailed.${key}`]: { target, actions: 'adopt' as const },
 });
@@ -181,6 +183,7 @@ function keyOf(index: number): string {
 function eventType(fact: RunEvent, keys: ReadonlyMap<string, string>): string {
   switch (fact.type) {
     case 'NodeStarted':
+    case 'ToolCalled':
     case 'NodeCompleted':
     case 'NodeFailed':
       return `${fact.type}.${keys.get(fact.data.node) ?? 'unknown'}`;

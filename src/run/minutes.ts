@@ -1,5 +1,7 @@
 /** Facts being written down: each is checked against the chart before the next one is thought of. */
 import type { Ambient } from '../ambient.js';
+import type { ToolName } from '../model/port.js';
+import type { Toolbox } from '../tools/tool.js';
 import type { RunEvent, RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { RunState } from './state.js';
@@ -9,6 +11,8 @@ export interface DecisionScene {
   readonly at: string;
   readonly instanceId: string;
   readonly defaultModel: string;
+  /** Tools that a node started now can be given. */
+  readonly tools: readonly ToolName[];
   readonly sha256: (text: string) => string;
 }
 
@@ -17,12 +21,15 @@ export function sceneNow({
   ambient,
   instanceId,
   model,
+  tools,
 }: {
   readonly ambient: Pick<Ambient, 'now' | 'sha256'>;
   readonly instanceId: string;
   readonly model: { readonly defaultModel: string };
+  readonly tools: Toolbox;
 }): DecisionScene {
-  return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, sha256: ambient.sha256 };
+  const { sha256 } = ambient;
+  return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
 }
 
 /** The facts of one append in the making; `run` is the state they add up to. */

@@ -13,6 +13,8 @@ export interface FrontNode {
   /** Failed attempts of this step; attempts lost with their instance do not count. */
   readonly failures: number;
   readonly delayMs: number;
+  /** Its tools as recorded at the attempt's start: what it was granted, and what it was told is missing. */
+  readonly tools: readonly string[];
   readonly active: boolean;
   /** What the node works on; once it is done, what it made of it. */
   readonly branch: Branch;
@@ -81,6 +83,8 @@ export interface RunState {
   readonly iterationCount: number;
   /** How often each critic has scored. */
   readonly scores: Readonly<Record<string, number>>;
+  /** Marks of the document pages that the run's tools have given out; null: more than are kept, no mark can be judged. */
+  readonly sources: readonly string[] | null;
   readonly front: readonly FrontNode[];
   readonly arrivals: readonly Arrival[];
   readonly ended: readonly Ended[];

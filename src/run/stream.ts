@@ -66,6 +66,7 @@ const RUN_FACT_TYPES: Readonly<Record<keyof RunFacts, true>> = {
   RunStarted: true,
   RunResumed: true,
   NodeStarted: true,
+  ToolCalled: true,
   NodeCompleted: true,
   NodeFailed: true,
   RunPaused: true,

@@ -26,6 +26,9 @@ async function failureOf(node: GraphNode, ...replies: Reply[]): Promise<StepFail
   return outcome.failure;
 }
 
+/** Of one answer of the scripted model. */
+const USAGE = { inputTokens: 10, outputTokens: 5 };
+
 const good = { text: '{"score":9,"feedback":"Fine."}' };
 const bad = { text: '9/10, well done' };
 
@@ -72,7 +75,7 @@ describe('executeStep with an agent', () => {
   it('refuses a draft one byte over the limit, naming node and sizes', async () => {
     const failure = await failureOf(agent, { text: '\n' + 'x'.repeat(MAX_DRAFT_BYTES - 3) });
     const message = 'Cannot take the draft of node "poet": 131073 bytes as JSON, at most 131072 allowed';
-    expect(failure).to.deep.equal({ kind: 'draft_too_large', message, retryable: false });
+    expect(failure).to.deep.equal({ kind: 'draft_too_large', message, retryable: false, usage: USAGE });
   });
 
   for (const text of ['', ' \n\t']) {
@@ -115,6 +118,7 @@ describe('executeStep with a critic', () => {
       kind: 'feedback_too_large',
       message,
       retryable: false,
+      usage: USAGE,
     });
   });
 
@@ -129,6 +133,16 @@ describe('executeStep when the model fails', () => {
     const error = new ModelFailed('Busy', { kind: 'rate_limited', retryable: true, retryAfterMs: 700 });
     const failure = { kind: 'rate_limited', message: 'Busy', retryable: true, retryAfterMs: 700 };
     expect(await failureOf(agent, { error })).to.deep.equal(failure);
+  });
+
+  it('hands on what the step cost, answers in vain and failed calls together', async () => {
+    const usage = { inputTokens: 7, outputTokens: 0 };
+    const error = new ModelFailed('Cut off', { kind: 'max_tokens', retryable: false, usage });
+    const cost = { inputTokens: 17, outputTokens: 5 };
+    expect(await failureOf(critic, bad, { error })).to.deep.include({ kind: 'max_tokens', usage: cost });
+    expect(
+      await failureOf(agent, { error: new ModelFailed('Busy', { kind: 'x', retryable: true }) }),
+    ).not.to.have.any.keys('usage');
   });
 
   it('takes any other error as final, with its text', async () => {

@@ -19,6 +19,8 @@ import {
 import { rejectionOf } from '../support/rejection.js';
 
 const KEY = 'AIza-secret-key-of-this-test';
+/** What says() tells of its cost. */
+const SPENT = { inputTokens: 11, outputTokens: 7 };
 const NOW = '2026-01-02T03:04:05.000Z';
 const REQUEST: ModelRequest = {
   system: 'You are "Master".',
@@ -219,10 +221,17 @@ describe('Gemini', () => {
     for (const [title, reply, kind, retryable] of rows) {
       it(`${title} is ${kind}, ${retryable ? 'asked' : 'not asked'} again`, async () => {
         const failure = await failureOn(reply);
-        expect(failure.data).to.deep.equal({ kind, retryable });
+        const { usage, ...named } = failure.data;
+        expect(named).to.deep.equal({ kind, retryable });
+        expect(usage ?? SPENT).to.deep.equal(SPENT);
         expect(failure.message).to.include('"gemini-x"');
       });
     }
+  });
+
+  it('counts what an answer in vain has cost', async () => {
+    expect((await failureOn(says('Half a', 'MAX_TOKENS'))).data.usage).to.deep.equal(SPENT);
+    expect((await failureOn(sends({ candidates: [] }))).data.usage).to.equal(undefined);
   });
 
   describe('status', () => {

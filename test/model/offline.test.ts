@@ -64,6 +64,45 @@ describe('offlineModel as author', () => {
   });
 });
 
+describe('offlineModel with tools', () => {
+  const tools = ['web_search', 'pdf_reader'].map((name) => ({
+    name,
+    description: '',
+    parameters: { type: 'object' as const, properties: {}, required: [] },
+  }));
+  const told = { draft: '# Trees\n\nGreen.', feedback: [] };
+  const draftAfter = async (draft: string, results: readonly string[]): Promise<string> => {
+    const request = { ...requestFor(agent, { ...told, draft }), tools };
+    const { calls = [] } = await model.ask(request, never);
+    const exchanges = calls.map((call, index) => ({ call, result: results[index] ?? '' }));
+    return (await model.ask({ ...request, rounds: [{ text: '', exchanges }] }, never)).text;
+  };
+
+  it('calls each once with the topic, all at once, and a critic none', async () => {
+    const { text, calls } = await model.ask({ ...requestFor(agent, { topic: 'Oaks\nand elms' }), tools }, never);
+    expect(text).to.equal('');
+    expect(calls?.map(({ name, argumentsJson }) => [name, argumentsJson])).to.deep.equal([
+      ['web_search', '{"query":"Oaks and elms"}'],
+      ['pdf_reader', '{"query":"Oaks and elms"}'],
+    ]);
+    expect(await model.ask({ ...requestFor(critic, told), tools }, never)).not.to.have.any.keys('calls');
+  });
+
+  it('quotes what came back with its mark in one section, which the next draft replaces', async () => {
+    const passage = (text: string): string => `<passage cite="[4f2a9c01:3]" page="3">\n${text}\n</passage>`;
+    const first = await draftAfter(told.draft, [
+      '<tool_result failed="yes">\nNo.\n</tool_result>',
+      passage('Old\noaks'),
+    ]);
+    expect(first)
+      .to.include('- Asked web_search, got nothing to quote.\n- "Old oaks" [4f2a9c01:3]')
+      .and.include('has not understood it');
+    const second = await draftAfter(first, ['', passage('New oaks')]);
+    expect(second).to.include('"New oaks"').and.not.include('"Old oaks"');
+    expect(second.match(/## Looked up/g)).to.have.length(1);
+  });
+});
+
 describe('offlineModel as critic', () => {
   for (const draft of [null, '', ' \n']) {
     it(`gives 0 and says so when the draft is ${JSON.stringify(draft)}`, async () => {

@@ -16,6 +16,7 @@ import {
   nodeStarted,
   playOut,
   plainly,
+  toolCalled,
   underWay,
   wrote,
 } from '../support/given.js';
@@ -25,7 +26,7 @@ const graphs: readonly (readonly [kind: string, graph: Graph])[] = [
   ['that forks', graphOf('a -> b, c')],
 ];
 
-type FactName = RunFactType | 'NodeStarted b' | 'NodeCompleted b' | 'NodeFailed b';
+type FactName = RunFactType | 'NodeStarted b' | 'ToolCalled b' | 'NodeCompleted b' | 'NodeFailed b';
 
 /** One fact of each type; of a node's facts one for a node under way and one for another. */
 function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
@@ -42,6 +43,8 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     RunResumed: { type: 'RunResumed', data: { epoch: 1, gate: 1, nextNodes: ['a'] } },
     NodeStarted: nodeStarted({ node: 'a', ...attempt }),
     'NodeStarted b': nodeStarted({ node: 'b', step: 2, attempt: 1 }),
+    ToolCalled: toolCalled({ node: 'a', ...attempt }),
+    'ToolCalled b': toolCalled({ node: 'b', ...attempt }),
     NodeCompleted: { type: 'NodeCompleted', data: { ...done, node: 'a' } },
     'NodeCompleted b': { type: 'NodeCompleted', data: { ...done, node: 'b' } },
     NodeFailed: { type: 'NodeFailed', data: { ...failed, node: 'a' } },
@@ -80,6 +83,8 @@ const ALLOWED: Readonly<Record<FactName, string>> = {
   RunResumed: '....d..',
   NodeStarted: '.ia....',
   'NodeStarted b': '.i?....',
+  ToolCalled: '..a....',
+  'ToolCalled b': '.......',
   NodeCompleted: '..a....',
   'NodeCompleted b': '.......',
   NodeFailed: '..a....',

@@ -5,7 +5,17 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { attemptOf, completed, failed, given, graphWith, plainly, resumed, underWay } from '../support/given.js';
+import {
+  attemptOf,
+  completed,
+  failed,
+  given,
+  graphWith,
+  looked,
+  plainly,
+  resumed,
+  underWay,
+} from '../support/given.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 /** Histories a property is tried on; a soak tries many more. */
@@ -64,8 +74,13 @@ function anotherEvent(story: Story, draws: Draws): Story {
   if (draws.chance(0.05)) return story.when({ type: 'ReleaseRun' });
   const active = underWay(run);
   const at = attemptOf(run, active[draws.below(active.length)] ?? '');
+  if (draws.chance(0.2)) return story.when(looked(at.node, [page(draws.below(9))]));
   if (draws.chance(0.1)) return story.when(failed(at, draws.chance(0.9) ? 5 : null));
   return story.when(completed(at, outputOf(run, at.node, at.step)));
+}
+
+function page(number: number) {
+  return { document: 'd'.repeat(64), page: number, chunk: number, score: 0.5 };
 }
 
 function randomDecision({ below, chance }: Draws): Parameters<typeof resumed>[1] {

@@ -10,6 +10,7 @@ import type {
   NodeOutput,
   RunLimits,
   StateOverride,
+  ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide, requestRun } from '../../src/run/decide.js';
@@ -33,6 +34,9 @@ export interface Given {
   /** Requested, but not yet claimed by anyone. */
   readonly pending?: boolean;
 }
+
+/** Tools that nodes started by a decision can be given; a story's instance has the PDF reader. */
+const AVAILABLE: DecisionScene['tools'] = ['pdfReader'];
 
 /** A command, or how to tell it from the run as it stands. */
 export type When = RunCommand | ((run: RunState) => RunCommand);
@@ -146,6 +150,7 @@ function sceneOf(instanceId: string): DecisionScene {
     at: '2026-01-01T00:00:00.000Z',
     instanceId,
     defaultModel: 'model-1',
+    tools: AVAILABLE,
     sha256: (text) => `sha256 of ${text.length} characters`,
   };
 }
@@ -164,6 +169,8 @@ export function inShort(fact: RunFact): string {
       return `${fact.type} ${fact.data.gate}`;
     case 'NodeStarted':
       return `${fact.type} ${at(fact.data)}${fact.data.delayMs > 0 ? ` after ${fact.data.delayMs} ms` : ''}`;
+    case 'ToolCalled':
+      return `${fact.type} ${at(fact.data)} ${fact.data.tool}`;
     case 'NodeCompleted':
       return [fact.type, at(fact.data), '->', ...fact.data.route.next].join(' ');
     case 'NodeFailed':
@@ -299,6 +306,33 @@ export function attemptOf(run: RunState, node: string): FrontNode {
 /** Nodes being executed, in the order of the front. */
 export function underWay(run: RunState): readonly string[] {
   return run.front.filter((each) => each.active).map((each) => each.node);
+}
+
+/** A tool has answered the node's attempt under way. */
+export function looked(node: string, hits: ToolCalledData['hits'] = []): When {
+  return (run) => {
+    const { step, attempt } = attemptOf(run, node);
+    return { type: 'RecordToolCall', call: { step, attempt, ...TOOL_CALL, hits } };
+  };
+}
+
+/** A tool's answer, as far as it does not matter. */
+const TOOL_CALL = {
+  round: 1,
+  tool: 'pdf_reader',
+  arguments: { query: 'trees', top_k: 5 },
+  resultHash: 'h',
+  resultBytes: 7,
+  error: null,
+  durationMs: 3,
+};
+
+/** A tool's answer as recorded. */
+export function toolCalled(
+  { node, step, attempt }: Pick<FrontNode, 'node' | 'step' | 'attempt'>,
+  hits: ToolCalledData['hits'] = [],
+): RunFact {
+  return { type: 'ToolCalled', data: { step, node, attempt, ...TOOL_CALL, hits } };
 }
 
 // God Mode

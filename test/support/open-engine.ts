@@ -8,16 +8,20 @@ import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
 import { openLog } from '../../src/log/open.js';
 import type { EventLog } from '../../src/log/port.js';
+import type { PassageSearch } from '../../src/library/passages.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { requestedRun } from '../../src/run/request.js';
 import type { Engine, Surroundings } from '../../src/engine.js';
 import { openEngine } from '../../src/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
+import type { SearchProvider } from '../../src/tools/web-search.js';
 
 export interface OpenEngineOptions {
   readonly path: string;
   readonly model: LanguageModel;
+  readonly webSearch?: SearchProvider;
+  readonly passages?: PassageSearch;
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly ambient?: Ambient;
@@ -51,6 +55,8 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
     {
       dataDir,
       model: options.model,
+      webSearch: options.webSearch ?? null,
+      passages: options.passages ?? null,
       ambient,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),

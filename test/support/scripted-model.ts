@@ -1,7 +1,8 @@
-import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/model/port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/model/port.js';
 
-/** What a call gets: an answer's text, an error to throw, or `'hold'`: nothing until the test settles the held call. */
-export type Reply = { readonly text: string } | { readonly error: unknown } | 'hold';
+/** What a call gets: an answer's text and calls, an error to throw, or `'hold'`: nothing until the test settles the held call. */
+export type Reply =
+  { readonly text: string; readonly calls?: readonly ToolCall[] } | { readonly error: unknown } | 'hold';
 
 /** Chooses the reply to a request; `index` counts all requests from 0. */
 export type Script = (request: ModelRequest, index: number) => Reply;
@@ -77,7 +78,7 @@ function fromList(replies: readonly Reply[]): Script {
 
 async function settled(reply: Exclude<Reply, 'hold'>): Promise<ModelAnswer> {
   if ('error' in reply) throw reply.error;
-  return answerOf(reply.text);
+  return { ...answerOf(reply.text), ...(reply.calls !== undefined && { calls: reply.calls }) };
 }
 
 function hold(held: HeldCall[], request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
@@ -98,4 +99,16 @@ function hold(held: HeldCall[], request: ModelRequest, signal: AbortSignal): Pro
 
 function answerOf(text: string): ModelAnswer {
   return { text, usage: { inputTokens: 10, outputTokens: 5 } };
+}
+
+/** An answer that calls tools: each entry a name and its arguments, as a value or as the model's own text. */
+export function asks(...calls: readonly (readonly [name: string, given: unknown])[]): Reply {
+  return {
+    text: '',
+    calls: calls.map(([name, given], index) => ({
+      id: `call_${index}`,
+      name,
+      argumentsJson: typeof given === 'string' ? given : JSON.stringify(given),
+    })),
+  };
 }

@@ -1,0 +1,85 @@
+/**
+ * A node's talk with its model while it may use tools: the model asks for calls, they are carried out and recorded, it
+ * goes on with their results, until it answers or a bound is reached. Then it is told so and asked for an answer without
+ * tools, with all results in the prompt: a request without tools is one no model can answer by calling another.
+ */
+import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../model/port.js';
+import { boundReached, callsLeft, shareOf } from './tool-budget.js';
+import type { ToolSpending } from './tool-budget.js';
+import type { ToolKit } from './tool-call.js';
+import { carryOut, utf8Bytes } from './tool-call.js';
+
+export interface ConversationTerms {
+  readonly kit: ToolKit;
+  /** Time for tools, from the first call on, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Conversation {
+  readonly text: string;
+  readonly rounds: readonly ToolRound[];
+}
+
+/** Asks until there is an answer. */
+export async function converse(
+  request: ModelRequest,
+  ask: (request: ModelRequest) => Promise<ModelAnswer>,
+  { kit, timeoutMs, signal }: ConversationTerms,
+): Promise<Conversation> {
+  const tools = kit.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  const rounds: ToolRound[] = [];
+  const clock = stopwatch(kit);
+  let spent: ToolSpending = { rounds: 0, calls: 0, bytes: 0, elapsedMs: 0 };
+  for (;;) {
+    const { text, calls = [] } = await ask({ ...request, tools, ...(rounds.length > 0 && { rounds: [...rounds] }) });
+    if (calls.length === 0) return { text, rounds };
+    spent = { ...spent, elapsedMs: clock() };
+    const allowed = calls.slice(0, callsLeft(spent));
+    const share = { ...shareOf(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
+    const results = await allSettledFirst(allowed.map((call) => carryOut(call, kit, share)));
+    rounds.push({ text, exchanges: pairs(allowed, results) });
+    spent = {
+      rounds: rounds.length,
+      calls: spent.calls + allowed.length,
+      bytes: results.reduce((sum, result) => sum + utf8Bytes(result), spent.bytes),
+      elapsedMs: clock(),
+    };
+    const bound = boundReached(spent, timeoutMs);
+    if (bound !== null) {
+      const refused = calls.length - allowed.length;
+      const answer = await ask(withResults(request, rounds, farewell(bound, refused)));
+      return { text: answer.text, rounds };
+    }
+  }
+}
+
+/** A request without tools that holds all they have answered, and a last word. */
+export function withResults(request: ModelRequest, rounds: readonly ToolRound[], lastWord: string): ModelRequest {
+  const results = rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result));
+  return { ...request, prompt: [request.prompt, ...results, lastWord].join('\n\n') };
+}
+
+function farewell(bound: string, refused: number): string {
+  const dropped = refused === 0 ? '' : ` ${refused} of your last calls were not made.`;
+  return `You have no more calls: ${bound}.${dropped} Answer now, from what stands above.`;
+}
+
+/** All results, or the first failure once nothing is under way any more: no call outlives its attempt's report. */
+async function allSettledFirst(calls: readonly Promise<string>[]): Promise<readonly string[]> {
+  await Promise.allSettled(calls);
+  return await Promise.all(calls);
+}
+
+function pairs(calls: readonly ToolCall[], results: readonly string[]): ToolRound['exchanges'] {
+  return calls.map((call, index) => ({ call, result: results[index] ?? '' }));
+}
+
+/** Milliseconds since it was first read. */
+function stopwatch({ ambient }: ToolKit): () => number {
+  let startedMs: number | null = null;
+  return () => {
+    startedMs ??= ambient.monotonicMs();
+    return ambient.monotonicMs() - startedMs;
+  };
+}

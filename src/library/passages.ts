@@ -1,0 +1,23 @@
+/** The search over uploaded documents, as its readers see it. */
+
+/** A piece of one page of a document. */
+export interface Passage {
+  /** Id of the document: lower-case hex SHA-256 of its bytes. */
+  readonly document: string;
+  /** From 1. */
+  readonly page: number;
+  /** Place of the piece in its document. */
+  readonly chunk: number;
+  readonly text: string;
+  /** Higher is nearer; comparable within one answer only. */
+  readonly score: number;
+  /** Name of the uploaded file, as it was sent; absent: unknown. */
+  readonly filename?: string;
+}
+
+export interface PassageSearch {
+  /** Whether there is any passage to find. Asked at every start of a node: answers from memory. */
+  hasPassages(): boolean;
+  /** The nearest passages, best first, at most `topK` (1..20). */
+  search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly Passage[]>;
+}

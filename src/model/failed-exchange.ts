@@ -1,0 +1,69 @@
+/** Names failed exchanges with a model's server, the same for every provider. */
+
+export interface FaultKind {
+  readonly kind: string;
+  readonly retryable: boolean;
+}
+
+/** What an error status means. */
+export function kindOfStatus(status: number): FaultKind {
+  return STATUSES.get(status) ?? { kind: 'http_error', retryable: status >= 500 };
+}
+
+/** What broke a connection, by the code of its error; null: there is none. */
+export function kindOfConnection(code: string | null): FaultKind & { readonly why: string } {
+  return CONNECTIONS.find(({ codes }) => code !== null && codes.test(code)) ?? OTHER_CONNECTION;
+}
+
+/** A server's own words, on one line, bounded, without what is hidden. */
+export function quoted(said: string, hidden: readonly string[]): string {
+  const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
+  const line = safe
+    .slice(0, 4 * MAX_WORDS_CHARS)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
+}
+
+/** Of the server's own words in a message, in UTF-16 units: a sentence or two. */
+const MAX_WORDS_CHARS = 300;
+
+/** Asked again is what may pass by itself; of other statuses those from 500 on. */
+const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
+  [400, { kind: 'bad_request', retryable: false }],
+  [401, { kind: 'unauthorized', retryable: false }],
+  [403, { kind: 'forbidden', retryable: false }],
+  [404, { kind: 'model_unknown', retryable: false }],
+  [408, { kind: 'request_timeout', retryable: true }],
+  [429, { kind: 'rate_limited', retryable: true }],
+  [500, { kind: 'server_error', retryable: true }],
+  [502, { kind: 'bad_gateway', retryable: true }],
+  [503, { kind: 'unavailable', retryable: true }],
+  [504, { kind: 'gateway_timeout', retryable: true }],
+]);
+
+/** By codes of Node, undici and OpenSSL. A certificate does not mend itself within the tries of a node. */
+const CONNECTIONS = [
+  { codes: /^ECONNREFUSED$/, why: 'the connection was refused', kind: 'connection_refused', retryable: true },
+  {
+    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
+    why: 'the connection broke',
+    kind: 'connection_lost',
+    retryable: true,
+  },
+  { codes: /^(?:ENOTFOUND|EAI_\w+)$/, why: 'its host name was not found', kind: 'host_unknown', retryable: true },
+  {
+    codes: /TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/,
+    why: 'it could not be reached in time',
+    kind: 'unreachable',
+    retryable: true,
+  },
+  {
+    codes: /CERT|SSL|TLS|SIGNATURE|^EPROTO$/,
+    why: 'no trusted TLS connection came about',
+    kind: 'tls_failed',
+    retryable: false,
+  },
+];
+
+const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };

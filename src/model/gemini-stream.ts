@@ -1,0 +1,57 @@
+/**
+ * Puts the chunks of a streamed answer together. The SDK's own aggregate loses parts: of a chunk with several it keeps
+ * the last one, twice, and thought signatures not at all.
+ */
+import { fieldOf } from './field.js';
+
+/** One answer as generateContent would have given it whole. */
+export interface JoinedAnswer {
+  readonly promptFeedback: unknown;
+  readonly candidates: readonly object[];
+  readonly usageMetadata: unknown;
+  /** Whether the stream told that it was at its end; a stream that breaks off silently does not. */
+  readonly isFinished: boolean;
+}
+
+/** Reads a stream to its end; `onToken` hears the first candidate's text as it comes, thoughts left out. */
+export async function joinChunks(
+  chunks: AsyncIterable<unknown>,
+  onToken: (text: string) => void,
+): Promise<JoinedAnswer> {
+  const parts: unknown[] = [];
+  let [promptFeedback, usageMetadata, finishReason]: unknown[] = [];
+  let hasCandidate = false;
+  for await (const chunk of chunks) {
+    promptFeedback = fieldOf(chunk, 'promptFeedback') ?? promptFeedback;
+    usageMetadata = fieldOf(chunk, 'usageMetadata') ?? usageMetadata;
+    const candidate = firstCandidate(chunk);
+    if (candidate === null) continue;
+    hasCandidate = true;
+    finishReason = fieldOf(candidate, 'finishReason') ?? finishReason;
+    const found = fieldOf(fieldOf(candidate, 'content'), 'parts');
+    if (!Array.isArray(found)) continue;
+    parts.push(...(found as readonly unknown[]));
+    spokenTexts(found).forEach(onToken);
+  }
+  const isBlocked = fieldOf(promptFeedback, 'blockReason') !== undefined;
+  return {
+    promptFeedback,
+    usageMetadata,
+    candidates: hasCandidate ? [{ content: { parts }, finishReason }] : [],
+    isFinished: finishReason !== undefined || isBlocked || !hasCandidate,
+  };
+}
+
+function firstCandidate(chunk: unknown): object | null {
+  const candidates = fieldOf(chunk, 'candidates');
+  const candidate: unknown = Array.isArray(candidates) ? candidates[0] : null;
+  return typeof candidate === 'object' ? candidate : null;
+}
+
+/** The texts among an answer's parts that are no thoughts. */
+export function spokenTexts(parts: readonly unknown[]): readonly string[] {
+  return parts
+    .filter((part) => fieldOf(part, 'thought') !== true)
+    .map((part) => fieldOf(part, 'text'))
+    .filter((text) => typeof text === 'string');
+}

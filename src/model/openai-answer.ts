@@ -1,0 +1,124 @@
+/** Reads what an OpenAI-compatible server answers with status 200. */
+import { ModelFailed } from '../errors.js';
+import { quoted } from './failed-exchange.js';
+import { fieldOf } from './field.js';
+import type { ModelAnswer, ModelUsage, ToolCall } from './port.js';
+
+export interface OpenAiReading {
+  readonly model: string;
+  /** Whether tools were offered; without, calls are not looked at. */
+  readonly takesCalls: boolean;
+  /** Rounds before this answer: they keep ids apart where the server gives none. */
+  readonly rounds: number;
+  /** Texts that no message may hold. */
+  readonly hidden: readonly string[];
+}
+
+/**
+ * The text of the first choice, in well-formed Unicode, and its calls. A choice without `finish_reason` counts as
+ * finished: local servers leave it out.
+ *
+ * @throws {ModelFailed} `unreadable_answer`, `error_answer` (an error with status 200), `no_choices`, `refused`,
+ * `max_tokens`, `content_filter`, `unknown_finish`, `no_text` (calls that nobody offered) or `empty_answer`
+ */
+export function readOpenAiAnswer(body: unknown, reading: OpenAiReading): ModelAnswer {
+  const usage = usageOf(fieldOf(body, 'usage'));
+  try {
+    return { ...readChoice(body, reading), usage };
+  } catch (error) {
+    if (!(error instanceof ModelFailed) || usage.inputTokens + usage.outputTokens === 0) throw error;
+    throw new ModelFailed(error.message, { ...error.data, usage });
+  }
+}
+
+/** An answer that cannot be used. */
+export function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
+  return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
+}
+
+function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'usage'> {
+  const { model } = reading;
+  if (typeof body !== 'object' || body === null) {
+    throw unusable(model, 'its body is no JSON object', 'unreadable_answer', true);
+  }
+  const error = fieldOf(body, 'error');
+  if (error !== undefined && error !== null) {
+    const said = quoted(wordsOfError(body), reading.hidden);
+    throw unusable(model, `it holds an error${said === '' ? '' : `: ${said}`}`, 'error_answer', true);
+  }
+  const choices = fieldOf(body, 'choices');
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  const message = fieldOf(choice, 'message');
+  if (typeof message !== 'object' || message === null) {
+    throw unusable(model, 'it holds no choice', 'no_choices', true);
+  }
+  const refusal = fieldOf(message, 'refusal');
+  if (typeof refusal === 'string' && refusal !== '') {
+    throw unusable(model, `the model refused: ${quoted(refusal, reading.hidden)}`, 'refused', false);
+  }
+  checkFinish(model, fieldOf(choice, 'finish_reason'));
+  return contentOf(message, reading);
+}
+
+function contentOf(message: object, { model, takesCalls, rounds }: OpenAiReading): Omit<ModelAnswer, 'usage'> {
+  const text = textOf(fieldOf(message, 'content')).toWellFormed();
+  const found = fieldOf(message, 'tool_calls');
+  const entries: readonly unknown[] = Array.isArray(found) ? found : [];
+  const calls = takesCalls ? entries.flatMap((entry, index) => callOf(entry, `call_${rounds}_${index}`)) : [];
+  if (calls.length > 0) return { text, calls };
+  if (text.trim() !== '') return { text };
+  if (entries.length > 0) throw unusable(model, 'it calls tools and holds no text', 'no_text', true);
+  throw unusable(model, 'its text is empty', 'empty_answer', true);
+}
+
+/** A text, or a list of parts of which the texts count. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  return parts
+    .map((part) => fieldOf(part, 'text'))
+    .filter((text) => typeof text === 'string')
+    .join('');
+}
+
+/** Arguments come as JSON text; some servers send the object itself. */
+function callOf(entry: unknown, fallbackId: string): readonly ToolCall[] {
+  const called = fieldOf(entry, 'function');
+  const name = fieldOf(called, 'name');
+  if (typeof name !== 'string') return [];
+  const id = fieldOf(entry, 'id');
+  const given = fieldOf(called, 'arguments') ?? '{}';
+  const argumentsJson = typeof given === 'string' ? given.trim() || '{}' : JSON.stringify(given);
+  return [{ id: typeof id === 'string' && id !== '' ? id : fallbackId, name, argumentsJson, echo: entry }];
+}
+
+function checkFinish(model: string, reason: unknown): void {
+  if (reason === undefined || reason === null || FINISHED.has(reason)) return;
+  if (reason === 'length') {
+    throw unusable(model, 'it was cut off at the limit of output tokens (length)', 'max_tokens', false);
+  }
+  if (reason === 'content_filter') {
+    throw unusable(model, 'it was withheld by a filter (content_filter)', 'content_filter', false);
+  }
+  const shown = typeof reason === 'string' ? reason.replace(/[^\w-]/g, '?').slice(0, 60) : typeof reason;
+  throw unusable(model, `it stopped for an unknown reason (${shown})`, 'unknown_finish', true);
+}
+
+/** Reasoning is billed as output and counted in it. What is not told counts 0. */
+function usageOf(usage: unknown): ModelUsage {
+  const count = (name: string): number => {
+    const tokens = fieldOf(usage, name);
+    return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : 0;
+  };
+  return { inputTokens: count('prompt_tokens'), outputTokens: count('completion_tokens') };
+}
+
+/** What a server says of an error, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
+export function wordsOfError(body: unknown): string {
+  const error = fieldOf(body, 'error');
+  const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
+  return found.find((each) => typeof each === 'string') ?? '';
+}
+
+/** Ends of a whole answer, of the vendor and of local servers. */
+const FINISHED: ReadonlySet<unknown> = new Set(['', 'stop', 'tool_calls', 'function_call', 'eos', 'stop_sequence']);

@@ -1,0 +1,70 @@
+/** Names what went wrong with a call to an OpenAI-compatible server that gave no answer to read. */
+import { BodyTooLarge } from '../bounded-body.js';
+import { ModelFailed } from '../errors.js';
+import { kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
+import { fieldOf } from './field.js';
+import { wordsOfError } from './openai-answer.js';
+import { waitOfHeader } from './retry-after.js';
+
+export interface FailedCall {
+  readonly model: string;
+  /** ISO 8601. */
+  readonly now: string;
+  /** Texts that no message may hold: the key, the prompt. */
+  readonly hidden: readonly string[];
+}
+
+/** The failure that an error status tells; `body` is what came with it, as text. */
+export function statusFailure(response: Response, body: string, call: FailedCall): ModelFailed {
+  const { status, headers } = response;
+  if (status >= 300 && status < 400) return failure(call, 'it answered with a redirect', 'redirected', false);
+  const told = parsed(body);
+  const { kind, retryable } = isQuotaUsedUp(told) ? QUOTA_USED_UP : kindOfStatus(status);
+  const words = quoted(wordsOfError(told), call.hidden);
+  const hint = HINTS.get(kind);
+  const retryAfterMs = waitOfHeader(headers.get('retry-after'), call.now);
+  const why = `it answered ${status}${hint === undefined ? '' : ` (check ${hint})`}${words === '' ? '' : `: ${words}`}`;
+  return new ModelFailed(`${about(call)}: ${why}`, { kind, retryable, ...(retryAfterMs !== null && { retryAfterMs }) });
+}
+
+/** The failure of a call from what fetch or reading its body threw. It has no `cause`: that may quote the server. */
+export function thrownFailure(error: unknown, call: FailedCall): ModelFailed {
+  if (error instanceof BodyTooLarge) return failure(call, 'its answer is too large', 'answer_too_large', false);
+  if (error instanceof SyntaxError) {
+    const what = error.message.startsWith('Unexpected end') ? 'empty or cut off' : 'no JSON';
+    return failure(call, `the body of its answer is ${what}`, 'unreadable_answer', true);
+  }
+  const code = fieldOf(fieldOf(error, 'cause'), 'code');
+  const { why, kind, retryable } = kindOfConnection(typeof code === 'string' ? code : null);
+  return failure(call, typeof code === 'string' ? `${why} (${code})` : why, kind, retryable);
+}
+
+function failure(call: FailedCall, why: string, kind: string, retryable: boolean): ModelFailed {
+  return new ModelFailed(`${about(call)}: ${why}`, { kind, retryable });
+}
+
+function about({ model }: FailedCall): string {
+  return `Cannot get an answer from the OpenAI-compatible server for model "${model}"`;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+/** The vendor answers 429 for an empty account too, which no wait fills. */
+function isQuotaUsedUp(body: unknown): boolean {
+  return fieldOf(fieldOf(body, 'error'), 'code') === 'insufficient_quota';
+}
+
+const QUOTA_USED_UP = { kind: 'quota_used_up', retryable: false };
+
+/** The settings behind a refusal. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['unauthorized', 'OPENAI_API_KEY'],
+  ['forbidden', 'OPENAI_API_KEY'],
+  ['model_unknown', 'OPENAI_MODEL and OPENAI_BASE_URL'],
+]);

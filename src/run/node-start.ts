@@ -1,0 +1,42 @@
+/** The start of a node's attempt: what it is told and which tools it is given, as recorded. */
+import { renderBrief } from '../council/brief.js';
+import { toldTools, toolsAsRecorded } from '../council/node-tools.js';
+import type { Brief } from '../model/port.js';
+import type { Minutes } from './minutes.js';
+import type { FrontNode, RunState } from './state.js';
+
+/** Records the start of a step's next attempt. */
+export function startAgain(minutes: Minutes, at: FrontNode, delayMs: number): void {
+  startNode(minutes, { ...at, attempt: at.attempt + 1 }, delayMs);
+}
+
+/** Records the start of an attempt. */
+export function startNode(
+  minutes: Minutes,
+  { node, step, attempt, branch }: Pick<FrontNode, 'node' | 'step' | 'attempt' | 'branch'>,
+  delayMs: number,
+): void {
+  const { run, scene } = minutes;
+  const tools = toolsAsRecorded(run.plan.node(node).tools, scene.tools);
+  const { system, prompt } = renderBrief(briefFor(run, { node, branch, tools }));
+  minutes.write({
+    type: 'NodeStarted',
+    data: {
+      step,
+      node,
+      attempt,
+      iteration: run.iterationCount,
+      inputHash: scene.sha256(`${system}\n${prompt}`),
+      model: run.plan.node(node).model ?? scene.defaultModel,
+      tools,
+      delayMs,
+    },
+  });
+}
+
+/** The brief of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */
+export function briefFor(run: RunState, { node, branch, tools }: Pick<FrontNode, 'node' | 'branch' | 'tools'>): Brief {
+  const { label, role, systemPrompt } = run.plan.node(node);
+  const told = { label, role, systemPrompt, ...toldTools(tools) };
+  return { ...told, topic: run.inputTopic, draft: branch.draft, feedback: branch.feedback.map(({ text }) => text) };
+}

@@ -1,0 +1,105 @@
+/** What settings may hold: each text becomes a value, or is refused in a line that names the variable and never a secret. */
+import { ConfigInvalid } from './errors.js';
+
+interface IntegerRange {
+  readonly fallback: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export function integer(variable: string, value: string | null, { fallback, min, max }: IntegerRange): number {
+  if (value === null) return fallback;
+  const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new ConfigInvalid({ variable, value, accepted: `a whole number from ${min} to ${max}` });
+}
+
+export function oneOf<T extends string>(variable: string, value: string, accepted: readonly T[]): T {
+  const found = accepted.find((each) => each === value);
+  if (found !== undefined) return found;
+  throw new ConfigInvalid({ variable, value, accepted: accepted.map((each) => `"${each}"`).join(', ') });
+}
+
+/** A header would refuse other characters later, and show the whole value in its complaint. */
+export function secret(variable: string, value: string | null): string | null {
+  if (value === null || /^[\x21-\x7e]+$/.test(value)) return value;
+  throw new ConfigInvalid({ variable, value: HIDDEN, accepted: 'a key of visible ASCII characters without spaces' });
+}
+
+export function modelName(variable: string, value: string | null): string | null {
+  if (value === null || /^[\x21-\x7e]{1,200}$/.test(value)) return value;
+  throw new ConfigInvalid({ variable, value, accepted: 'a name of 1 to 200 visible ASCII characters' });
+}
+
+export function address(variable: string, value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null;
+  const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(value);
+  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
+  throw new ConfigInvalid({
+    variable,
+    // Credentials and queries hold secrets.
+    value: /[@?#]/.test(value) ? HIDDEN : value,
+    accepted: 'an http or https URL without credentials, query and fragment',
+  });
+}
+
+const HIDDEN = '(hidden)';
+
+/** Scheme, credentials, hosts, options. What is not encoded may not stand in a password: the client would cut it there. */
+const CONNECTION_STRING =
+  /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^:@/?#,]+(?::\d{1,5})?(?:,[^:@/?#,]+(?::\d{1,5})?)*)\/?(?:\?(?<options>[^?#]*))?$/;
+
+/** What an option of a connection string may hold. Names are taken in any case, with dashes or underscores. */
+const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
+  tls: /^(true|false)$/,
+  tlsCAFile: /./,
+  userCertFile: /./,
+  userKeyFile: /./,
+  connectionName: /./,
+  nodePreference: /^leader$/,
+  maxDiscoverAttempts: /^[1-9]\d{0,3}$/,
+  discoveryInterval: /^\d{1,6}$/,
+  gossipTimeout: /^[1-9]\d{0,3}$/,
+  keepAliveInterval: /^(-1|\d{1,9})$/,
+  keepAliveTimeout: /^(-1|\d{1,9})$/,
+};
+
+/** What the client would only complain about, quoting the whole string, is refused here. */
+export function connectionString(variable: string, value: string): string {
+  const { discover, hosts = '', options = '' } = CONNECTION_STRING.exec(value)?.groups ?? {};
+  const isOneName = discover === undefined || !hosts.includes(',');
+  const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
+  if (hosts !== '' && isOneName && wrong === undefined) return value;
+  const names = Object.keys(CONNECTION_OPTIONS).join(', ');
+  const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
+  const accepted =
+    wrong === undefined ? form : `an option other than ${JSON.stringify(wrong)}, with a fitting value: ${names}`;
+  throw new ConfigInvalid({ variable, value: withoutCredentials(value), accepted });
+}
+
+function isConnectionOption(option: string): boolean {
+  const flat = (name: string): string => name.toLowerCase().replace(/[_-]/g, '');
+  const [name = '', ...value] = option.split('=');
+  const found = Object.entries(CONNECTION_OPTIONS).find(([each]) => flat(each) === flat(name));
+  return found?.[1].test(value.join('=')) ?? false;
+}
+
+/** Whatever the text looks like, nothing before an `@` is shown. */
+function withoutCredentials(value: string): string {
+  const [, scheme = ''] = /^([a-z]+(?:\+[a-z]+)?:\/\/)/.exec(value) ?? [];
+  const at = value.lastIndexOf('@');
+  return at < 0 ? value : `${scheme}${HIDDEN}${value.slice(at)}`;
+}
+
+export function origins(variable: string, value: string | null): readonly string[] {
+  if (value === null) return [];
+  return value.split(',').map((each) => {
+    const text = each.trim();
+    if (URL.canParse(text) && new URL(text).origin === text) return text;
+    throw new ConfigInvalid({
+      variable,
+      value,
+      accepted: 'a comma-separated list of origins such as https://example.org',
+    });
+  });
+}

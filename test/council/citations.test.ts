@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import { unknownMarks, withSources } from '../../src/council/citations.js';
+
+const ID = '4f2a9c01'.padEnd(64, '0');
+const hit = (page: number, document = ID) => ({ document, page, chunk: page, score: 1 });
+const given = withSources([], [hit(3), hit(4), hit(3)]);
+
+describe('Marks of cited pages', () => {
+  it('are known once a tool has given the page out, each page once', () => {
+    expect(given).to.deep.equal(['4f2a9c01:3', '4f2a9c01:4']);
+    expect(withSources(given, [hit(4)])).to.equal(given);
+    expect(withSources(given, [{ url: 'https://example.org/', title: '', score: null }])).to.equal(given);
+  });
+
+  const texts: readonly [title: string, draft: string, unknown: readonly string[]][] = [
+    ['a known mark', 'So it is [4f2a9c01:3].', []],
+    ['several in one pair of brackets', 'So [4f2a9c01:3, 4f2a9c01:4; 4f2a9c01:5].', ['4f2a9c01:5']],
+    ['another page of a known document', '[4f2a9c01:5]', ['4f2a9c01:5']],
+    ['another document', '[deadbeef:3]', ['deadbeef:3']],
+    ['capitals, a blank and more of the id', '[4F2A9C01: 3] [4f2a9c010000:4]', []],
+    ['a file name, which is no mark', '[report.pdf:3]', ['report.pdf:3']],
+    ['the same unknown mark twice', '[deadbeef:3] [deadbeef:3]', ['deadbeef:3']],
+    ['other things in brackets', '[x] [1] [see: 3] [text](http://x:80) [12:30] [[4f2a9c01:3]]', []],
+  ];
+  for (const [title, draft, unknown] of texts) {
+    it(`of a draft are judged: ${title}`, () => {
+      expect(unknownMarks(draft, given)).to.deep.equal({ unknownCitations: unknown });
+    });
+  }
+
+  it('are not spoken of without pages and marks, and judged without pages all the same', () => {
+    expect(unknownMarks('No marks.', [])).to.deep.equal({});
+    expect(unknownMarks(null, [])).to.deep.equal({});
+    expect(unknownMarks('[deadbeef:3]', [])).to.deep.equal({ unknownCitations: ['deadbeef:3'] });
+  });
+
+  it('that are unknown are named fifty times at most', () => {
+    const draft = Array.from({ length: 80 }, (_, page) => `[deadbeef:${page}]`).join(' ');
+    expect(unknownMarks(draft, given).unknownCitations).to.have.length(50);
+  });
+
+  it('are not judged once more pages were given than are kept', () => {
+    const many = Array.from({ length: 4097 }, (_, page) => hit(page));
+    const sources = withSources(given, many);
+    expect(sources).to.equal(null);
+    expect(withSources(sources, [hit(1)])).to.equal(null);
+    expect(unknownMarks('[deadbeef:3]', sources)).to.deep.equal({});
+  });
+
+  it('are found in linear time in a text of brackets', () => {
+    expect(unknownMarks('['.repeat(120_000) + 'a'.repeat(1000), given)).to.deep.equal({ unknownCitations: [] });
+  });
+});

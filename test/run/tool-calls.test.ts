@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { renderBrief } from '../../src/council/brief.js';
+import { briefFor } from '../../src/run/node-start.js';
+import { TransitionRefused } from '../../src/run/machine.js';
+import { attemptOf, broke, given, graphOf, looked, toolCalled, wrote } from '../support/given.js';
+
+const ID = '4f2a9c01'.padEnd(64, '0');
+const page = (number: number) => ({ document: ID, page: number, chunk: number, score: 0.5 });
+const reading = { tools: { webSearch: true, pdfReader: true } };
+
+describe('A call of a tool', () => {
+  it('is recorded for the attempt under way, and starts nothing', () => {
+    const story = given(graphOf('plan -> write', reading)).when(looked('plan', [page(3)]));
+    story.then('ToolCalled plan 1.1 pdf_reader');
+    expect(story.run.sources).to.deep.equal(['4f2a9c01:3']);
+    story.when(wrote('plan')).then('NodeCompleted plan 1.1 -> write', 'NodeStarted write 2.1');
+  });
+
+  it('counts for no attempt but the one under way', () => {
+    const story = given(graphOf('plan -> write', reading));
+    const late = looked('plan');
+    const command = typeof late === 'function' ? late(story.run) : late;
+    story.when(broke('plan', 100)).when(command).then();
+    story.when(wrote('plan')).when(command).then();
+    story.when({ type: 'CancelRun' }).when(command).then();
+  });
+
+  it('belongs to its branch while others are under way', () => {
+    const story = given(graphOf('split -> left, right', reading)).whenAll(
+      wrote('split'),
+      looked('left', [page(1)]),
+      looked('right', [page(2)]),
+      looked('left'),
+      wrote('left'),
+    );
+    story.when(looked('right', [page(1)])).then('ToolCalled right 3.1 pdf_reader');
+    expect(story.run.sources).to.deep.equal(['4f2a9c01:1', '4f2a9c01:2']);
+    expect(() => story.recorded(toolCalled({ node: 'left', step: 2, attempt: 1 }))).to.throw(TransitionRefused);
+  });
+
+  it('made by an attempt that is lost is made again by the next: the log shows both', () => {
+    const story = given(graphOf('plan', reading))
+      .when(looked('plan', [page(3)]))
+      .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
+      .when(looked('plan', [page(3)]));
+    expect(story.events.filter(({ type }) => type === 'ToolCalled').map(({ data }) => data)).to.have.nested.property(
+      '[1].attempt',
+      2,
+    );
+  });
+});
+
+describe('The tools of a node', () => {
+  it('are recorded at its start as they are there, and its prompt follows from the record', () => {
+    const story = given(graphOf('plan -> write', reading));
+    const started = story.events.find(({ type }) => type === 'NodeStarted');
+    expect(started?.data).to.have.deep.property('tools', ['webSearch: unavailable', 'pdfReader']);
+    const brief = briefFor(story.run, attemptOf(story.run, 'plan'));
+    expect(brief).to.deep.include({ tools: ['pdfReader'], missingTools: ['webSearch'] });
+    const { system } = renderBrief(brief);
+    expect(system)
+      .to.include('You have a reader of uploaded PDF documents')
+      .and.include('You were promised a web search')
+      .and.include('[4f2a9c01:3]');
+  });
+
+  it('are none where the node asks for none', () => {
+    const story = given(graphOf('plan'));
+    expect(attemptOf(story.run, 'plan').tools).to.deep.equal([]);
+    expect(renderBrief(briefFor(story.run, attemptOf(story.run, 'plan'))).system).not.to.include('tool');
+  });
+});
+
+describe('A completed run', () => {
+  const ended = (draft: string, pages: readonly number[]) =>
+    given(graphOf('plan', reading))
+      .when(looked('plan', pages.map(page)))
+      .when(wrote('plan', draft)).facts[1];
+
+  it('names the marks of pages it was never given', () => {
+    expect(ended('A [4f2a9c01:3], B [4f2a9c01:9].', [3])?.data).to.have.deep.property('unknownCitations', [
+      '4f2a9c01:9',
+    ]);
+    expect(ended('A [4f2a9c01:3].', [3])?.data).to.have.deep.property('unknownCitations', []);
+  });
+
+  it('without pages and marks says nothing of them', () => {
+    expect(ended('A.', [])?.data).not.to.have.any.keys('unknownCitations');
+  });
+});

@@ -1,0 +1,147 @@
+/** A model's or a search engine's server that answers well or badly, by a script. */
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+
+/** One request as it came over the wire. */
+export interface Call<Body> {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Body;
+  /** `performance.now()` at its arrival. */
+  readonly atMs: number;
+}
+
+/** Answers one request, or does not. */
+export type Reply = (response: ServerResponse) => void;
+
+/** Chooses the reply to a call; `index` counts all calls from 0. */
+export type Script<Body> = (call: Call<Body>, index: number) => Reply;
+
+export interface FakeServer<Body> {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** Every call so far, oldest first. */
+  readonly calls: readonly Call<Body>[];
+  /** How many callers have gone before their answer was complete. */
+  abandoned(): number;
+  /** Replies by another script from now on: a function, or a list used up in order whose last reply stays. */
+  answerBy(script: Script<Body> | readonly Reply[]): void;
+  /** Resolves once a condition on this server holds. */
+  until(condition: () => boolean): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a server on a free port that answers by a script. `Body` is what its callers send, taken at their word. */
+export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]): Promise<FakeServer<Body>> {
+  const calls: Call<Body>[] = [];
+  const checks = new Set<() => void>();
+  let choose = chooser(script);
+  let abandoned = 0;
+  const check = (): void => checks.forEach((each) => each());
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    response.on('close', () => {
+      if (!response.writableFinished) abandoned += 1;
+      check();
+    });
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url: path = '', headers } = request;
+      const body = readBody(chunks) as Body;
+      const call = { method, path, headers, body, atMs: performance.now() };
+      calls.push(call);
+      choose(call, calls.length - 1)(response);
+      check();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    calls,
+    abandoned: () => abandoned,
+    answerBy: (next) => (choose = chooser(next)),
+    until: (condition) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (!condition()) return;
+          checks.delete(look);
+          resolve();
+        };
+        checks.add(look);
+        look();
+      }),
+    async stop() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** Any body with status 200: text as it is, other values as JSON. */
+export function sends(body: unknown): Reply {
+  return (response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+}
+
+/** Any status with a text. */
+export function answersStatus(status: number, text = ''): Reply {
+  return (response) => response.writeHead(status).end(text);
+}
+
+/** Server-sent events, each of this data: text as it is, other values as JSON. */
+export function streams(events: readonly unknown[], { ends = true }: { readonly ends?: boolean } = {}): Reply {
+  return (response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    for (const event of events) {
+      response.write(`data: ${typeof event === 'string' ? event : JSON.stringify(event)}\r\n\r\n`);
+    }
+    if (ends) response.end();
+  };
+}
+
+/** Takes the request and never answers. */
+export const hangs: Reply = () => undefined;
+
+/** Begins an answer and never goes on. */
+export const hangsMidBody: Reply = (response) => {
+  response.writeHead(200, { 'Content-Type': 'application/json' });
+  response.write('{"candidates": [');
+};
+
+/** Resets the connection without an answer. */
+export const resets: Reply = (response) => response.socket?.resetAndDestroy();
+
+/** Resets the connection once the beginning of an answer is sent. */
+export const resetsMidBody: Reply = (response) => {
+  response.writeHead(200, { 'Content-Type': 'application/json' });
+  response.write('{"candidates": [', () => response.socket?.resetAndDestroy());
+};
+
+/** Ends the connection in the middle of a body whose length it has told. */
+export const endsMidBody: Reply = (response) => {
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' });
+  response.write('{"candidates": [', () => response.socket?.destroy());
+};
+
+function readBody(chunks: readonly Buffer[]): unknown {
+  const text = Buffer.concat(chunks).toString();
+  return text === '' ? null : JSON.parse(text);
+}
+
+function chooser<Body>(script: Script<Body> | readonly Reply[]): Script<Body> {
+  if (typeof script === 'function') return script;
+  let used = 0;
+  return () => {
+    const reply = script[Math.min(used, script.length - 1)] ?? answersStatus(500, 'The script is empty');
+    used += 1;
+    return reply;
+  };
+}

@@ -1,0 +1,51 @@
+/** A search over a handful of passages in memory: the more words of the query a passage holds, the nearer it is. */
+import { createHash } from 'node:crypto';
+import type { Passage, PassageSearch } from '../../src/library/passages.js';
+
+/** Pages of one document, in order; each is one passage. */
+export interface MemoryDocument {
+  readonly filename: string;
+  readonly pages: readonly string[];
+}
+
+/** Id of a document, as made of its content. */
+export function documentId({ filename, pages }: MemoryDocument): string {
+  return createHash('sha256')
+    .update([filename, ...pages].join('\n'))
+    .digest('hex');
+}
+
+/** How drafts cite a page of it. */
+export function markOf(document: MemoryDocument, page: number): string {
+  return `[${documentId(document).slice(0, 8)}:${page}]`;
+}
+
+export function memoryPassages(documents: readonly MemoryDocument[]): PassageSearch {
+  const passages = documents.flatMap((document) =>
+    document.pages.map((text, index) => ({
+      document: documentId(document),
+      filename: document.filename,
+      page: index + 1,
+      chunk: index,
+      text,
+    })),
+  );
+  return {
+    hasPassages: () => passages.length > 0,
+    search: async (query, topK) => {
+      const wanted = new Set(wordsOf(query));
+      const scored = passages.map((each): Passage => {
+        const words = wordsOf(each.text);
+        return { ...each, score: words.filter((word) => wanted.has(word)).length / (words.length || 1) };
+      });
+      return scored
+        .filter(({ score }) => score > 0)
+        .sort((a, b) => b.score - a.score)
+        .slice(0, topK);
+    },
+  };
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text.toLowerCase().match(/\p{L}+/gu) ?? [];
+}
