@@ -98,7 +98,18 @@ const RULES: Readonly<Record<string, Rule>> = {
   model: { ...ADAPTER, npm: ['@google/generative-ai'] },
   // Chooses the adapter by the environment's word.
   'model/provider': { ...ADAPTER, ours: ['errors', 'model'], types: [...SHARED_TYPES, 'config'], node: 'none' },
-  library: ADAPTER,
+  library: { ...ADAPTER, types: [...SHARED_TYPES, 'ambient'] },
+  // One parser a file: whoever loads neither cannot run a stranger's file in this process.
+  'library/pdf2json-runs': { ...ADAPTER, ours: ['errors', 'library'], npm: ['pdf2json'] },
+  'library/pdf2json-scale': { ...ADAPTER, ours: ['errors', 'library'], node: 'none', npm: ['pdf2json'] },
+  'library/pdfjs-runs': { ...ADAPTER, ours: ['errors', 'library'], npm: ['pdfjs-dist'] },
+  // Cutting and putting together texts is pure.
+  ...Object.fromEntries(
+    ['chunk', 'text-run', 'glyph-text', 'segments', 'reading-order', 'line-ends', 'page-text', 'doubts'].map((name) => [
+      `library/${name}`,
+      { ...ADAPTER, ours: ['errors', 'library'], node: 'none' as const },
+    ]),
+  ),
   tools: { ...ADAPTER, types: [...SHARED_TYPES, 'library/passages'], node: 'none' },
   // A tool is told to models as the model port puts it.
   'tools/tool': { ...ADAPTER, types: [...SHARED_TYPES, 'model/port'], node: 'none' },

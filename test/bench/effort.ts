@@ -16,6 +16,7 @@ export const FULL_EFFORT: Effort = {
   requests: 500,
   graphSeconds: 3,
   starts: 7,
+  pdfPages: 100,
   fillSeconds: 35,
 };
 
@@ -35,5 +36,6 @@ export const QUICK_EFFORT: Effort = {
   requests: 20,
   graphSeconds: 0.3,
   starts: 2,
+  pdfPages: 10,
   fillSeconds: 5,
 };

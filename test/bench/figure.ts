@@ -50,6 +50,8 @@ export interface Effort {
   readonly graphSeconds: number;
   /** Starts timed of each log. */
   readonly starts: number;
+  /** Pages of the PDF whose text is extracted. */
+  readonly pdfPages: number;
   /** Longest time spent on making the runs that a measurement needs. */
   readonly fillSeconds: number;
 }

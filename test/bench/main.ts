@@ -7,6 +7,7 @@ import { diskPart } from './disk.js';
 import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
 import { eventStorePart } from './event-store.js';
+import { extractionPart } from './extraction.js';
 import type { Effort, Figure, Part } from './figure.js';
 import { unmeasured } from './figure.js';
 import { graphsPart } from './graphs.js';
@@ -18,7 +19,17 @@ import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
 import { tableOf } from './table.js';
 
-const PARTS = [enginePart, graphsPart, restPart, socketPart, diskPart, memoryPart, pausedPart, historyPart];
+const PARTS = [
+  enginePart,
+  graphsPart,
+  restPart,
+  socketPart,
+  diskPart,
+  memoryPart,
+  pausedPart,
+  historyPart,
+  extractionPart,
+];
 
 const { values } = parseArgs({
   options: {

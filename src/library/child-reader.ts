@@ -1,0 +1,70 @@
+/** What a child says, read as it comes. The child runs a stranger's file: its words are checked as such. */
+import type { ChildMessage, ChildOrder } from './child-messages.js';
+
+/** How a child ended: with its last word, or without one. */
+export type ChildEnd =
+  | { readonly kind: 'text'; readonly texts: readonly string[]; readonly doubts: readonly string[] }
+  | Exclude<ChildMessage, { kind: 'page' | 'done' }>
+  | { readonly kind: 'timed-out' }
+  | { readonly kind: 'stopped' };
+
+/** Reads the child's lines as they come, a page at a time, so that no large text is parsed at one go. */
+export function messageReader(
+  onNonsense: () => void,
+  { maxPages, maxTextUnits }: ChildOrder,
+): { read(part: string): void; end(): ChildEnd | null } {
+  const texts: string[] = [];
+  let rest = '';
+  let last: ChildEnd | null = null;
+  /** JSON writes a code unit as six characters at the most. */
+  const longest = maxTextUnits * 6 + 1_000;
+
+  const take = (line: string): void => {
+    if (line === '' || last !== null) return;
+    const message = messageOf(line);
+    if (message === null || texts.length > maxPages) return onNonsense();
+    if (message.kind === 'page') texts.push(message.text);
+    else last = message.kind === 'done' ? { kind: 'text', texts, doubts: message.doubts } : message;
+  };
+  return {
+    read(part) {
+      const lines = (rest + part).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > longest) return onNonsense();
+      lines.forEach(take);
+    },
+    end: () => last,
+  };
+}
+
+function messageOf(line: string): ChildMessage | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  return isMessage(value) ? value : null;
+}
+
+function isMessage(value: unknown): value is ChildMessage {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false;
+  switch (value.kind) {
+    case 'page':
+      return 'text' in value && typeof value.text === 'string';
+    case 'done':
+      return (
+        'doubts' in value && Array.isArray(value.doubts) && value.doubts.every((doubt) => typeof doubt === 'string')
+      );
+    case 'failed':
+      return 'reason' in value && typeof value.reason === 'string';
+    case 'too-many-pages':
+      return 'found' in value && typeof value.found === 'number';
+    case 'encrypted':
+    case 'too-much-text':
+    case 'out-of-memory':
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,47 @@
+/** Why a file's text cannot be had. The edges tell these by their `code`, as all errors. */
+import { CouncilError } from '../errors.js';
+
+/** Of limits `limit` is what is allowed: bytes, pages, code units, milliseconds, megabytes. */
+export type PdfRefusal =
+  | { readonly reason: 'not-a-pdf' | 'unreadable' | 'encrypted' }
+  | { readonly reason: 'too-many-pages'; readonly found: number; readonly limit: number }
+  | { readonly reason: 'too-large' | 'too-much-text' | 'timed-out' | 'out-of-memory'; readonly limit: number };
+
+/** The file is no PDF, cannot be read, or is more than the limits allow. The same file is refused the next time, too. */
+export class PdfRefused extends CouncilError<PdfRefusal> {
+  readonly code = 'pdf.refused';
+  constructor(data: PdfRefusal, options?: ErrorOptions) {
+    super(`Cannot read the PDF: ${sentence(data)}`, data, options);
+  }
+}
+
+/** As many files wait for extraction as may wait. */
+export class ExtractionBusy extends CouncilError<{ limit: number }> {
+  readonly code = 'pdf.busy';
+  constructor(data: { limit: number }) {
+    super(`Cannot take another PDF: ${data.limit} are waiting`, data);
+  }
+}
+
+function sentence(data: PdfRefusal): string {
+  switch (data.reason) {
+    case 'not-a-pdf':
+      return 'the file does not begin as a PDF does (%PDF-)';
+    case 'unreadable':
+      return 'it is damaged, or no PDF';
+    case 'encrypted':
+      return 'it is encrypted';
+    case 'too-many-pages':
+      return `it has ${data.found} pages, at most ${data.limit} are taken`;
+    case 'too-large':
+      return `it is larger than ${data.limit} bytes`;
+    case 'too-much-text':
+      return `it has more than ${data.limit} characters of text`;
+    case 'timed-out':
+      return `its text could not be had within ${data.limit / 1_000} s`;
+    case 'out-of-memory':
+      return `its text could not be had within ${data.limit} MB of memory`;
+    default:
+      return data satisfies never;
+  }
+}

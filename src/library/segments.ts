@@ -1,0 +1,156 @@
+/**
+ * Puts the runs of a page together to segments: pieces of lines that are certainly read at one go. What stands in
+ * between, spaces of more than an em, is for the reading order to decide: a gutter, the cells of a table, or nothing.
+ */
+import { isRightToLeft, isUnspaced } from './glyph-text.js';
+import type { TextRun } from './text-run.js';
+
+/** Lengths in points, y downwards. */
+export interface Segment {
+  readonly text: string;
+  readonly left: number;
+  readonly right: number;
+  /** Of its largest run: indices and footnote marks do not move it. */
+  readonly baseline: number;
+  /** Em of its largest run. */
+  readonly size: number;
+}
+
+/** All in ems of the larger neighbour. The widest space within a segment; more is a gutter or a cell. */
+const WIDEST_SPACE = 1;
+/** The same between runs that were not drawn one after the other: columns may stand closer than a wide space is. */
+const WIDEST_STRAY_SPACE = 0.45;
+/** The narrowest space; less is kerning. Justified lines in Times shrink theirs to about 0.18. */
+const NARROWEST_SPACE = 0.16;
+/** Beside a letter of a script without spaces: a gap of up to a quarter is only air between scripts. */
+const NARROWEST_UNSPACED = 0.4;
+/** How far a run may reach back into the one before: negative kerning, and accents drawn over their letter. */
+const DEEPEST_OVERLAP = 0.6;
+/** How far baselines may differ in a line, and how far a smaller run may be raised or lowered. */
+const BASELINE_DRIFT = 0.2;
+const SCRIPT_DRIFT = 0.6;
+/** Runs of the same text among which a double is looked for: it is drawn right after, or after a line. */
+const NAMESAKES = 8;
+/** A run is an index or exponent below this share of its neighbour's em. */
+const SCRIPT_SIZE = 0.85;
+
+/** Segments that may become open before it is looked which are out of reach: only a matter of speed. */
+const ROOM = 32;
+
+interface Placed extends TextRun {
+  /** Place in drawing order. */
+  readonly order: number;
+}
+
+interface Growing {
+  readonly runs: Placed[];
+  right: number;
+  baseline: number;
+  size: number;
+}
+
+/** Segments of upright runs, in no order. Whatever runs are blank only part the others. */
+export function segmentsOf(runs: readonly TextRun[]): readonly Segment[] {
+  const placed = runs.map((run, order) => ({ ...run, order })).filter(isUsable);
+  const done: Growing[] = [];
+  let open: Growing[] = [];
+  let [largest, crowd] = [0, ROOM];
+  for (const run of withoutDoubles(placed).sort((one, other) => one.x - other.x || one.order - other.order)) {
+    largest = Math.max(largest, run.size);
+    if (open.length > crowd) {
+      open = stillOpen(open, run.x - largest * WIDEST_SPACE, done);
+      crowd = open.length + ROOM;
+    }
+    const home = nearest(open, run);
+    if (home === null) open.push({ runs: [run], right: run.x + run.width, baseline: run.baseline, size: run.size });
+    else grow(home, run);
+  }
+  return [...done, ...open].map(finished).filter(({ text }) => text.trim() !== '');
+}
+
+/** Those that later runs may still join; the others are done. */
+function stillOpen(open: readonly Growing[], reach: number, done: Growing[]): Growing[] {
+  return open.filter((each) => {
+    if (each.right < reach) done.push(each);
+    return each.right >= reach;
+  });
+}
+
+/** Blank runs wider than a space are how some programs jump to a cell or a column: they join nothing. */
+function isUsable({ text, x, baseline, width, size }: TextRun): boolean {
+  if (![x, baseline, width, size].every(Number.isFinite) || size <= 0 || width < 0) return false;
+  return text.trim() !== '' || width <= size * WIDEST_SPACE;
+}
+
+/** Some programs draw a text twice, a hair apart, to make it bold or give it a shadow. */
+function withoutDoubles(runs: readonly Placed[]): Placed[] {
+  const seen = new Map<string, Placed[]>();
+  return runs.filter((run) => {
+    const namesakes = seen.get(run.text);
+    if (namesakes === undefined) return seen.set(run.text, [run]);
+    const near = run.size * 0.12;
+    const isDouble = namesakes
+      .slice(-NAMESAKES)
+      .some(({ x, baseline }) => Math.abs(x - run.x) < near && Math.abs(baseline - run.baseline) < near);
+    if (!isDouble) namesakes.push(run);
+    return !isDouble;
+  });
+}
+
+function nearest(open: readonly Growing[], run: Placed): Growing | null {
+  let best: Growing | null = null;
+  for (const each of open) {
+    if (!fits(each, run)) continue;
+    if (best === null || drift(each, run) < drift(best, run)) best = each;
+  }
+  return best;
+}
+
+function fits(segment: Growing, run: Placed): boolean {
+  const em = Math.max(segment.size, run.size);
+  const gap = run.x - segment.right;
+  if (gap > em * WIDEST_SPACE || gap < -em * DEEPEST_OVERLAP) return false;
+  const isStray = Math.abs(run.order - (segment.runs.at(-1)?.order ?? 0)) > 3;
+  if (isStray && gap > em * WIDEST_STRAY_SPACE) return false;
+  const smaller = Math.min(segment.size, run.size);
+  if (drift(segment, run) <= smaller * BASELINE_DRIFT) return true;
+  return smaller < em * SCRIPT_SIZE && drift(segment, run) <= em * SCRIPT_DRIFT && gap <= em / 2;
+}
+
+function drift(segment: Growing, run: TextRun): number {
+  return Math.abs(segment.baseline - run.baseline);
+}
+
+function grow(segment: Growing, run: Placed): void {
+  segment.runs.push(run);
+  segment.right = Math.max(segment.right, run.x + run.width);
+  if (run.size <= segment.size || run.text.trim() === '') return;
+  segment.size = run.size;
+  segment.baseline = run.baseline;
+}
+
+function finished({ runs, right, baseline, size }: Growing): Segment {
+  return { text: textOf(runs), left: runs[0]?.x ?? 0, right, baseline, size };
+}
+
+/** Runs from left to right; those of a script that runs the other way are read from the right. */
+function textOf(runs: readonly TextRun[]): string {
+  if (runs.length === 1) return runs[0]?.text ?? '';
+  const isBackwards = isRightToLeft(runs.map(({ text }) => text).join(''));
+  let text = '';
+  let before: TextRun | null = null;
+  for (const run of isBackwards ? runs.toReversed() : runs) {
+    if (before !== null) text += isBackwards ? spaceBetween(run, before, before, run) : spaceBetween(before, run);
+    text += run.text;
+    before = run;
+  }
+  return text;
+}
+
+/** A space or nothing between a run and the one to its right, read in this order unless another is given. */
+function spaceBetween(left: TextRun, right: TextRun, first = left, second = right): string {
+  const gap = right.x - left.x - left.width;
+  const isBesideUnspaced = isUnspaced(first.text.at(-1) ?? '') || isUnspaced(second.text.at(0) ?? '');
+  const narrowest = isBesideUnspaced ? NARROWEST_UNSPACED : NARROWEST_SPACE;
+  return gap > narrowest * Math.min(left.size, right.size) ? ' ' : '';
+}

@@ -1,0 +1,16 @@
+/** A process that has a child extract a PDF for ever: `node extract-parent.js`. Prints the child's process id. */
+import { systemAmbient } from '../../src/ambient.js';
+import { pdfExtractor } from '../../src/library/extract.js';
+import { EXTRACT_LIMITS } from '../../src/library/extract-limits.js';
+import { childPids } from './child-watch.js';
+import { endlessPdf } from './hostile-pdfs.js';
+
+const limits = { ...EXTRACT_LIMITS, timeoutMs: 600_000, maxMemoryMb: 4_000 };
+const extractor = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits });
+void extractor.extract(endlessPdf());
+const timer = setInterval(() => {
+  const [pid] = childPids();
+  if (pid === undefined) return;
+  process.stdout.write(`${pid}\n`);
+  clearInterval(timer);
+}, 10);
