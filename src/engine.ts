@@ -12,7 +12,8 @@ import { openLog as openRecord } from './log/open.js';
 import type { EventLog, Position } from './log/port.js';
 import { boundedModel } from './model/bounded.js';
 import type { LanguageModel } from './model/port.js';
-import { BlueprintQueries } from './projections/blueprints.js';
+import type { BlueprintList } from './projections/blueprints.js';
+import { blueprintList } from './projections/blueprints.js';
 import { History } from './projections/history.js';
 import type { ProjectorOptions } from './projections/projector.js';
 import { Projector } from './projections/projector.js';
@@ -59,7 +60,7 @@ export interface Engine {
   readonly tokens: TokenBus;
   readonly views: RunViews;
   readonly blueprints: BlueprintShelf;
-  readonly blueprintQueries: BlueprintQueries;
+  readonly blueprintList: BlueprintList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
@@ -91,7 +92,6 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const projector = new Projector({ log, views, history, ambient, onFolded, onFault });
   const queries = new RunQueries({ log, reader, history, projector, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
-  const blueprintQueries = new BlueprintQueries({ log, history, projector });
   const caughtUp = projector.start();
 
   return {
@@ -101,7 +101,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     tokens,
     views,
     blueprints,
-    blueprintQueries,
+    blueprintList: blueprintList({ log, history, projector }),
     async isReady() {
       if (!projector.isCaughtUp || !history.isWritable || cluster?.isFenced === true) return false;
       await log.ping();

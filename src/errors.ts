@@ -20,14 +20,12 @@ export abstract class CouncilError<Data extends object = object> extends Error {
 
 // The event log
 
+type Revision = 'none' | number;
+
 /** Another event stands where the append wanted to stand. Surely not written. */
-export class RevisionConflict extends CouncilError<{
-  stream: string;
-  expected: 'none' | number;
-  actual: 'none' | number;
-}> {
+export class RevisionConflict extends CouncilError<{ stream: string; expected: Revision; actual: Revision }> {
   readonly code = 'log.conflict';
-  constructor(data: { stream: string; expected: 'none' | number; actual: 'none' | number }) {
+  constructor(data: { stream: string; expected: Revision; actual: Revision }) {
     super(`Cannot append to "${data.stream}": revision ${data.expected} expected, ${data.actual} found`, data);
   }
 }
@@ -117,14 +115,6 @@ export class RunFinished extends CouncilError<{ runId: string; status: string; a
   }
 }
 
-/** A log cannot be copied into another, or the copy is not the same. */
-export class CopyRefused extends CouncilError<{ stream: string; revision: number; reason: string }> {
-  readonly code = 'log.copy-refused';
-  constructor(data: { stream: string; revision: number; reason: string }) {
-    super(`Cannot copy the log: at revision ${data.revision} of stream "${data.stream}" ${data.reason}`, data);
-  }
-}
-
 /** A run's stream does not bear out: a broken hash chain, or a transition its chart does not allow. */
 export class RunDamaged extends CouncilError<{ runId: string; seq: number; reason: string }> {
   readonly code = 'run.damaged';
@@ -157,6 +147,14 @@ export class SessionUnknown extends CouncilError<{ runId: string }> {
   readonly code = 'run.session-unknown';
   constructor(data: { runId: string }) {
     super(`Cannot find a God Mode session of run "${data.runId}"`, data);
+  }
+}
+
+/** Under the override a human asks for, the run could go nowhere. The pause stays as it is. */
+export class OverrideLeadsNowhere extends CouncilError<{ runId: string; reason: string }> {
+  readonly code = 'run.override-leads-nowhere';
+  constructor(data: { runId: string; reason: string }) {
+    super(`Cannot modify run "${data.runId}" like this: ${data.reason}`, data);
   }
 }
 
@@ -210,15 +208,23 @@ export class BlueprintTaken extends CouncilError<{ blueprintId: string }> {
   }
 }
 
-/** Its record, defaults filled in, is larger than the log takes. Nothing is changed. */
-export class BlueprintTooLarge extends CouncilError<{ blueprintId: string }> {
+/** It is larger than a blueprint may be, or its record, defaults filled in, than the log takes. Nothing is changed. */
+export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes: number; limit: number }> {
   readonly code = 'blueprint.too-large';
-  constructor(data: { blueprintId: string }, options?: ErrorOptions) {
-    super(`Cannot save blueprint "${data.blueprintId}": its record is too large`, data, options);
+  constructor(data: { blueprintId: string; bytes: number; limit: number }, options?: ErrorOptions) {
+    super(`Cannot save blueprint "${data.blueprintId}": ${data.bytes} bytes, at most ${data.limit} fit`, data, options);
   }
 }
 
-/** Others changed it again and again in the meantime. Nothing is changed. */
+/** An event of a blueprint's stream is none this service could have written. It can still be deleted. */
+export class BlueprintDamaged extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
+  readonly code = 'blueprint.damaged';
+  constructor(data: { blueprintId: string; seq: number; reason: string }, options?: ErrorOptions) {
+    super(`The record of blueprint "${data.blueprintId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
+  }
+}
+
+/** Others changed it again and again in the meantime, or too many wait to change it. Nothing is changed. */
 export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
   readonly code = 'blueprint.contended';
   constructor(data: { blueprintId: string }, options?: ErrorOptions) {
@@ -228,7 +234,7 @@ export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
 
 // The language model
 
-/** A call to the model gave nothing usable. `kind` names what happened; retryable failures may be asked again. */
+/** A call to the model gave nothing usable. `kind` names what happened; retryable ones may be asked again in time. */
 export class ModelFailed extends CouncilError<ModelFault> {
   readonly code = 'model.failed';
 }

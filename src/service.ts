@@ -36,7 +36,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       registry: engine.registry,
       queries: engine.queries,
       blueprints: engine.blueprints,
-      blueprintQueries: engine.blueprintQueries,
+      blueprintList: engine.blueprintList,
       ready: () => engine.isReady(),
       ambient,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },

@@ -120,7 +120,8 @@ describe('A council on Gemini', () => {
     await serve({ modelTimeoutMs: 300, modelMaxAttempts: 3 });
     const run = await runToItsEnd();
     expect(run.status).to.equal('failed');
-    expect(run.error).to.equal('Cannot get an answer from model "gemini-x": none came within 300 ms');
+    const error = 'Node "master_agent": Cannot get an answer from model "gemini-x": none came within 300 ms';
+    expect(run.error).to.equal(error);
     const failures = only(await eventsOf(run.run_id), 'NodeFailed');
     expect(failures.map(({ data }) => [data.kind, data.attempt])).to.deep.equal([
       ['timeout', 1],

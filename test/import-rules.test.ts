@@ -16,7 +16,7 @@ interface Rule {
 const SHARED_TYPES = ['ambient', 'generated'];
 const PORTS = ['log/port', 'model/port', 'model/bounded', 'tools/tool'];
 /** Pure functions over the log's port: they run wherever the port's types may be named. */
-const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical', 'wait'];
+const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical', 'wait', 'under-way'];
 const READ_SIDE = [
   'projections/run-queries',
   'projections/run-views',
@@ -62,11 +62,12 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
   'bounded-body': { ours: [], types: [], node: 'none', npm: [] },
+  'under-way': { ours: [], types: [], node: 'none', npm: [] },
 
   run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
   // The condition language is read wherever graphs are routed.
   council: { ...DOMAIN, ours: ['errors', 'blueprint/condition'] },
-  blueprint: { ...DOMAIN, ours: ['errors', 'council', 'run/under-way', ...LOG_HELPERS] },
+  blueprint: { ...DOMAIN, ours: ['errors', 'council', ...LOG_HELPERS] },
 
   cluster: { ...DOMAIN, ours: ['errors', 'run/state', ...LOG_HELPERS] },
 

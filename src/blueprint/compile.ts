@@ -1,5 +1,5 @@
 /** A saved council as a graph that can be run, frozen with every setting of its nodes. */
-import type { NodeDefaults } from '../council/fixed-graph.js';
+import type { NodeDefaults } from '../council/limits.js';
 import type { Blueprint, Graph, GraphNode, RunFailedData, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { isCritic } from './critics.js';
 import { entryOf, inspect } from './inspect.js';

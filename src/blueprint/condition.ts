@@ -12,8 +12,8 @@ export interface ConditionFacts {
   readonly score: number | null;
   /** Drafts of the run so far. */
   readonly iteration: number;
-  /** `draft_length` is its number of code points, 0 without one. */
-  readonly draft: string | null;
+  /** Code points of the draft, 0 without one. Conditions ask for it again and again: count it once. */
+  readonly draftLength: number;
 }
 
 export interface Condition {
@@ -105,7 +105,7 @@ const VARIABLES: ReadonlyMap<string, ValueOf> = new Map<string, ValueOf>([
   ['score', ({ score }) => score],
   ['iteration', ({ iteration }) => iteration],
   ['route', ({ route }) => route],
-  ['draft_length', ({ draft }) => (draft === null ? 0 : codePoints(draft))],
+  ['draft_length', ({ draftLength }) => draftLength],
 ]);
 
 function isVariable(word: string): boolean {
@@ -125,15 +125,6 @@ const COMPARISONS: ReadonlyMap<string, (left: Value, right: Value) => boolean> =
   ['==', (left: Value, right: Value) => left !== null && left === right],
   ['!=', (left: Value, right: Value) => left === null || left !== right],
 ]);
-
-/** Counted without a copy of the draft, which may hold 128 KiB; a lone surrogate counts as one. */
-function codePoints(text: string): number {
-  let count = 0;
-  for (let at = 0; at < text.length; at += 1, count += 1) {
-    if ((text.codePointAt(at) ?? 0) > 0xffff) at += 1;
-  }
-  return count;
-}
 
 type Token = { readonly at: number; readonly text: string } & (
   { readonly kind: 'word' | 'sign' | 'end' } | { readonly kind: 'value'; readonly value: string | number }
@@ -166,29 +157,27 @@ function readerOf(tokens: readonly Token[]): Reader {
 
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
-  for (let at = 0; at < text.length;) {
-    const [all = '', blank, number, quoted, word, sign] = matchAt(text, at) ?? invalid(at, 'this cannot be read');
+  // A copy of its own: a regular expression with a place in the text keeps that place.
+  const reader = new RegExp(TOKEN);
+  while (reader.lastIndex < text.length) {
+    const at = reader.lastIndex;
+    const [all = '', number, quoted, word, sign] = reader.exec(text) ?? unreadable(text, at);
     if (number !== undefined) tokens.push({ kind: 'value', at, text: all, value: finite(number, at) });
     else if (quoted !== undefined) tokens.push({ kind: 'value', at, text: all, value: unquoted(quoted) });
     else if (word !== undefined) tokens.push({ kind: 'word', at, text: word });
     else if (sign !== undefined) tokens.push({ kind: 'sign', at, text: sign });
-    else if (blank === undefined) invalid(at, 'this cannot be read');
-    at += all.length;
   }
   return [...tokens, { kind: 'end', at: text.length, text: '' }];
 }
 
-function matchAt(text: string, at: number): readonly (string | undefined)[] | null {
-  // A copy of its own: a regular expression with a place in the text keeps that place.
-  const token = new RegExp(TOKEN, 'uy');
-  token.lastIndex = at;
-  return token.exec(text);
-}
-
-/** Blanks, number, quoted string (a backslash takes the next character as it is), word, sign. */
+/** Blanks; or number, quoted string (a backslash takes the next character as it is), word, sign. */
 const TOKEN =
-  /(\s+)|(-?\d+(?:\.\d+)?)(?![\p{L}\p{N}_.])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([\p{L}_][\p{L}\p{M}\p{N}_-]*)|(<=|>=|==|!=|&&|\|\||[<>!()])/su
-    .source;
+  /\s+|(-?\d+(?:\.\d+)?)(?![\p{L}\p{N}_.])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([\p{L}_][\p{L}\p{M}\p{N}_-]*)|(<=|>=|==|!=|&&|\|\||[<>!()])/suy;
+
+function unreadable(text: string, at: number): never {
+  const isNumeric = /[-+.\d]/.test(text.charAt(at));
+  return invalid(at, isNumeric ? 'numbers are written as in 8, 0.5 or -1' : 'this cannot be read');
+}
 
 function finite(number: string, at: number): number {
   const value = Number(number);

@@ -1,4 +1,5 @@
 /** The events of a blueprint's stream. Each carries the whole record, so the last one is the truth. */
+import { BlueprintDamaged } from '../errors.js';
 import type { Blueprint, BlueprintFacts } from '../generated/schemas.js';
 import type { RecordedEvent } from '../log/port.js';
 
@@ -17,16 +18,79 @@ export function blueprintIdOf(stream: string): string | null {
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
-/** The blueprint as an event leaves it: its record, null when it is deleted; undefined for an event of another kind. */
-export function blueprintAfter({ type, data }: Pick<RecordedEvent, 'type' | 'data'>): Blueprint | null | undefined {
+/** What a record is read from: an event, and where it stands. */
+type Source = Pick<RecordedEvent, 'type' | 'data' | 'stream' | 'revision'>;
+
+/** Whether an event leaves a blueprint behind; undefined for an event of another kind. */
+export function isKeptAfter({ type }: Pick<RecordedEvent, 'type'>): boolean | undefined {
   switch (type) {
     case 'BlueprintCreated':
     case 'BlueprintUpdated':
-      // Only this service writes these streams.
-      return (JSON.parse(data) as BlueprintFacts['BlueprintCreated']).blueprint;
+      return true;
     case 'BlueprintDeleted':
-      return null;
+      return false;
     default:
       return undefined;
   }
+}
+
+/**
+ * The blueprint as an event leaves it: its record, null when it is deleted; undefined for an event of another kind.
+ *
+ * @throws {BlueprintDamaged} when the event should hold a record and does not
+ */
+export function blueprintAfter(event: Source): Blueprint | null | undefined {
+  const isKept = isKeptAfter(event);
+  return isKept === true ? recordIn(event) : isKept === false ? null : undefined;
+}
+
+function recordIn({ data, stream, revision }: Source): Blueprint {
+  const blueprintId = blueprintIdOf(stream) ?? stream;
+  const damaged = (reason: string, cause?: unknown): BlueprintDamaged =>
+    new BlueprintDamaged({ blueprintId, seq: revision, reason }, { cause });
+  let held: unknown;
+  try {
+    held = JSON.parse(data);
+  } catch (error) {
+    throw damaged('its data is no JSON', error);
+  }
+  const record = fieldOf(held, 'blueprint');
+  if (!isRecord(record)) throw damaged('it holds no record of a blueprint');
+  if (record.id !== blueprintId) throw damaged(`it holds the record of "${record.id}"`);
+  return record;
+}
+
+/** What the list, the compiler and clients rely on. The rest is taken at its word: only this service writes the stream. */
+function isRecord(value: unknown): value is Blueprint {
+  const texts = ['id', 'name', 'createdAt', 'updatedAt'].every((field) => typeof fieldOf(value, field) === 'string');
+  return (
+    texts &&
+    Number.isInteger(fieldOf(value, 'version')) &&
+    isListOf(fieldOf(value, 'nodes'), isNode) &&
+    isListOf(fieldOf(value, 'edges'), isEdge) &&
+    isListOf(fieldOf(value, 'warnings'), isObject)
+  );
+}
+
+function isNode(value: unknown): boolean {
+  const texts = ['id', 'label', 'systemPrompt'].every((field) => typeof fieldOf(value, field) === 'string');
+  return texts && isObject(fieldOf(value, 'tools'));
+}
+
+function isEdge(value: unknown): boolean {
+  const condition = fieldOf(value, 'condition');
+  const texts = ['id', 'source', 'target'].every((field) => typeof fieldOf(value, field) === 'string');
+  return texts && (condition === null || typeof condition === 'string');
+}
+
+function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isItem);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  return isObject(value) && Object.hasOwn(value, field) ? Reflect.get(value, field) : undefined;
 }

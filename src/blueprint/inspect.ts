@@ -1,9 +1,9 @@
 /** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
+import { cycleOf, edgesBySource, reachableFrom, waysOf } from '../council/paths.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { ConditionInvalid } from '../errors.js';
 import { parseCondition } from './condition.js';
 import { VERDICTS } from './critics.js';
-import { cycleOf, reachableFrom, targetsBySource, waysOf } from './paths.js';
 
 /** A council's graph, as it is saved. */
 export interface CouncilGraph {
@@ -78,7 +78,7 @@ function entryFindings(graph: CouncilGraph): readonly Finding[] {
   const { nodes, edges } = graph;
   const entry = nodes[entryOf(graph)];
   if (entry === undefined) return [];
-  const reached = reachableFrom(entry.id, targetsBySource(edges)).add(entry.id);
+  const reached = reachableFrom(entry.id, edgesBySource(edges)).add(entry.id);
   const targets = new Set(edges.map(({ target }) => target));
   return nodes.flatMap(({ id }, index) => {
     if (reached.has(id)) return [];
@@ -102,7 +102,8 @@ function cycleFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
     if (told.has(id)) return;
     const cycle = cycleOf(id, all);
     const isTrap =
-      cycle !== null && [...cycle].every((each) => (all.targets.get(each) ?? []).every((to) => cycle.has(to)));
+      cycle !== null &&
+      [...cycle].every((each) => (all.onward.get(each) ?? []).every(({ target }) => cycle.has(target)));
     const round = isTrap ? cycle : cycleOf(id, forced);
     if (round === null) return;
     for (const each of round) told.add(each);

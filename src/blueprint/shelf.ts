@@ -16,13 +16,20 @@ import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/s
 import { appendSurely } from '../log/append-surely.js';
 import { GENESIS_HASH, sealEvents } from '../log/chain.js';
 import type { EventLog, RecordedEvent } from '../log/port.js';
-import { underWay } from '../run/under-way.js';
+import { underWay } from '../under-way.js';
 import type { BlueprintFact } from './events.js';
-import { blueprintAfter, blueprintStream } from './events.js';
+import { blueprintAfter, blueprintStream, isKeptAfter } from './events.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
+import { MAX_BLUEPRINT_BYTES, sentBytes } from './size.js';
 
 /** Tries before a change gives up; changes of this process come one after the other and need one try each. */
 const MAX_TRIES = 20;
+
+/** Most changes of one blueprint that may wait here for the one under way. */
+const MAX_WAITING = 100;
+
+/** What a change makes of the last event of a blueprint's stream. */
+type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
 
 export interface ShelfOptions {
   readonly log: EventLog;
@@ -32,26 +39,25 @@ export interface ShelfOptions {
 
 export class BlueprintShelf {
   readonly #options: ShelfOptions;
-  /** The last change of each blueprint under way here. */
-  readonly #changes = new Map<string, Promise<unknown>>();
+  /** The changes of each blueprint under way here: the last of them, and how many there are. */
+  readonly #changes = new Map<string, { readonly last: Promise<unknown>; readonly count: number }>();
   readonly #underWay = underWay();
 
   constructor(options: ShelfOptions) {
     this.#options = options;
   }
 
-  /** The blueprint as it stands on the log; null when there is none, or none any more. */
+  /** The blueprint as it stands on the log; null when there is none, or none any more. @throws {BlueprintDamaged} */
   async find(blueprintId: string): Promise<Blueprint | null> {
     return currentOf(await this.#last(blueprintId));
   }
 
   /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */
-  async create(draft: BlueprintCreate): Promise<Blueprint> {
-    const { ambient } = this.#options;
-    const blueprintId = draft.id ?? ambient.uuid();
-    const blueprint = createdBlueprint(draft, { id: blueprintId, at: ambient.now() });
-    await this.#change(blueprintId, (current) => {
-      if (current !== null) throw new BlueprintTaken({ blueprintId });
+  async create(draft: BlueprintCreate & { readonly id: string }): Promise<Blueprint> {
+    const { id: blueprintId } = draft;
+    const blueprint = fitting(createdBlueprint(draft, { id: blueprintId, at: this.#options.ambient.now() }));
+    await this.#change(blueprintId, (last) => {
+      if (isThere(last)) throw new BlueprintTaken({ blueprintId });
       return { type: 'BlueprintCreated', data: { blueprint } };
     });
     return blueprint;
@@ -60,58 +66,61 @@ export class BlueprintShelf {
   /**
    * Changes the fields that are named.
    *
-   * @throws {BlueprintUnknown | BlueprintTooLarge | BlueprintContended}
+   * @throws {BlueprintUnknown | BlueprintTooLarge | BlueprintContended | BlueprintDamaged}
    */
   async update(blueprintId: string, change: BlueprintUpdate): Promise<Blueprint> {
-    const fact = await this.#change(blueprintId, (current) => {
+    const fact = await this.#change(blueprintId, (last) => {
+      const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
-      const blueprint = updatedBlueprint(current, change, this.#options.ambient.now());
+      const blueprint = fitting(updatedBlueprint(current, change, this.#options.ambient.now()));
       return { type: 'BlueprintUpdated', data: { blueprint } };
     });
     return fact.data.blueprint;
   }
 
-  /** @throws {BlueprintUnknown | BlueprintContended} */
+  /** Takes it away, also when its record is damaged. @throws {BlueprintUnknown | BlueprintContended} */
   async remove(blueprintId: string): Promise<void> {
-    await this.#change(blueprintId, (current) => {
-      if (current === null) throw new BlueprintUnknown({ blueprintId });
+    await this.#change(blueprintId, (last) => {
+      if (!isThere(last)) throw new BlueprintUnknown({ blueprintId });
       return { type: 'BlueprintDeleted', data: {} };
     });
   }
 
-  /** Waits for changes under way no longer than the log takes to answer once. */
+  /** Waits for changes under way no longer than the log takes to answer once; those that wait for them are refused. */
   async stop(): Promise<void> {
     await this.#underWay.end();
   }
 
   /** One change of a blueprint at a time here; others elsewhere show as conflicts. */
-  #change<F extends BlueprintFact>(blueprintId: string, decide: (current: Blueprint | null) => F): Promise<F> {
-    if (this.#underWay.isEnding) return Promise.reject(new ServiceStopping());
-    const before = this.#changes.get(blueprintId) ?? Promise.resolve();
-    const changed = this.#underWay.track(before.then(() => this.#untilAppended(blueprintId, decide)));
-    const settled = changed.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#changes.set(blueprintId, settled);
-    void settled.then(() => {
-      if (this.#changes.get(blueprintId) === settled) this.#changes.delete(blueprintId);
-    });
-    return changed;
+  async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
+    const { last, count } = this.#changes.get(blueprintId) ?? { last: Promise.resolve(), count: 0 };
+    if (count > MAX_WAITING) throw new BlueprintContended({ blueprintId });
+    const changed = this.#underWay.track(last.then(() => this.#untilAppended(blueprintId, decide)));
+    this.#changes.set(blueprintId, { last: changed.catch(() => undefined), count: count + 1 });
+    try {
+      return await changed;
+    } finally {
+      this.#leave(blueprintId);
+    }
   }
 
-  async #untilAppended<F extends BlueprintFact>(
-    blueprintId: string,
-    decide: (current: Blueprint | null) => F,
-  ): Promise<F> {
+  #leave(blueprintId: string): void {
+    const changes = this.#changes.get(blueprintId);
+    if (changes === undefined || changes.count === 1) this.#changes.delete(blueprintId);
+    else this.#changes.set(blueprintId, { ...changes, count: changes.count - 1 });
+  }
+
+  /** @throws {ServiceStopping} once the service stops, whoever was waiting by then */
+  async #untilAppended<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
     for (let tries = 1; ; tries += 1) {
+      if (this.#underWay.isEnding) throw new ServiceStopping();
       const last = await this.#last(blueprintId);
-      const fact = decide(currentOf(last));
+      const fact = decide(last);
       try {
         await this.#append(blueprintId, fact, last);
         return fact;
       } catch (error) {
-        if (error instanceof AppendTooLarge) throw new BlueprintTooLarge({ blueprintId }, { cause: error });
+        if (error instanceof AppendTooLarge) throw tooLargeForLog(blueprintId, error);
         if (!(error instanceof RevisionConflict)) throw error;
         if (tries >= MAX_TRIES) throw new BlueprintContended({ blueprintId }, { cause: error });
       }
@@ -140,6 +149,22 @@ export class BlueprintShelf {
     }
     return null;
   }
+}
+
+function isThere(last: RecordedEvent | null): boolean {
+  return last !== null && isKeptAfter(last) === true;
+}
+
+/** @throws {BlueprintTooLarge} */
+function fitting(blueprint: Blueprint): Blueprint {
+  const bytes = sentBytes(blueprint);
+  if (bytes <= MAX_BLUEPRINT_BYTES) return blueprint;
+  throw new BlueprintTooLarge({ blueprintId: blueprint.id, bytes, limit: MAX_BLUEPRINT_BYTES });
+}
+
+function tooLargeForLog(blueprintId: string, cause: AppendTooLarge): BlueprintTooLarge {
+  const { bytes, limit } = cause.data;
+  return new BlueprintTooLarge({ blueprintId, bytes, limit }, { cause });
 }
 
 function currentOf(last: RecordedEvent | null): Blueprint | null {

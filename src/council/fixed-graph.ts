@@ -1,13 +1,6 @@
 /** The built-in council as data: a frozen graph like any blueprint's (specification, "What the service does"). */
 import type { Graph, GraphNode } from '../generated/schemas.js';
-
-/** Settings of the service that are frozen into the nodes of a graph. */
-export interface NodeDefaults {
-  /** Deadline of one call to the model, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Tries before a node fails its run. */
-  readonly maxAttempts: number;
-}
+import type { NodeDefaults } from './limits.js';
 
 /** Master drafts, critic scores and routes, writer polishes. */
 export function fixedGraph(defaults: NodeDefaults): Graph {

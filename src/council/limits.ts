@@ -20,6 +20,14 @@ export function maxNodeExecutions(nodes: number): number {
   return Math.max(50, 3 * nodes);
 }
 
+/** Settings of the service that are frozen into the nodes of a graph. */
+export interface NodeDefaults {
+  /** Deadline of one call to the model, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Tries before a node fails its run. */
+  readonly maxAttempts: number;
+}
+
 /** Length of a text's JSON form in bytes of UTF-8, quotes and escapes included. Builds no copy of the text. */
 export function jsonBytes(text: string): number {
   let bytes = 2;
@@ -31,6 +39,15 @@ export function jsonBytes(text: string): number {
     } else bytes += bytesOfUnit(unit);
   }
   return bytes;
+}
+
+/** Code points of a text, counted without a copy of it; a lone surrogate counts as one. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at += 1, count += 1) {
+    if ((text.codePointAt(at) ?? 0) > 0xffff) at += 1;
+  }
+  return count;
 }
 
 function bytesOfUnit(unit: number): number {

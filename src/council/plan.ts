@@ -3,6 +3,8 @@ import type { Condition } from '../blueprint/condition.js';
 import { conditionOrNull } from '../blueprint/condition.js';
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
 import { onwardEdges } from './onward.js';
+import type { Outgoing } from './paths.js';
+import { edgesBySource, reachableFrom } from './paths.js';
 
 export interface Plan {
   readonly graph: Graph;
@@ -61,40 +63,15 @@ function readOnce(): Plan['condition'] {
 }
 
 /** Whether a path of one edge or more leads from one node to another; found out once a node, when first asked. */
-function reachability(edges: () => ReadonlyMap<string, readonly GraphEdge[]>): (from: string, to: string) => boolean {
+function reachability(edges: () => Outgoing): (from: string, to: string) => boolean {
   const reached = new Map<string, ReadonlySet<string>>();
-  let outgoing: ReadonlyMap<string, readonly GraphEdge[]> | null = null;
+  let outgoing: Outgoing | null = null;
   return (from, to) => {
     let found = reached.get(from);
     if (found === undefined) {
-      found = reachedFrom(from, (outgoing ??= edges()));
+      found = reachableFrom(from, (outgoing ??= edges()));
       reached.set(from, found);
     }
     return found.has(to);
   };
-}
-
-function edgesBySource(edges: readonly GraphEdge[]): ReadonlyMap<string, readonly GraphEdge[]> {
-  const bySource = new Map<string, GraphEdge[]>();
-  for (const edge of edges) append(bySource, edge.source, edge);
-  return bySource;
-}
-
-function append<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
-}
-
-function reachedFrom(start: string, outgoing: ReadonlyMap<string, readonly GraphEdge[]>): ReadonlySet<string> {
-  const found = new Set<string>();
-  const open = [start];
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    for (const { target } of outgoing.get(id) ?? []) {
-      if (found.has(target)) continue;
-      found.add(target);
-      open.push(target);
-    }
-  }
-  return found;
 }

@@ -19,6 +19,11 @@ export function routeAfter(plan: Plan, node: string, facts: ConditionFacts): Rou
   return { next: targetsOf(linear), reason: linear.length === 1 ? 'linear edge' : 'linear edges' };
 }
 
+/** Why a run stops at a node that has no route. */
+export function noRoute(node: string, { route, score }: ConditionFacts): string {
+  return `No outgoing edge of node "${node}" holds: route ${route}, score ${score}`;
+}
+
 function targetsOf(edges: readonly GraphEdge[]): string[] {
   return [...new Set(edges.map((edge) => edge.target))];
 }

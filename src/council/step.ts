@@ -109,12 +109,12 @@ async function draft(step: Step, ask: Ask): Promise<Found> {
 async function score(step: Step, ask: Ask): Promise<Found> {
   const { node, brief } = step;
   const request = requestOf(node, brief);
-  const first = await talk(request, step, ask);
+  const first = await talk(request, step, ask).catch(saidNothing);
   let answer = first.text;
   let critique = readCritique(answer);
   if (critique === null) {
     const hint = `Your last answer could not be used: ${unusable(answer)} Score the draft again.`;
-    answer = (await ask(withResults(request, first.rounds, hint))).text;
+    answer = (await ask(withResults(request, first.rounds, hint)).catch(saidNothing)).text;
     critique = readCritique(answer);
   }
   if (critique === null) {
@@ -128,6 +128,14 @@ async function score(step: Step, ask: Ask): Promise<Found> {
 async function talk(request: ModelRequest, { node, kit, signal }: Step, ask: Ask): Promise<Conversation> {
   if (kit === undefined || kit.tools.length === 0) return { text: (await ask(request)).text, rounds: [] };
   return await converse(request, ask, { kit, timeoutMs: node.timeoutMs, signal });
+}
+
+/** A critic that says nothing has given an unusable answer: it is asked once more, as for any other. */
+function saidNothing(error: unknown): Conversation {
+  if (error instanceof ModelFailed && (error.data.kind === 'empty_answer' || error.data.kind === 'no_text')) {
+    return { text: '', rounds: [] };
+  }
+  throw error;
 }
 
 function requestOf(node: GraphNode, brief: Brief): ModelRequest {

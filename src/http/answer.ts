@@ -7,7 +7,8 @@ import type { Ambient } from '../ambient.js';
 /** What a request is answered with; a null body means none. */
 export interface Answer {
   readonly status: number;
-  readonly body: object | null;
+  /** What becomes the JSON text, or where its pieces come from, as fast as the client takes them. */
+  readonly body: object | AsyncIterable<string> | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -29,15 +30,19 @@ export function sendAnswer(
     ctx.body = null;
     return;
   }
-  const text = JSON.stringify(body);
   ctx.type = 'json';
-  if (!isStillSending(ctx.req)) {
-    ctx.body = text;
-    return;
+  const text = isInPieces(body) ? body : JSON.stringify(body);
+  if (isStillSending(ctx.req)) {
+    ctx.set('Connection', 'close');
+    ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, ambient));
+  } else {
+    ctx.body = typeof text === 'string' ? text : Readable.from(text);
   }
-  ctx.set('Connection', 'close');
-  ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, ambient));
-  ctx.length = Buffer.byteLength(text);
+  if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
+}
+
+function isInPieces(body: object): body is AsyncIterable<string> {
+  return Symbol.asyncIterator in body;
 }
 
 function isStillSending(request: IncomingMessage): boolean {
@@ -51,11 +56,12 @@ function isStillSending(request: IncomingMessage): boolean {
  * and reads later.
  */
 async function* sentBeforeTheEnd(
-  text: string,
+  text: string | AsyncIterable<string>,
   request: IncomingMessage,
   ambient: Pick<Ambient, 'after'>,
 ): AsyncGenerator<string> {
-  yield text;
+  if (typeof text === 'string') yield text;
+  else yield* text;
   await drained(request, ambient);
 }
 

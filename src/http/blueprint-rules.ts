@@ -1,10 +1,11 @@
 /** Rules of a blueprint that its schema cannot tell, for whoever reads one from outside. */
 import { isBlueprintId, repeatedNode } from '../blueprint/record.js';
+import { MAX_BLUEPRINT_BYTES } from '../blueprint/size.js';
 import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
 import { brokenRules } from './problems.js';
 
-/** Largest blueprint in bytes, and its deepest nesting (contract, section 2; a record must leave room in its event). */
-export const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 64 };
+/** Largest body of a blueprint in bytes, and its deepest nesting: a record must leave room in its event. */
+export const BODY_LIMITS = { maxBytes: MAX_BLUEPRINT_BYTES, maxDepth: 64 };
 
 /** Refuses reserved ids and node ids that come twice. @throws {RequestRefused} 422 */
 export function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & BlueprintUpdate): void {

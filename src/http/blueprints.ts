@@ -4,15 +4,22 @@ import { inspect, warningsOf } from '../blueprint/inspect.js';
 import { councilOf } from '../blueprint/record.js';
 import { AppendOutcomeUnknown, BlueprintUnknown } from '../errors.js';
 import type { BlueprintValidation } from '../generated/schemas.js';
+import { blueprintListRoute } from './blueprint-list.js';
 import { assertRules, BODY_LIMITS } from './blueprint-rules.js';
 import { bodyOf } from './body.js';
-import { queryOf } from './query.js';
 import type { Edge, Route } from './route.js';
 import { blueprintIdIn } from './route.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
 export function blueprintRoutes(edge: Edge): readonly Route[] {
-  return [validateRoute(edge), listRoute(edge), createRoute(edge), getRoute(edge), putRoute(edge), deleteRoute(edge)];
+  return [
+    validateRoute(edge),
+    blueprintListRoute(edge),
+    createRoute(edge),
+    getRoute(edge),
+    putRoute(edge),
+    deleteRoute(edge),
+  ];
 }
 
 function validateRoute(edge: Edge): Route {
@@ -31,24 +38,6 @@ function validateRoute(edge: Edge): Route {
       const findings = inspect(councilOf(draft));
       const valid = !findings.some(({ isFault }) => isFault);
       return { status: 200, body: { valid, warnings: warningsOf(findings) } satisfies BlueprintValidation };
-    },
-  };
-}
-
-function listRoute(edge: Edge): Route {
-  const query = queryOf(edge.schemas, 'blueprint-query.json');
-  return {
-    method: 'GET',
-    path: '/api/councils/',
-    name: 'listBlueprints',
-    summary: 'Lists the saved councils, newest update first',
-    tag: 'blueprints',
-    query,
-    success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json' },
-    problems: [503],
-    async handle(ctx) {
-      const page = query.read(ctx);
-      return { status: 200, body: [...(await edge.inTime(edge.blueprintQueries.list(page)))] };
     },
   };
 }

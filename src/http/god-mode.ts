@@ -2,15 +2,15 @@
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../council/limits.js';
-import { AppendOutcomeUnknown, RunNotPaused, SessionUnknown } from '../errors.js';
+import { OverrideLeadsNowhere, RunNotPaused, SessionUnknown } from '../errors.js';
 import type { ApprovalRequest, FieldError, GateChoice, StateOverride } from '../generated/schemas.js';
-import { runStream } from '../run/events.js';
 import { sessionOf } from '../run/session.js';
 import { bodyOf } from './body.js';
-import { idempotencyKey } from './idempotency.js';
+import { keyed } from './idempotency.js';
 import { brokenRules, RequestRefused } from './problems.js';
 import type { Edge, Route } from './route.js';
 import { isRunId, runIdText } from './route.js';
+import { outcomeUnknown } from './start-once.js';
 import { validated } from './validate.js';
 import { decisionResult, godModeState } from './wire.js';
 
@@ -25,7 +25,6 @@ export function godModeRoutes(edge: Edge): readonly Route[] {
 function approveRoute(edge: Edge): Route {
   const body = bodyOf(edge.schemas, 'approval-request.json', { isRequired: true });
   const isOverride = edge.schemas.validator('state-override.json');
-  const { sha256 } = edge.ambient;
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/approve',
@@ -34,24 +33,31 @@ function approveRoute(edge: Edge): Route {
     tag: 'god mode',
     body,
     isKeyed: true,
+    hasUnknown: false,
     success: { status: 200, description: 'The decision is recorded', schema: 'run-result.json' },
     problems: [400, 503],
     async handle(ctx) {
       const request = await body.read(ctx);
       assertFits(request);
-      const key = idempotencyKey(ctx);
+      const { keyHash, bodyHash } = keyed(ctx, edge, request);
       const runId = pausableRunId(ctx);
       const deciding = edge.registry.decideGate(runId, {
-        keyHash: key === null ? null : sha256(key),
-        bodyHash: sha256(edge.canonical(request)),
+        keyHash,
+        bodyHash,
         expectedSeq: request.expected_seq ?? null,
         choose: () => choiceOf(request, isOverride),
       });
-      const outcome = await edge.inTime(deciding, () => new AppendOutcomeUnknown({ stream: runStream(runId) }));
-      edge.log.info({ runId, action: request.action }, 'pause decided');
-      return { status: 200, body: decisionResult(runId, outcome) };
+      const answer = await edge.inTime(deciding.catch(refuseDeadEnd), outcomeUnknown(runId));
+      if (!answer.isRepeated) edge.log.info({ runId, action: request.action }, 'pause decided');
+      return { status: 200, body: decisionResult(runId, answer) };
     },
   };
+}
+
+/** An override that would leave the run nowhere to go breaks a rule, and leaves the pause as it is. */
+function refuseDeadEnd(error: unknown): never {
+  if (!(error instanceof OverrideLeadsNowhere)) throw error;
+  throw brokenRules([{ loc: ['body', 'modified_state'], msg: error.data.reason, type: 'no_route' }]);
 }
 
 function assertFits({ modified_state: override }: ApprovalRequest): void {

@@ -1,6 +1,7 @@
 /** The Idempotency-Key: one key, one request, however often it is sent (contract, section 2). */
 import type { Context } from 'koa';
 import { brokenRules } from './problems.js';
+import type { Edge } from './route.js';
 
 /** Name of the header. */
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
@@ -8,12 +9,22 @@ export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 /** 1 to 255 visible ASCII characters, as a pattern of JSON Schema. */
 export const KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
 
-/**
- * The key of a request; null when it has none.
- *
- * @throws {RequestRefused} 422 when it is empty, too long, not visible ASCII, or sent more than once
- */
-export function idempotencyKey(ctx: Context): string | null {
+/** How a request is known again: by its key, when it has one, and by what it asks for. */
+export interface Keyed {
+  readonly key: string | null;
+  /** SHA-256 of the key. */
+  readonly keyHash: string | null;
+  /** SHA-256 of the body as canonical JSON: bodies are compared as JSON values. */
+  readonly bodyHash: string;
+}
+
+/** @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once */
+export function keyed(ctx: Context, { ambient: { sha256 }, canonical }: Edge, request: unknown): Keyed {
+  const key = idempotencyKey(ctx);
+  return { key, keyHash: key === null ? null : sha256(key), bodyHash: sha256(canonical(request)) };
+}
+
+function idempotencyKey(ctx: Context): string | null {
   const keys = ctx.req.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
   if (keys === undefined) return null;
   const [key = ''] = keys;

@@ -71,9 +71,10 @@ function operation(route: Route, schemas: SchemaShelf): Json {
 }
 
 /** What can go wrong follows from what a route takes. */
-function problemStatuses({ path, body, query, isKeyed = false, problems = [] }: Route): readonly number[] {
+function problemStatuses(route: Route): readonly number[] {
+  const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
   const statuses = new Set(problems);
-  if (path.includes('{')) statuses.add(404);
+  if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(413).add(415);
   if (body !== undefined || query !== undefined || isKeyed) statuses.add(422);

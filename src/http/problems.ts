@@ -41,6 +41,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'blueprint.unknown': { status: 404 },
   'blueprint.taken': { status: 409 },
   'blueprint.too-large': { status: 413 },
+  'blueprint.damaged': { status: 500, detail: 'The record of this blueprint is damaged' },
   'blueprint.contended': { status: 503, retryAfterSeconds: 1 },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },

@@ -3,9 +3,9 @@ import type { RouterContext } from '@koa/router';
 import type { Ambient } from '../ambient.js';
 import { isBlueprintId } from '../blueprint/record.js';
 import type { BlueprintShelf } from '../blueprint/shelf.js';
-import type { NodeDefaults } from '../council/fixed-graph.js';
+import type { NodeDefaults } from '../council/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
-import type { BlueprintQueries } from '../projections/blueprints.js';
+import type { BlueprintList } from '../projections/blueprints.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/registry.js';
 import type { Answer } from './answer.js';
@@ -18,7 +18,7 @@ export interface HttpDeps {
   readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'events'>;
   readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
-  readonly blueprintQueries: Pick<BlueprintQueries, 'list'>;
+  readonly blueprintList: BlueprintList;
   /** Whether the log answers and the read models have caught up. */
   readonly ready: () => Promise<boolean>;
   readonly ambient: Ambient;
@@ -53,6 +53,8 @@ export interface Route {
   readonly query?: QueryReader<unknown>;
   /** Whether it heeds an Idempotency-Key. */
   readonly isKeyed?: boolean;
+  /** Whether 404 is said of an id in the path that nothing has. Default: when there is one. */
+  readonly hasUnknown?: boolean;
   readonly success: { readonly status: number; readonly description: string; readonly schema: SchemaName | null };
   /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
   readonly problems?: readonly number[];

@@ -1,17 +1,13 @@
 /** Runs under way: start one, ask where it stands, cancel it. */
-import type { RouterContext } from '@koa/router';
 import { fixedGraph } from '../council/fixed-graph.js';
-import { AppendOutcomeUnknown, RunUnknown } from '../errors.js';
-import type { Graph, RunRequest, RunRequestedData } from '../generated/schemas.js';
+import { RunUnknown } from '../errors.js';
 import { summaryOf } from '../projections/run-summary.js';
-import { runStream } from '../run/events.js';
-import { keyedRunId, requestedRun } from '../run/request.js';
-import type { BodyReader } from './body.js';
+import { requestedRun } from '../run/request.js';
 import { bodyOf } from './body.js';
-import { idempotencyKey, keyScope } from './idempotency.js';
 import type { Edge, Route } from './route.js';
 import { runIdIn } from './route.js';
-import { runResult, runStart } from './wire.js';
+import { outcomeUnknown, startOnce } from './start-once.js';
+import { runResult } from './wire.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
 export function runRoutes(edge: Edge): readonly Route[] {
@@ -37,42 +33,15 @@ function startRoute(edge: Edge): Route {
     },
     problems: [503],
     async handle(ctx) {
-      const requested = await readRequest(ctx, { edge, body, council });
-      const begun = await edge.inTime(begin(edge, requested), outcomeUnknown(requested.runId));
-      return { status: 202, body: runStart(begun) };
+      const request = await body.read(ctx);
+      const { input_topic: inputTopic, god_mode: godMode = false } = request;
+      const asked = { ...council, inputTopic, godMode, blueprint: null };
+      return await startOnce(ctx, edge, {
+        request,
+        begin: (run) => ({ requested: requestedRun({ ...asked, ...run }), failure: null }),
+      });
     },
   };
-}
-
-interface StartReading {
-  readonly edge: Edge;
-  readonly body: BodyReader<RunRequest>;
-  readonly council: { readonly graph: Graph; readonly graphHash: string };
-}
-
-async function readRequest(ctx: RouterContext, { edge, body, council }: StartReading): Promise<RunRequestedData> {
-  const { uuid, sha256 } = edge.ambient;
-  const request = await body.read(ctx);
-  const key = idempotencyKey(ctx);
-  return requestedRun({
-    ...council,
-    runId: key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256),
-    inputTopic: request.input_topic,
-    godMode: request.god_mode ?? false,
-    blueprint: null,
-    keyHash: key === null ? null : sha256(key),
-    bodyHash: sha256(edge.canonical(request)),
-  });
-}
-
-/** A repeated request is answered before any other check of state (contract, section 2). */
-async function begin({ registry, log }: Edge, requested: RunRequestedData): Promise<RunRequestedData> {
-  const { runId, keyHash, bodyHash } = requested;
-  const repeated = keyHash === null ? null : await registry.repeated(runId, bodyHash);
-  if (repeated !== null) return repeated;
-  const begun = await registry.start(requested);
-  if (begun === requested) log.info({ runId }, 'run requested');
-  return begun;
 }
 
 function pollRoute(edge: Edge): Route {
@@ -111,9 +80,4 @@ function cancelRoute(edge: Edge): Route {
       return { status: 200, body: runResult(summaryOf(run)) };
     },
   };
-}
-
-/** What a caller is told who has waited long enough for the log. */
-export function outcomeUnknown(runId: string): () => AppendOutcomeUnknown {
-  return () => new AppendOutcomeUnknown({ stream: runStream(runId) });
 }

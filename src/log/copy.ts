@@ -1,5 +1,5 @@
 /** Copies a log into another, event by event in the global order, and proves that the copy is the same. */
-import { CopyRefused } from '../errors.js';
+import { CouncilError } from '../errors.js';
 import { appendSurely } from './append-surely.js';
 import type { Patience } from './append-surely.js';
 import { checkLink, exportedOf, GENESIS_HASH } from './chain.js';
@@ -21,6 +21,14 @@ export interface Copied {
   readonly streams: number;
   /** Events that were there from an earlier, broken-off copy. */
   readonly found: number;
+}
+
+/** A log cannot be copied into another, or the copy is not the same. */
+export class CopyRefused extends CouncilError<{ stream: string; revision: number; reason: string }> {
+  readonly code = 'log.copy-refused';
+  constructor(data: { stream: string; revision: number; reason: string }) {
+    super(`Cannot copy the log: at revision ${data.revision} of stream "${data.stream}" ${data.reason}`, data);
+  }
 }
 
 const PROGRESS_EVERY = 1_000;

@@ -21,7 +21,6 @@ export interface CallTerms {
 }
 
 export interface BoundedModel {
-  readonly provider: string;
   readonly defaultModel: string;
   /**
    * Asks the model once a slot is free. Settles by the deadline even if the adapter never does; what the adapter
@@ -38,7 +37,6 @@ export interface BoundedModel {
 export function boundedModel(model: LanguageModel, { maxCalls, ambient }: BoundedModelOptions): BoundedModel {
   const gate = turnstile(maxCalls);
   return {
-    provider: model.provider,
     defaultModel: model.defaultModel,
     async ask(request, terms) {
       await gate.enter(terms.runId, terms.signal);

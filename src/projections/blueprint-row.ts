@@ -10,7 +10,11 @@ export interface BlueprintRow {
   readonly record: Blueprint | null;
 }
 
-/** What an event of a blueprint's stream makes of its row; null when it is no event of a blueprint. */
+/**
+ * What an event of a blueprint's stream makes of its row; null when it is no event of a blueprint.
+ *
+ * @throws {BlueprintDamaged} when nothing can be made of it
+ */
 export function blueprintRowAfter(event: RecordedEvent): BlueprintRow | null {
   const id = blueprintIdOf(event.stream);
   const record = blueprintAfter(event);

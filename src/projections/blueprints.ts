@@ -1,27 +1,38 @@
 /** The saved councils as a list. */
-import type { Blueprint } from '../generated/schemas.js';
 import type { EventLog } from '../log/port.js';
 import type { History } from './history.js';
 import type { Projector } from './projector.js';
 import type { Page } from './run-summary.js';
 
-export interface BlueprintQueriesOptions {
+export interface BlueprintListParts {
   readonly log: EventLog;
-  readonly history: Pick<History, 'blueprints'>;
+  readonly history: Pick<History, 'blueprintIds' | 'blueprintRecords'>;
   readonly projector: Pick<Projector, 'reached'>;
 }
 
-export class BlueprintQueries {
-  readonly #options: BlueprintQueriesOptions;
+/**
+ * Asks for a page of them, newest update first, ties by id ascending; everything recorded before the call is in it. The
+ * records come as JSON texts, some at a time, each as it is when its turn comes: who is deleted by then is left out.
+ */
+export type BlueprintList = (page: Page) => Promise<AsyncIterable<readonly string[]>>;
 
-  constructor(options: BlueprintQueriesOptions) {
-    this.#options = options;
-  }
-
-  /** A page of them, newest update first, ties by id ascending; everything recorded before the call is in it. */
-  async list(page: Page): Promise<readonly Blueprint[]> {
-    const { log, history, projector } = this.#options;
+export function blueprintList({ log, history, projector }: BlueprintListParts): BlueprintList {
+  return async (page) => {
     await projector.reached(await log.head());
-    return await history.blueprints(page);
+    return recordsOf(await history.blueprintIds(page), history);
+  };
+}
+
+/** Most ids named to the stored views at once; they answer for as many as make one piece. */
+const IDS_AT_ONCE = 100;
+
+async function* recordsOf(
+  ids: readonly string[],
+  history: BlueprintListParts['history'],
+): AsyncGenerator<readonly string[]> {
+  for (let at = 0; at < ids.length;) {
+    const records = await history.blueprintRecords(ids.slice(at, at + IDS_AT_ONCE));
+    at += records.length;
+    yield records.filter((record) => record !== null);
   }
 }

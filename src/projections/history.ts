@@ -4,7 +4,6 @@
  * is folded from the log again after a crash.
  */
 import type { Ambient } from '../ambient.js';
-import type { Blueprint } from '../generated/schemas.js';
 import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
@@ -67,9 +66,14 @@ export class History {
   }
 
   /** Newest update first, ties by id ascending. */
-  async blueprints(page: Page): Promise<readonly Blueprint[]> {
+  async blueprintIds(page: Page): Promise<readonly string[]> {
     await this.flush();
-    return await this.#views.blueprints(page);
+    return await this.#views.blueprintIds(page);
+  }
+
+  /** The stored records as JSON text, null where there is none; of the first of them alone when they are large. */
+  blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
+    return this.#views.blueprintRecords(ids);
   }
 
   /** Everything up to this position has been put. */

@@ -1,7 +1,7 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { Ambient } from '../ambient.js';
 import { blueprintIdOf } from '../blueprint/events.js';
-import { LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
+import { BlueprintDamaged, LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
@@ -103,8 +103,8 @@ export class Projector {
       if (blueprintIdOf(recorded.stream) !== null) await this.#shelve(recorded);
       this.#options.onFolded?.(recorded, run);
     } catch (error) {
-      // A damaged run stays as it was before the damage; the others go on.
-      if (!(error instanceof RunDamaged)) throw error;
+      // A damaged run or blueprint stays as it was before the damage; the others go on.
+      if (!(error instanceof RunDamaged || error instanceof BlueprintDamaged)) throw error;
       this.#options.onFault(error);
     }
     this.#reach(recorded.position);

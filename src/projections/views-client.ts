@@ -1,6 +1,5 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { Worker } from 'node:worker_threads';
-import type { Blueprint } from '../generated/schemas.js';
 import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
@@ -16,7 +15,8 @@ type Call =
   | { readonly call: 'find'; readonly runId: string }
   | { readonly call: 'list'; readonly page: Page }
   | { readonly call: 'unfinished' }
-  | { readonly call: 'blueprints'; readonly page: Page }
+  | { readonly call: 'blueprintIds'; readonly page: Page }
+  | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
   | { readonly call: 'close' };
 
 export type ViewsRequest = Call & { readonly id: number };
@@ -32,7 +32,8 @@ export interface ViewsClient {
   find(runId: string): Promise<RunSummary | null>;
   list(page: Page): Promise<readonly RunSummary[]>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
-  blueprints(page: Page): Promise<readonly Blueprint[]>;
+  blueprintIds(page: Page): Promise<readonly string[]>;
+  blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]>;
   close(): Promise<void>;
 }
 
@@ -77,7 +78,8 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     find: (runId) => call({ call: 'find', runId }),
     list: (page) => call({ call: 'list', page }),
     unfinished: () => call({ call: 'unfinished' }),
-    blueprints: (page) => call({ call: 'blueprints', page }),
+    blueprintIds: (page) => call({ call: 'blueprintIds', page }),
+    blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
     async close() {
       if (failure !== null) return;
       await call({ call: 'close' });

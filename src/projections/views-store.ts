@@ -6,13 +6,15 @@
 import { rmSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
-import type { Blueprint } from '../generated/schemas.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
 const VIEWS_VERSION = '4';
+
+/** Records are handed out until they have this many UTF-16 units; the last may be as large as an append. */
+const PIECE_CHARS = 512 * 1024;
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 
@@ -50,7 +52,9 @@ export interface ViewsStore {
   list(page: Page): readonly RunSummary[];
   unfinished(): readonly UnfinishedRun[];
   /** Newest update first, ties by id ascending. */
-  blueprints(page: Page): readonly Blueprint[];
+  blueprintIds(page: Page): readonly string[];
+  /** Their records as JSON text, null where there is none: of the first ids, as many as make one piece. */
+  blueprintRecords(ids: readonly string[]): readonly (string | null)[];
   close(): void;
 }
 
@@ -100,7 +104,8 @@ export function openViewsStore(
         const runId = textOf(row, 'id');
         return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
       }),
-    blueprints: shelf.list,
+    blueprintIds: shelf.ids,
+    blueprintRecords: shelf.records,
     close: () => database.close(),
   };
 }
@@ -111,17 +116,26 @@ function blueprintTable(database: DatabaseSyncInstance) {
      ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, record = excluded.record`,
   );
   const remove = database.prepare('DELETE FROM blueprints WHERE id = ?');
-  const list = database.prepare('SELECT record FROM blueprints ORDER BY updated_at DESC, id LIMIT ? OFFSET ?');
+  const list = database.prepare('SELECT id FROM blueprints ORDER BY updated_at DESC, id LIMIT ? OFFSET ?');
+  const find = database.prepare('SELECT record FROM blueprints WHERE id = ?');
   return {
     save({ id, record }: BlueprintRow): void {
       if (record === null) remove.run(id);
       else save.run(id, record.updatedAt, JSON.stringify(record));
     },
-    list: ({ limit, offset }: Page): readonly Blueprint[] =>
-      list.all(limit, offset).flatMap((row) => {
-        const text = textOf(row, 'record');
-        return text === null ? [] : [JSON.parse(text) as Blueprint];
-      }),
+    ids: ({ limit, offset }: Page): readonly string[] =>
+      list.all(limit, offset).flatMap((row) => textOf(row, 'id') ?? []),
+    records(ids: readonly string[]): readonly (string | null)[] {
+      const records: (string | null)[] = [];
+      let chars = 0;
+      for (const id of ids) {
+        const record = textOf(find.get(id), 'record');
+        records.push(record);
+        chars += record?.length ?? 0;
+        if (chars >= PIECE_CHARS) break;
+      }
+      return records;
+    },
   };
 }
 

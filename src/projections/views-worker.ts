@@ -30,8 +30,10 @@ function answerTo(request: ViewsRequest): unknown {
       return store.list(request.page);
     case 'unfinished':
       return store.unfinished();
-    case 'blueprints':
-      return store.blueprints(request.page);
+    case 'blueprintIds':
+      return store.blueprintIds(request.page);
+    case 'blueprintRecords':
+      return store.blueprintRecords(request.ids);
     case 'close':
       return store.close();
     default:

@@ -2,7 +2,7 @@
  * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
  * joined where they meet again (contract, "How a blueprint runs").
  */
-import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, codePoints, jsonBytes } from '../council/limits.js';
 import type { ConditionFacts } from '../blueprint/condition.js';
 import type { StateOverride } from '../generated/schemas.js';
 
@@ -21,7 +21,10 @@ export interface Branch {
   /** Node that wrote the draft. */
   readonly draftBy: string | null;
   readonly score: number | null;
+  /** Step or gate the score comes from; null before the first one. */
   readonly scoreFrom: string | null;
+  /** Critic that gave the score; null for a human. */
+  readonly scoreBy: string | null;
   /** Oldest first. */
   readonly feedback: readonly Feedback[];
   /** The last critic's verdict, as shown. */
@@ -46,6 +49,7 @@ export const EMPTY_BRANCH: Branch = {
   draftBy: null,
   score: null,
   scoreFrom: null,
+  scoreBy: null,
   feedback: [],
   decision: null,
   route: null,
@@ -59,8 +63,8 @@ export interface Joining {
 }
 
 /**
- * Joins branches: drafts in order, each under its author's label; the lowest score given; all feedback. What no
- * branch has changed since they parted stays as it is.
+ * Joins branches: drafts in order, each under its author's label; of every critic the last score, of these the lowest;
+ * all feedback. What no branch has changed since they parted stays as it is.
  *
  * @param from the step that joins them, or null at the end of a run
  */
@@ -103,14 +107,20 @@ function joinDrafts(
 function joinVerdicts(
   branches: readonly Branch[],
   fork: Fork | undefined,
-): Pick<Branch, 'score' | 'scoreFrom' | 'decision' | 'route'> {
-  const given = branches.filter((branch) => branch.score !== null && branch.scoreFrom !== (fork?.scoreFrom ?? null));
+): Pick<Branch, 'score' | 'scoreFrom' | 'scoreBy' | 'decision' | 'route'> {
+  const scored = branches.filter((branch) => branch.score !== null && branch.scoreFrom !== (fork?.scoreFrom ?? null));
+  const given = scored.filter((branch) => !scored.some((other) => isOutdated(branch, other)));
   const lowest = given.reduce(
     (low, branch) => ((branch.score ?? 0) < (low.score ?? 0) ? branch : low),
     given[0] ?? branches[0] ?? EMPTY_BRANCH,
   );
-  const { score, scoreFrom, decision, route } = lowest;
-  return { score, scoreFrom, decision, route };
+  const { score, scoreFrom, scoreBy, decision, route } = lowest;
+  return { score, scoreFrom, scoreBy, decision, route };
+}
+
+/** Whether the same critic has given another branch its score later. */
+function isOutdated({ scoreBy, scoreFrom }: Branch, other: Branch): boolean {
+  return scoreBy !== null && other.scoreBy === scoreBy && Number(other.scoreFrom) > Number(scoreFrom);
 }
 
 function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
@@ -137,9 +147,17 @@ function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] 
   return [...seen.values()];
 }
 
-/** What the conditions behind a node look at. */
-export function routingFacts(branch: Branch, iteration: number): ConditionFacts {
-  return { route: branch.route, score: branch.score, iteration, draft: branch.draft };
+/** What the conditions behind a node look at. The draft is counted when the first of them asks, and only then. */
+export function routingFacts({ route, score, draft }: Branch, iteration: number): ConditionFacts {
+  let counted: number | null = null;
+  return {
+    route,
+    score,
+    iteration,
+    get draftLength() {
+      return (counted ??= codePoints(draft ?? ''));
+    },
+  };
 }
 
 /** Whether its draft, which may be joined of several, is larger than one may be. */
@@ -172,6 +190,7 @@ export function overrideBranch(
   if (override.critic_score !== undefined) {
     changed.score = override.critic_score;
     changed.scoreFrom = gate;
+    changed.scoreBy = null;
     changed.decision = changed.route = verdict(override.critic_score, passScore);
     changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
   }

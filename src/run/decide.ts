@@ -4,7 +4,7 @@
  */
 import { unknownMarks } from '../council/citations.js';
 import { MAX_DRAFT_BYTES } from '../council/limits.js';
-import { routeAfter } from '../council/routing.js';
+import { noRoute, routeAfter } from '../council/routing.js';
 import type {
   NodeCompletedData,
   NodeFailedData,
@@ -14,14 +14,14 @@ import type {
 } from '../generated/schemas.js';
 import { isTooLarge, routingFacts } from './branch.js';
 import type { RunFact } from './events.js';
-import { afterOutput } from './evolve.js';
 import { branchAtEnd, branchInto, branchShown, nextFront } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
 import { startAgain, startNode } from './node-start.js';
+import { afterOutput } from './output.js';
 import type { FrontNode, RunState } from './state.js';
-import { isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
+import { delayLeft, isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
 
 export type RunCommand =
   /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
@@ -106,7 +106,7 @@ function claim(minutes: Minutes, reason: 'started' | 'recovered' | 'handover'): 
     return;
   }
   const outstanding = minutes.run.front.filter((each) => each.active);
-  for (const each of outstanding) startAgain(minutes, each, 0);
+  for (const each of outstanding) startAgain(minutes, each, delayLeft(each, scene.at));
   if (outstanding.length === 0) advance(minutes);
 }
 
@@ -120,14 +120,14 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
   const at = underWay(run, result);
   if (at === undefined) return;
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
-  const route = routeAfter(run.plan, at.node, routingFacts(branch, iterationCount));
+  const facts = routingFacts(branch, iterationCount);
+  const route = routeAfter(run.plan, at.node, facts);
   minutes.write({
     type: 'NodeCompleted',
     data: { ...result, node: at.node, route: route ?? { next: [], reason: 'no condition holds' } },
   });
   if (route === null) {
-    const error = `No outgoing edge of node "${at.node}" holds: route ${branch.route}, score ${branch.score}`;
-    fail(minutes, { kind: 'no_route', error, node: at.node });
+    fail(minutes, { kind: 'no_route', error: noRoute(at.node, facts), node: at.node });
   } else if (isFrontDone(minutes.run)) {
     advance(minutes);
   }
@@ -140,7 +140,7 @@ function failNode(minutes: Minutes, failure: Omit<NodeFailedData, 'node'>, retry
   if (retryInMs !== null) {
     startAgain(minutes, at, retryInMs);
   } else {
-    fail(minutes, { kind: 'node_failed', error: failure.message, node: at.node });
+    fail(minutes, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }
 }
 
@@ -167,7 +167,8 @@ function goOn(minutes: Minutes, next: readonly string[], begin: typeof startFron
   if (next.length === 0) {
     finish(minutes);
   } else if (run.steps + next.length > maxNodeExecutions) {
-    const error = `Stopped after ${maxNodeExecutions} node executions`;
+    const beyond = `${next.length} more would pass the limit of ${maxNodeExecutions}`;
+    const error = `Stopped after ${run.steps} node executions: ${beyond}`;
     fail(minutes, { kind: 'execution_limit', error, node: next[0] ?? null });
   } else if (oversized !== undefined) {
     failTooLarge(minutes, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });

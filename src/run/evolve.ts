@@ -1,11 +1,11 @@
 /** The fold: a run's state after one more recorded event. Total and pure; what may follow what is the chart's business. */
 import { withSources } from '../council/citations.js';
 import { planOf } from '../council/plan.js';
-import type { NodeOutput } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
-import { EMPTY_BRANCH, boundedFeedback, verdict } from './branch.js';
+import { EMPTY_BRANCH } from './branch.js';
 import type { RunEvent } from './events.js';
 import { branchAtEnd, branchInto, branchShown } from './front.js';
+import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import type { Arrival, FrontNode, RunState } from './state.js';
 
@@ -47,6 +47,7 @@ export function firstState(event: Of<'RunRequested'>): RunState {
     gate: null,
     gates: 0,
     resumedBy: null,
+    decisions: [],
     finalDraft: null,
     failure: null,
   };
@@ -100,16 +101,16 @@ function claimed(state: RunState, { data }: Of<'RunClaimed'>): Partial<RunState>
   return { epoch: data.epoch, owner: data.instanceId, takeovers: state.takeovers + (takesOver ? 1 : 0) };
 }
 
-function nodeStarted(state: RunState, { data }: Of<'NodeStarted'>): Partial<RunState> {
+function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): Partial<RunState> {
   const { node, step, attempt, delayMs, tools } = data;
   if (state.front.some((each) => each.step === step)) {
-    const front = changeStep(state, step, (each) => ({ ...each, attempt, delayMs, tools, active: true }));
+    const front = changeStep(state, step, (each) => ({ ...each, attempt, startedAt, delayMs, tools, active: true }));
     return { front, activeNode: node };
   }
   const branch = branchInto(state, node, step);
   const stillRunning = state.front.filter((each) => each.active);
-  const started: FrontNode = { node, step, attempt, delayMs, tools, failures: 0, active: true, branch };
-  const front: FrontNode[] = [...stillRunning, started];
+  const started: FrontNode = { node, step, attempt, startedAt, delayMs, tools, failures: 0, active: true, branch };
+  const front = [...stillRunning, started];
   return {
     front,
     steps: Math.max(state.steps, step),
@@ -144,7 +145,10 @@ function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
   };
 }
 
-function gateDecided(state: RunState, { data }: Of<'GateDecided'>): RunState {
+function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
+  const { keyHash, bodyHash, action } = data;
+  const decisions = keyHash === null ? before.decisions : [...before.decisions, { keyHash, bodyHash, action }];
+  const state = { ...before, decisions };
   const gate = state.gate === null ? null : { ...state.gate, nextNodes: data.nextNodes, decision: data.action };
   const override = data.action === 'modify' ? data.modifiedState : null;
   if (override === null) return { ...state, gate };
@@ -165,39 +169,6 @@ function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState
     finalDraft,
     shown: { ...branchAtEnd(state), draft: finalDraft, score: criticScore },
   };
-}
-
-/** What a node's output makes of its branch and of the run's counters; decisions route on it before it is recorded. */
-export function afterOutput(
-  state: RunState,
-  step: number,
-  output: NodeOutput,
-): Pick<RunState, 'scores' | 'iterationCount'> & { readonly branch: Branch } {
-  const { scores, iterationCount, limits, plan } = state;
-  const ran = state.front.find((each) => each.step === step);
-  if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
-  const from = String(step);
-  if ('draft' in output) {
-    const branch = { ...ran.branch, draft: output.draft, draftFrom: from, draftBy: ran.node };
-    return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
-  }
-  const { score, feedback } = output;
-  const times = timesScored(scores, ran.node) + 1;
-  const decision = verdict(score, limits.passScore);
-  const branch: Branch = {
-    ...ran.branch,
-    score,
-    scoreFrom: from,
-    decision,
-    route: times >= limits.maxIterations ? 'approve' : decision,
-    feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
-  };
-  return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
-}
-
-/** Nodes may be called `constructor` or `__proto__`: only a score of their own counts. */
-function timesScored(scores: RunState['scores'], critic: string): number {
-  return Object.hasOwn(scores, critic) ? (scores[critic] ?? 0) : 0;
 }
 
 /** The state after its last front's only node has taken another route. */
@@ -228,7 +199,9 @@ function leave(
     order: state.plan.edgeOrder(node, target),
     branch: parted,
   }));
-  return { arrivals: [...state.arrivals, ...arrivals], ended: state.ended };
+  // Sent back before its target has run, a branch comes by the same edge again: what it left there is out of date.
+  const others = state.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
+  return { arrivals: [...others, ...arrivals], ended: state.ended };
 }
 
 function changeStep(state: RunState, step: number, change: (each: FrontNode) => FrontNode): readonly FrontNode[] {

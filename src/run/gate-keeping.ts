@@ -1,7 +1,6 @@
 /** Of many decisions on one pause exactly one is recorded, whoever takes them: the revision they append at decides. */
 import { PauseMoved, RunNotPaused } from '../errors.js';
 import type { GateChoice } from '../generated/schemas.js';
-import type { EventLog } from '../log/port.js';
 import { nullOnConflict } from './conflict.js';
 import type { RunFact } from './events.js';
 import type { GateOutcome } from './gate.js';
@@ -23,9 +22,13 @@ export interface GateRequest {
   readonly choose: () => GateChoice;
 }
 
+/** What a decision has made of the run, by this request or by an equal one before it. */
+export interface GateAnswer extends GateOutcome {
+  readonly isRepeated: boolean;
+}
+
 /** What the registry lends. */
 export interface GateDeps {
-  readonly log: EventLog;
   readonly scene: () => DecisionScene;
   /** The run as it is recorded; null when there is none. */
   readonly replay: () => Promise<Replay | null>;
@@ -36,22 +39,21 @@ export interface GateDeps {
 /**
  * Records a decision on the open pause. A repeated key is answered before anything else is looked at.
  *
- * @throws {KeyReused | RunNotPaused | PauseMoved} or what `choose` throws; nothing is recorded
+ * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideLeadsNowhere} or what `choose` throws; nothing is recorded
  */
-export async function takeDecision(runId: string, request: GateRequest, deps: GateDeps): Promise<GateOutcome> {
+export async function takeDecision(runId: string, request: GateRequest, deps: GateDeps): Promise<GateAnswer> {
   let answers: number | null = null;
   for (;;) {
     const replayed = await deps.replay();
-    // After the replay: an equal request that has ended this pause is found.
-    const earlier = await decidedBefore(deps.log, runId, request);
-    if (earlier !== null) return earlier;
+    const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);
+    if (earlier !== null) return { ...earlier, isRepeated: true };
     const paused = pausedOf(replayed);
     if (paused === null) throw new RunNotPaused({ runId, status: replayed?.snapshot.context.run.status ?? 'unknown' });
     // Lost to another decision: the next pause is not the one that was decided on.
     if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
     answers = paused.gate.seq;
     const outcome = await recordDecision(runId, { request, paused, deps });
-    if (outcome !== null) return outcome;
+    if (outcome !== null) return { ...outcome, isRepeated: false };
   }
 }
 

@@ -2,7 +2,8 @@
  * A human's word on a pause, as facts: approved, modified or rejected. What is chosen runs under this decision, claimed
  * by the instance that takes it in the same append.
  */
-import { routeAfter } from '../council/routing.js';
+import { noRoute, routeAfter } from '../council/routing.js';
+import { OverrideLeadsNowhere } from '../errors.js';
 import type { GateAction, GateChoice, Route, RunResumedData, StateOverride } from '../generated/schemas.js';
 import { routingFacts } from './branch.js';
 import { fail, proceed } from './decide.js';
@@ -37,7 +38,11 @@ export function outcomeOf(action: GateAction): GateOutcome {
   return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
 }
 
-/** The facts a decision on the open pause leads to; none when no pause is open. */
+/**
+ * The facts a decision on the open pause leads to; none when no pause is open.
+ *
+ * @throws {OverrideLeadsNowhere}
+ */
 export function decideGate(
   chart: Chart,
   snapshot: RunSnapshot,
@@ -48,14 +53,12 @@ export function decideGate(
   if (gate === null) return [];
   const minutes = new Minutes(chart, snapshot, scene);
   const way = wayOn(run, gate, decision);
-  minutes.write({ type: 'GateDecided', data: { ...decision, ...recordOf(minutes, gate), ...way.recorded } });
+  minutes.write({ type: 'GateDecided', data: { ...decision, ...recordOf(minutes, gate), ...way } });
   if (decision.action === 'reject') {
     fail(minutes, { kind: 'rejected', error: REJECTED, node: null });
-  } else if (way.deadEnd !== null) {
-    fail(minutes, { kind: 'no_route', ...way.deadEnd });
   } else {
-    resume(minutes, { gate: gate.gate, nextNodes: way.recorded.nextNodes });
-    proceed(minutes, way.recorded.nextNodes);
+    resume(minutes, { gate: gate.gate, nextNodes: way.nextNodes });
+    proceed(minutes, way.nextNodes);
   }
   return minutes.facts;
 }
@@ -75,31 +78,29 @@ function recordOf({ run, scene }: Minutes, { gate, seq }: Gate) {
 
 /** Where the run goes under a decision. */
 interface WayOn {
-  readonly recorded: { readonly nextNodes: string[]; readonly route: Route | null };
-  /** The last node was routed again, and none of its edges holds. */
-  readonly deadEnd: { readonly node: string; readonly error: string } | null;
+  readonly nextNodes: string[];
+  /** The last node's new route, when it was routed again. */
+  readonly route: Route | null;
 }
 
 /**
  * An override that holds a score or a route routes the last node again, when exactly one went before; every other
  * decision lets run what was shown (contract, section 2, `modify`).
+ *
+ * @throws {OverrideLeadsNowhere} when no edge of the last node holds then
  */
 function wayOn(run: RunState, { gate, nextNodes }: Gate, { action, modifiedState }: GateDecision): WayOn {
-  const asShown: WayOn = { recorded: { nextNodes: [...nextNodes], route: null }, deadEnd: null };
+  const asShown: WayOn = { nextNodes: [...nextNodes], route: null };
   const [last, ...others] = run.front;
-  if (action === 'reject') return { ...asShown, recorded: { nextNodes: [], route: null } };
+  if (action === 'reject') return { nextNodes: [], route: null };
   if (action !== 'modify' || !isRouting(modifiedState) || last === undefined || others.length > 0) return asShown;
 
   const overridden = overrideState(run, modifiedState, `g${gate}`);
   const branch = overridden.front[0]?.branch ?? last.branch;
   const facts = routingFacts(branch, overridden.iterationCount);
   const route = routeAfter(run.plan, last.node, facts);
-  if (route === null) {
-    const error = `No outgoing edge of node "${last.node}" holds: route ${facts.route}, score ${facts.score}`;
-    const nowhere = { next: [], reason: 'no condition holds' };
-    return { recorded: { nextNodes: [], route: nowhere }, deadEnd: { node: last.node, error } };
-  }
-  return { recorded: { nextNodes: [...nextFront(rerouted(overridden, route.next))], route }, deadEnd: null };
+  if (route === null) throw new OverrideLeadsNowhere({ runId: run.runId, reason: noRoute(last.node, facts) });
+  return { nextNodes: [...nextFront(rerouted(overridden, route.next))], route };
 }
 
 function isRouting(override: StateOverride | null): override is StateOverride {

@@ -15,8 +15,7 @@ import { cancelRun } from './cancelling.js';
 import type { Charts } from './charts.js';
 import type { RunFact } from './events.js';
 import { claimsRun, runStream } from './events.js';
-import type { GateOutcome } from './gate.js';
-import type { GateRequest } from './gate-keeping.js';
+import type { GateAnswer, GateRequest } from './gate-keeping.js';
 import { takeDecision } from './gate-keeping.js';
 import type { RunSnapshot } from './machine.js';
 import { evolve } from './evolve.js';
@@ -28,7 +27,7 @@ import { Tally } from './tally.js';
 import type { RunState } from './state.js';
 import type { Replay } from './stream.js';
 import { replayRun, sealFacts } from './stream.js';
-import { underWay } from './under-way.js';
+import { underWay } from '../under-way.js';
 
 /** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
 const RELEASE_DEADLINE_MS = 5_000;
@@ -123,12 +122,11 @@ export class RunRegistry {
   /**
    * Records a human's decision on the open pause and, unless it ends the run, runs it here.
    *
-   * @throws {KeyReused | RunNotPaused | PauseMoved | RunDamaged} or what `choose` throws; nothing is recorded
+   * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideLeadsNowhere | RunDamaged} or what `choose` throws; nothing is recorded
    */
-  decideGate(runId: string, request: GateRequest): Promise<GateOutcome> {
+  decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
     return this.#underWay.track(
       takeDecision(runId, request, {
-        log: this.#around.log,
         scene: () => sceneNow(this.#around),
         replay: async () => {
           // What is recorded may still have to be adopted.

@@ -4,6 +4,7 @@ import type { RunRequestedData } from '../generated/schemas.js';
 import type { EventLog } from '../log/port.js';
 import type { GateOutcome } from './gate.js';
 import { outcomeOf } from './gate.js';
+import type { RunState } from './state.js';
 import { readRun } from './stream.js';
 
 /**
@@ -25,21 +26,16 @@ export async function requestedBefore(
 }
 
 /**
- * What a decision with this key made of the run; null when there was none, or no key is given. Reads the stream, which
- * the limit of node executions bounds.
+ * What a decision with this key made of the run; null when there was none, or no key is given.
  *
  * @throws {KeyReused} its body was another
  */
-export async function decidedBefore(
-  log: EventLog,
-  runId: string,
+export function decidedBefore(
+  { runId, decisions }: RunState,
   { keyHash, bodyHash }: { readonly keyHash: string | null; readonly bodyHash: string },
-): Promise<GateOutcome | null> {
-  if (keyHash === null) return null;
-  for await (const { type, data } of readRun(log, runId)) {
-    if (type !== 'GateDecided' || data.keyHash !== keyHash) continue;
-    if (data.bodyHash !== bodyHash) throw new KeyReused({ runId });
-    return outcomeOf(data.action);
-  }
-  return null;
+): GateOutcome | null {
+  const earlier = decisions.find((each) => each.keyHash === keyHash);
+  if (earlier === undefined) return null;
+  if (earlier.bodyHash !== bodyHash) throw new KeyReused({ runId });
+  return outcomeOf(earlier.action);
 }

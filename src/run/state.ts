@@ -12,6 +12,9 @@ export interface FrontNode {
   readonly attempt: number;
   /** Failed attempts of this step; attempts lost with their instance do not count. */
   readonly failures: number;
+  /** When the attempt was started, ISO 8601. */
+  readonly startedAt: string;
+  /** How long it waits from then on before it asks its model. */
   readonly delayMs: number;
   /** Its tools as recorded at the attempt's start: what it was granted, and what it was told is missing. */
   readonly tools: readonly string[];
@@ -25,7 +28,7 @@ export interface Arrival {
   readonly node: string;
   /** Step it comes from, 0 for the start. */
   readonly from: number;
-  /** Place of the edge it came by; joins and fronts keep this order. */
+  /** Place of the edge it came by, -1 for the start: one arrival an edge. Joins and fronts keep this order. */
   readonly order: number;
   readonly branch: Branch;
 }
@@ -47,6 +50,13 @@ export interface Gate {
   readonly pausedAt: string;
   /** The human's word once it is recorded and the run about to go on. */
   readonly decision: GateAction | null;
+}
+
+export interface KeyedDecision {
+  /** SHA-256 of the Idempotency-Key. */
+  readonly keyHash: string;
+  readonly bodyHash: string;
+  readonly action: GateAction;
 }
 
 export interface RunState {
@@ -95,6 +105,8 @@ export interface RunState {
   readonly gates: number;
   /** The last decision that let the run go on. */
   readonly resumedBy: GateAction | null;
+  /** Decisions that were sent with an Idempotency-Key, so that they are known again; at most one a gate. */
+  readonly decisions: readonly KeyedDecision[];
 
   readonly finalDraft: string | null;
   readonly failure: { readonly kind: RunFailureKind; readonly error: string; readonly node: string | null } | null;
@@ -118,6 +130,12 @@ export function iterationShown(state: RunState): number | null {
 /** The pause that waits for a decision; null when none does. */
 export function openGate(state: RunState): Gate | null {
   return state.status === 'paused' && state.gate?.decision === null ? state.gate : null;
+}
+
+/** What is left of an attempt's wait, in ms: a provider's Retry-After outlives the instance that was asked to wait. */
+export function delayLeft({ startedAt, delayMs }: FrontNode, at: string): number {
+  const left = Date.parse(startedAt) + delayMs - Date.parse(at);
+  return Math.min(delayMs, Math.max(0, left));
 }
 
 export function isFrontDone(state: RunState): boolean {

@@ -72,6 +72,17 @@ describe('A compiled blueprint', () => {
     ).to.deep.equal(['agent', 'critic']);
   });
 
+  it('takes nobody for a critic for a verdict on a linear edge, which is not looked at', () => {
+    for (const type of [{}, { type: 'linear' as const }]) {
+      const draft: Draft = {
+        nodes: nodes('a', 'b'),
+        edges: [{ source: 'a', target: 'b', condition: 'rework', ...type }],
+      };
+      expect(graphOf(draft).nodes.map(({ role }) => role)).to.deep.equal(['agent', 'agent']);
+      expect(findings(draft)[0]).to.include({ path: 'edges[0].condition', isFault: false });
+    }
+  });
+
   it('freezes the settings of nodes, the defaults where they have none, and nothing else', () => {
     const settings = { model: 'm', temperature: 0.5, maxOutputTokens: 9, timeoutMs: 7, maxAttempts: 2 };
     const [own, plain] = graphOf({ nodes: [{ id: 'a', ...settings, ...{ colour: 'red' } }, { id: 'b' }] }).nodes;
@@ -144,11 +155,21 @@ describe('A blueprint with faults', () => {
     });
   }
 
-  it('is looked through in no time at its largest', () => {
-    const ids = Array.from({ length: 200 }, (_, index) => `n${index}`);
-    const lines = Array.from({ length: 1_000 }, (_, at) => `n${at % 200}->n${(at * 7 + 1) % 200}`);
-    const started = performance.now();
-    findings({ nodes: nodes(...ids), edges: edges(...lines) });
-    expect(performance.now() - started).to.be.lessThan(1_000);
-  });
+  const ids = Array.from({ length: 200 }, (_, index) => `n${index}`);
+  const condition = Array.from({ length: 10 }, (_, at) => `draft_length > ${at}`).join('||');
+  for (const [what, lines] of [
+    ['edges criss-cross', Array.from({ length: 1_000 }, (_, at) => `n${at % 200}->n${(at * 7 + 1) % 200}`)],
+    ['conditions', Array.from({ length: 1_000 }, (_, at) => `n${at % 200}->n${(at * 7 + 1) % 200}: ${condition}`)],
+    ['cycles, one in another', Array.from({ length: 1_000 }, (_, at) => `n${at % 200}->n${Math.floor(at / 200)}`)],
+    ['one cycle', ids.map((id, at) => `${id}->n${(at + 1) % 200}`)],
+    ['edges to nowhere', Array.from({ length: 1_000 }, (_, at) => `gone${at}->${'x'.repeat(200)}`)],
+  ] as const) {
+    it(`is looked through and compiled within a second, with as many ${what} as it may have`, () => {
+      const draft = { nodes: nodes(...ids), edges: edges(...lines) };
+      const started = performance.now();
+      findings(draft);
+      compile(draft);
+      expect(performance.now() - started).to.be.lessThan(1_000);
+    });
+  }
 });

@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
 import { blueprintStream } from '../../src/blueprint/events.js';
 import { BlueprintShelf } from '../../src/blueprint/shelf.js';
-import { AppendOutcomeUnknown, BlueprintContended, LogUnavailable, RevisionConflict } from '../../src/errors.js';
+import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/size.js';
+import {
+  AppendOutcomeUnknown,
+  BlueprintContended,
+  BlueprintDamaged,
+  BlueprintTooLarge,
+  LogUnavailable,
+  RevisionConflict,
+  ServiceStopping,
+} from '../../src/errors.js';
 import { checkLink, exportedOf, GENESIS_HASH } from '../../src/log/chain.js';
 import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { EventLog, RecordedEvent } from '../../src/log/port.js';
@@ -84,6 +93,87 @@ describe('The shelf of blueprints', () => {
       }),
     );
     expect(await rejectionOf(shelf.create(PLAIN))).to.be.instanceOf(BlueprintContended);
+  });
+
+  it('lets a hundred changes of one blueprint wait, refuses the next, and holds up no other blueprint', async () => {
+    let free = (): void => undefined;
+    const held = new Promise<void>((resolve) => (free = resolve));
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          if (stream === blueprintStream('plain')) await held;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    const created = shelf.create(PLAIN);
+    const waiting = Array.from({ length: 100 }, (_, at) => shelf.update('plain', { name: `Name ${at}` }));
+    expect(await rejectionOf(shelf.update('plain', { name: 'One too many' }))).to.be.instanceOf(BlueprintContended);
+    await shelf.create({ ...PLAIN, id: 'other' });
+    free();
+    await created;
+    await Promise.all(waiting);
+    expect(await shelf.update('plain', { name: 'Later' })).to.include({ version: 102 });
+  });
+
+  it('stops after the change under way, without working off those that wait for it', async () => {
+    let free = (): void => undefined;
+    const held = new Promise<void>((resolve) => (free = resolve));
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          await held;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    const created = shelf.create(PLAIN);
+    const waiting = Array.from({ length: 50 }, () => rejectionOf(shelf.update('plain', { name: 'Late' })));
+    await new Promise((resolve) => setImmediate(resolve));
+    const stopped = shelf.stop();
+    free();
+    await stopped;
+    await created;
+    for (const error of await Promise.all(waiting)) expect(error).to.be.instanceOf(ServiceStopping);
+    expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated']);
+  });
+
+  it('keeps what fits a request of 256 KiB, whatever defaults it is filled up with, and not a byte more', async () => {
+    const sized = (bytes: number) => {
+      const nodes = Array.from({ length: 200 }, (_, at) => ({ id: `n${at}` }));
+      const edges = Array.from({ length: 1_000 }, (_, at) => ({ source: `n${at % 200}`, target: 'n0' }));
+      const rest = bytes - JSON.stringify({ name: '', nodes, edges }).length;
+      return { name: 'x'.repeat(rest), nodes, edges };
+    };
+    const shelf = shelfOn(log);
+    const kept = await shelf.create({ id: 'full', ...sized(MAX_BLUEPRINT_BYTES) });
+    expect(JSON.stringify(kept).length).to.be.greaterThan(MAX_BLUEPRINT_BYTES);
+    expect(await shelf.update('full', { edges: [] })).to.include({ version: 2 });
+    const refused = await rejectionOf(shelf.create({ id: 'over', ...sized(MAX_BLUEPRINT_BYTES + 1) }));
+    expect(refused).to.be.instanceOf(BlueprintTooLarge);
+    expect(refused).to.have.deep.property('data', { blueprintId: 'over', bytes: 262_145, limit: 262_144 });
+  });
+
+  it('says of a record that nobody could have saved that it is damaged, and lets it be deleted', async () => {
+    const shelf = shelfOn(log);
+    const good = await shelf.create(PLAIN);
+    const records: readonly unknown[] = [
+      ...[undefined, null, 1, [], {}, { ...good, id: 'other' }, { ...good, updatedAt: undefined }],
+      ...[
+        { ...good, nodes: {} },
+        { ...good, nodes: [{ id: 'a' }] },
+        { ...good, edges: [null] },
+      ],
+    ];
+    for (const [at, blueprint] of records.entries()) {
+      const event = { id: systemAmbient().uuid(), type: 'BlueprintUpdated', data: JSON.stringify({ blueprint }) };
+      await log.append(blueprintStream('plain'), [{ ...event, metadata: {} }], at);
+      expect(await rejectionOf(shelf.find('plain'))).to.be.instanceOf(BlueprintDamaged);
+    }
+    expect(await rejectionOf(shelf.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintDamaged);
+    await shelf.remove('plain');
+    expect(await shelf.find('plain')).to.equal(null);
+    await shelf.create(PLAIN);
   });
 
   it('chains its events as those of a run, over a deletion too', async () => {

@@ -104,6 +104,23 @@ describe('executeStep with a critic', () => {
     expect(failure.message).to.contain('node "judge"').and.to.contain('"9/10, well done"');
   });
 
+  for (const kind of ['empty_answer', 'no_text']) {
+    it(`asks once more after a call that gave nothing (${kind}), then fails for good`, async () => {
+      const nothing: Reply = { error: new ModelFailed('Nothing came', { kind, retryable: true }) };
+      expect(await execute(scriptedModel([nothing, good]), critic)).to.include({ kind: 'scored', score: 9 });
+      expect(await failureOf(critic, nothing, nothing, good)).to.include({
+        kind: 'unusable_critique',
+        retryable: false,
+      });
+    });
+  }
+
+  it('leaves every other failed call to the retries of the node', async () => {
+    const busy: Reply = { error: new ModelFailed('Busy', { kind: 'rate_limited', retryable: true }) };
+    expect(await failureOf(critic, busy, good)).to.include({ kind: 'rate_limited', retryable: true });
+    expect(await failureOf(critic, bad, busy, good)).to.include({ kind: 'rate_limited', retryable: true });
+  });
+
   it('quotes only the beginning of a long unusable answer, well-formed', async () => {
     const { message } = await failureOf(critic, bad, { text: '😀'.repeat(50_000).slice(1) });
     expect(message.length).to.be.below(600);

@@ -1,9 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { blueprintStream } from '../../src/blueprint/events.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
-import { restClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
@@ -168,14 +170,21 @@ describe('Blueprints over REST', () => {
     rest.problem(await rest.post(COUNCILS, 'x', { 'Content-Type': 'text/plain' }), 415);
   });
 
-  it('are refused with 413 when the record with its defaults outgrows the log, and stay as they were', async () => {
+  it('are refused with 413 when two changes would make more than 256 KiB of them, and stay as they were', async () => {
     const made = await create();
     const big = 'x'.repeat(250_000);
-    rest.read(await put(made.id, { nodes: [{ id: 'a', systemPrompt: big }] }), 200, 'blueprint.json');
-    rest.read(await put(made.id, { edges: [{ source: 'a', target: 'a', note: big }] }), 200, 'blueprint.json');
-    const edges = Array.from({ length: 120 }, () => ({ source: 'y'.repeat(1_000), target: 'y'.repeat(1_000) }));
+    const first = rest.read(await put(made.id, { nodes: [{ id: 'a', systemPrompt: big }] }), 200, 'blueprint.json');
+    const edges = [{ source: 'a', target: 'a', note: big }];
+    expect(rest.problem(await put(made.id, { edges }), 413).detail).to.match(/500\d\d\d bytes, at most 262144 fit/);
+    expect(await get(made.id)).to.deep.equal(first);
+    rest.read(await put(made.id, { edges, nodes: [{ id: 'a' }] }), 200, 'blueprint.json');
+  });
+
+  it('are refused with 413 when the record with its defaults outgrows the log', async () => {
+    const edges = Array.from({ length: 120 }, () => ({ source: 'y'.repeat(1_075), target: 'y'.repeat(1_075) }));
+    const made = await create();
     rest.problem(await put(made.id, { edges }), 413);
-    expect((await get(made.id)).version).to.equal(3);
+    expect(await get(made.id)).to.deep.equal(made);
   });
 
   it('are changed by PUT in the fields it names', async () => {
@@ -304,3 +313,29 @@ function manyNodes(count: number): readonly { readonly id: string }[] {
 function manyEdges(count: number): readonly { readonly source: string; readonly target: string }[] {
   return Array.from({ length: count }, (_, index) => ({ source: `n${index % 200}`, target: `n${(index * 7) % 200}` }));
 }
+
+describe('A blueprint whose record is damaged', () => {
+  it('is answered with 500, which says so, holds up nothing else, and can be deleted', async () => {
+    const service = await startService({ model: scriptedModel() });
+    const rest = restClient(service.url);
+    try {
+      const { id } = rest.read(await rest.post(COUNCILS, PLAIN), 201, 'blueprint.json');
+      const event = { id: systemAmbient().uuid(), type: 'BlueprintUpdated', metadata: {} };
+      const data = JSON.stringify({ blueprint: { id } });
+      await service.engine.log.append(blueprintStream(id), [{ ...event, data }], 0);
+      for (const reply of [
+        await rest.get(`${COUNCILS}${id}`),
+        await rest.send('PUT', `${COUNCILS}${id}`, { body: { name: 'New' } }),
+        await rest.post(`${COUNCILS}${id}/run`, { input_topic: 'x' }),
+      ]) {
+        expect(rest.problem(reply, 500).detail).to.match(/^The record of this blueprint is damaged \(request /);
+      }
+      expect((await rest.get('/api/health/ready')).status).to.equal(200);
+      await rest.until(await rest.start(), isOver);
+      expect((await rest.send('DELETE', `${COUNCILS}${id}`)).status).to.equal(204);
+      expect(rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json')).to.deep.equal([]);
+    } finally {
+      await service.stop();
+    }
+  });
+});

@@ -34,7 +34,7 @@ describe('A request that cannot be served', () => {
       registry: { start: always, refuse: always, repeated: always, cancel: always, decideGate: always },
       queries: { find: always, state: always, list: always, events: always },
       blueprints: { find: always, create: always, update: always, remove: always },
-      blueprintQueries: { list: always },
+      blueprintList: always,
       ready,
       ambient,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },

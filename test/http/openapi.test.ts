@@ -63,6 +63,16 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
+  it('says 404 of an id that nothing has, but for a decision, which answers 400', () => {
+    for (const [path, item] of Object.entries(record(at('/paths')))) {
+      for (const operation of Object.values(record(item)).map(record)) {
+        const { responses, operationId } = operation;
+        const isTold = path.includes('{') && operationId !== 'approveRun';
+        expect(Object.keys(record(responses)).includes('404'), String(operationId)).to.equal(isTold);
+      }
+    }
+  });
+
   it('refers to nothing outside itself, and to nothing that is not there', () => {
     const refs = [...refsIn(document)];
     expect(refs).not.to.be.empty;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
-import { CopyRefused, LogUnavailable } from '../../src/errors.js';
+import { LogUnavailable } from '../../src/errors.js';
 import type { Copied } from '../../src/log/copy.js';
-import { copyLog } from '../../src/log/copy.js';
+import { CopyRefused, copyLog } from '../../src/log/copy.js';
 import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { EventLog, RecordedEvent } from '../../src/log/port.js';
 import { changedLog } from '../support/changed-log.js';
@@ -134,7 +134,7 @@ async function fill(path: string): Promise<void> {
   await engine.recover();
   const runIds = Array.from({ length: 12 }, uuid);
   await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));
-  await engine.blueprints.create({ name: 'Plain', nodes: [{ id: 'a' }] });
+  await engine.blueprints.create({ id: 'copied', name: 'Plain', nodes: [{ id: 'a' }] });
   await allFinished(engine, runIds);
   await engine.stop();
 }

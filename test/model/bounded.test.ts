@@ -41,7 +41,7 @@ async function rejection(promise: Promise<unknown>): Promise<ModelFailed> {
 
 describe('boundedModel: slots', () => {
   it('shows the model it bounds', () => {
-    expect(bench(1).bounded).to.include({ provider: 'scripted', defaultModel: 'scripted-1' });
+    expect(bench(1).bounded).to.include({ defaultModel: 'scripted-1' });
   });
 
   it('lets no more calls through than there are slots', async () => {

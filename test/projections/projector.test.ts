@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
-import { ServiceStopping, SubscriptionDropped } from '../../src/errors.js';
+import { BlueprintShelf } from '../../src/blueprint/shelf.js';
+import { BlueprintDamaged, ServiceStopping, SubscriptionDropped } from '../../src/errors.js';
 import type { EventLog, NewEvent, Position } from '../../src/log/port.js';
 import { History } from '../../src/projections/history.js';
 import { Projector } from '../../src/projections/projector.js';
@@ -141,6 +142,36 @@ describe('Projector', () => {
     await projector.reached(await log.head());
     for (const runId of runIds) expect((await history.find(runId))?.iterationCount).to.equal(3);
     for (const fault of faults) expect(fault).to.be.instanceOf(SubscriptionDropped);
+  });
+
+  it('goes on past a blueprint that is damaged, which stays as it was before', async () => {
+    await close();
+    const shelf = new BlueprintShelf({ log, ambient: systemAmbient(), instanceId: 'one' });
+    const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
+    await shelf.update('good', { name: 'Unreadable' });
+    const data = JSON.stringify({ blueprint: { ...good, id: 'undated', updatedAt: undefined } });
+    await log.append('blueprint-undated', [{ id: uuid(), type: 'BlueprintCreated', data, metadata: {} }], 'none');
+    await open(
+      changedLog(log, {
+        async *subscribe(after, following) {
+          for await (const followed of log.subscribe(after, following)) {
+            const isUnreadable = followed.kind === 'event' && followed.event.data.includes('Unreadable');
+            yield isUnreadable ? { ...followed, event: { ...followed.event, data: '{"blueprint":' } } : followed;
+          }
+        },
+      }),
+    );
+    const [runId = ''] = await tellWhole(1);
+    await projector.start();
+    await projector.reached(await log.head());
+    expect((await history.find(runId))?.status).to.equal('completed');
+    expect(await history.blueprintIds({ limit: 10, offset: 0 })).to.deep.equal(['good']);
+    const [record] = await history.blueprintRecords(['good']);
+    expect(JSON.parse(record ?? '')).to.deep.equal(good);
+    expect(faults.map((fault) => fault instanceof BlueprintDamaged && fault.data.blueprintId)).to.deep.equal([
+      'good',
+      'undated',
+    ]);
   });
 
   it('lets nobody wait for what it will not fold any more', async () => {

@@ -64,7 +64,7 @@ describe('summaryOf', () => {
       activeNode: 'judge',
       finalDraft: null,
       iterationCount: 1,
-      error: 'The model is ill',
+      error: 'Node "judge": The model is ill',
       completedAt: AT,
     });
   });

@@ -14,10 +14,10 @@ function inputOf({ run }: Story, node: string): Branch {
 
 const feedbackOf = (branch: Branch): readonly string[] => branch.feedback.map(({ text }) => text);
 
-/** Every order of some commands. */
-function ordersOf(commands: readonly When[]): readonly (readonly When[])[] {
-  if (commands.length < 2) return [commands];
-  return commands.flatMap((first, at) => ordersOf(commands.toSpliced(at, 1)).map((rest) => [first, ...rest]));
+/** Every order of some things. */
+function ordersOf<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length < 2) return [items];
+  return items.flatMap((first, at) => ordersOf(items.toSpliced(at, 1)).map((rest) => [first, ...rest]));
 }
 
 describe('A fork inside a rework loop', () => {
@@ -272,6 +272,37 @@ describe('A join', () => {
     expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['same', 'same', 'same']);
   });
 
+  it('takes the last score of a critic who has scored in two branches, the lowest of different ones', () => {
+    const loop = graphOf(`
+      a -> b, k?
+      b -> d
+      k? -rework-> e
+      k? -approve-> d
+      e -> c, k
+      c -> d
+    `);
+    const first = given(loop).whenAll(wrote('a'), wrote('b'), scored('k', 3), wrote('e'));
+    const story = first.whenAll(scored('k', 9), wrote('c'));
+    expect(underWay(story.run)).to.deep.equal(['d']);
+    expect(inputOf(story, 'd')).to.include({ score: 9, decision: 'approve', route: 'approve' });
+  });
+
+  it('joins scores the same in whatever order the branches stand', () => {
+    const by = (scoreBy: string | null, scoreFrom: string, score: number): Branch => ({
+      ...EMPTY_BRANCH,
+      ...{ score, scoreFrom, scoreBy },
+    });
+    const branches = [by('k', '4', 1), by('k', '10', 9), by('other', '5', 7), by(null, 'g1', 8)];
+    const into = { from: '11', by: 'b', labelOf: (id: string) => id };
+    for (const order of ordersOf(branches)) {
+      const joined = joinBranches(
+        order.map((branch, at) => ({ branch, order: at })),
+        into,
+      );
+      expect(joined).to.include({ score: 7, scoreBy: 'other' });
+    }
+  });
+
   it('counts a zero as a score', () => {
     const story = given(critics).whenAll(scored('first', 9), scored('strict', 8), wrote('silent'), scored('mild', 0));
     expect(inputOf(story, 'meet')).to.include({ score: 0, decision: 'rework' });
@@ -455,7 +486,24 @@ describe('Waiting branches', () => {
     expect(underWay(story.run)).to.deep.equal(['judge']);
     const left = story.when(scored('judge', 9));
     expect(underWay(left.run)).to.deep.equal(['aside', 'last']);
-    expect(inputOf(left, 'aside').draft).to.equal('## Plan\nP2');
+    expect(inputOf(left, 'aside').draft).to.equal('P2');
+  });
+
+  it('leave nothing behind that a critic has sent back: what comes by the same edge again takes its place', () => {
+    const graph = graphOf(`
+      a -> b, k?
+      k? -rework-> a
+      k? -approve-> d
+      b -> d
+    `);
+    const judged = given(graph)
+      .whenAll(wrote('a', 'A1'), scored('k', 3), wrote('a', 'A2'), scored('k', 3), wrote('a', 'A3'))
+      .when(scored('k', 9));
+    expect(underWay(judged.run)).to.deep.equal(['b']);
+    expect(inputOf(judged, 'b')).to.include({ draft: 'A3' });
+    const { run } = judged.whenAll(wrote('b', 'B'), wrote('d', 'D'));
+    expect(run).to.include({ status: 'completed', finalDraft: 'D' });
+    expect(run.shown).to.include({ score: 9, decision: 'approve' });
   });
 
   it('of a fork inside a loop meet once a round', () => {

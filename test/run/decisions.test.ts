@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { OverrideLeadsNowhere } from '../../src/errors.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, scored, underWay, wrote } from '../support/given.js';
@@ -126,17 +127,19 @@ describe('An override that is decided', () => {
     expect(attemptOf(story.run, 'meet').branch.score).to.equal(1);
   });
 
-  it('under which no edge holds fails the run, naming the node', () => {
-    const story = judged(5)
-      .whenDecided(modify({ route_decision: null }))
-      .then('GateDecided 3 modify', 'RunFailed no_route: No outgoing edge of node "judge" holds: route null, score 5');
-    expect(story.run.failure?.node).to.equal('judge');
-    expect(decided(story)).to.deep.include({ nextNodes: [], route: { next: [], reason: 'no condition holds' } });
-  });
-
-  it('shows the overridden state when it ends the run', () => {
-    expect(judged(5).whenDecided(modify({ critic_score: 3, route_decision: null })).run.shown.score).to.equal(3);
-  });
+  for (const override of [
+    { route_decision: null },
+    { critic_score: null },
+    { critic_score: 9, route_decision: null },
+  ]) {
+    it(`of ${JSON.stringify(override)}, under which no edge holds, is refused and decides nothing`, () => {
+      const paused = judged(5);
+      expect(() => paused.whenDecided(modify(override))).to.throw(
+        OverrideLeadsNowhere,
+        /No outgoing edge of node "judge" holds: route null/,
+      );
+    });
+  }
 });
 
 function decided(story: Story) {

@@ -54,7 +54,27 @@ describe('A takeover', () => {
 
   it('does not count the attempts lost with their owner as failures', () => {
     const story = given(chain).when(broke('plan', 100)).when(claim('recovered'), 'two');
-    expect(attemptOf(story.run, 'plan')).to.include({ attempt: 3, failures: 1, delayMs: 0 });
+    expect(attemptOf(story.run, 'plan')).to.include({ attempt: 3, failures: 1 });
+  });
+
+  for (const [what, at, delayMs] of [
+    ['all of it, when no time has passed', '2026-01-01T00:00:00.000Z', 20_000],
+    ['what is left of it', '2026-01-01T00:00:01.600Z', 18_400],
+    ['nothing of it, when it is over', '2026-01-01T00:00:20.000Z', 0],
+    ['nothing of it, long after', '2026-01-02T00:00:00.000Z', 0],
+    ['no more than it was, by a clock that is behind', '2025-12-31T00:00:00.000Z', 20_000],
+  ] as const) {
+    it(`waits for a provider as long as it asked for: ${what}`, () => {
+      const waiting = given(chain).when(broke('plan', 20_000));
+      const taken = waiting.when(claim('recovered'), 'two', at);
+      expect(attemptOf(taken.run, 'plan')).to.include({ attempt: 3, failures: 1, delayMs });
+    });
+  }
+
+  it('waits on over several takeovers, no longer for that', () => {
+    const story = given(chain).when(broke('plan', 20_000)).when(claim('recovered'), 'two', '2026-01-01T00:00:05.000Z');
+    const again = story.when(claim('recovered'), 'three', '2026-01-01T00:00:15.000Z');
+    expect(attemptOf(again.run, 'plan')).to.include({ attempt: 4, delayMs: 5_000 });
   });
 
   it('of a run that was released may happen any number of times', () => {
@@ -160,8 +180,9 @@ describe('A failed attempt', () => {
     const story = given(chain)
       .when(broke('plan', 750))
       .when(broke('plan'))
-      .then('NodeFailed plan 1.2: The model is ill', 'RunFailed node_failed: The model is ill');
-    expect(story.run.failure).to.deep.equal({ kind: 'node_failed', error: 'The model is ill', node: 'plan' });
+      .then('NodeFailed plan 1.2: The model is ill', 'RunFailed node_failed: Node "plan": The model is ill');
+    const error = 'Node "plan": The model is ill';
+    expect(story.run.failure).to.deep.equal({ kind: 'node_failed', error, node: 'plan' });
   });
 
   it('is told the same as the one before it', () => {
@@ -193,7 +214,7 @@ describe('A failed attempt', () => {
     const failedRun = given(fork)
       .when(wrote('plan'))
       .when(broke('right'))
-      .then('NodeFailed right 3.1: The model is ill', 'RunFailed node_failed: The model is ill');
+      .then('NodeFailed right 3.1: The model is ill', 'RunFailed node_failed: Node "right": The model is ill');
     expect(failedRun.run.failure?.node).to.equal('right');
     failedRun.when(completed({ step: 2, attempt: 1 }, { draft: 'late' })).then();
     failedRun.when(failed({ step: 2, attempt: 1 }, 5)).then();

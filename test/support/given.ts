@@ -93,12 +93,13 @@ export class Story {
     return this.#told.latest;
   }
 
-  /** Decides a command, as the named instance would, and records what it leads to. */
-  when(command: When, instanceId = 'one'): Story {
+  /** Decides a command, as the named instance would at a time, and records what it leads to then. */
+  when(command: When, instanceId = 'one', at = START): Story {
     const facts = decide(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
-      scene: sceneOf(instanceId),
+      scene: { ...sceneOf(instanceId), at },
     });
+    this.#told.around.ambient.setNow(at);
     return this.recorded(...facts);
   }
 
@@ -144,10 +145,12 @@ export function plainly(run: RunState): string {
   return JSON.stringify(run);
 }
 
+const START = '2026-01-01T00:00:00.000Z';
+
 /** Hashes are short and tell what they were made of, so that a test can look for it. */
 function sceneOf(instanceId: string): DecisionScene {
   return {
-    at: '2026-01-01T00:00:00.000Z',
+    at: START,
     instanceId,
     defaultModel: 'model-1',
     tools: AVAILABLE,

@@ -23,6 +23,8 @@ export interface RunningService {
   readonly dataDir: string;
   /** What it serves, past its edges. */
   readonly engine: Engine;
+  /** What else the service has logged. */
+  readonly lines: readonly { readonly msg: string }[];
   /** Faults the service has logged. */
   readonly faults: readonly object[];
   /** Stops it; a folder that was not given is removed. May be called twice. */
@@ -37,11 +39,15 @@ export async function startService({ model, ambient, ...overrides }: ServiceOver
   const dataDir = openDataDir(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
   const faults: object[] = [];
   const config = { ...readConfig({}), port: 0, eventStore: eventStoreFor(path), ...overrides, dataDir: path };
+  const lines: { readonly msg: string }[] = [];
   const service = await start(config, {
     dataDir,
     ambient: clock,
     model: model ?? offlineModel({ ambient: clock }),
-    logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
+    logger: {
+      info: (fields, msg) => void lines.push({ ...fields, msg }),
+      error: (fields) => void faults.push(fields),
+    },
   });
   let stopping: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
@@ -49,5 +55,5 @@ export async function startService({ model, ambient, ...overrides }: ServiceOver
     dataDir.release();
     dir?.remove();
   };
-  return { url: service.url, engine: service.engine, dataDir: path, faults, stop: () => (stopping ??= stop()) };
+  return { url: service.url, engine: service.engine, dataDir: path, lines, faults, stop: () => (stopping ??= stop()) };
 }

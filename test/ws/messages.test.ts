@@ -251,7 +251,7 @@ describe('The messages', () => {
     expect(heardLate(given(council).when(broke('write'))).at(-1)).to.deep.equal({
       event: 'run_failed',
       run_id: RUN_ID,
-      error: 'The model is ill',
+      error: 'Node "write": The model is ill',
     });
     expect(heard(resumed(paused())).at(-1)).to.deep.equal({ event: 'run_resumed', run_id: RUN_ID, action: 'approve' });
   });

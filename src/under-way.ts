@@ -1,4 +1,4 @@
-/** What the registry has under way: a stop ends the waits among it and lets the rest come to its end. */
+/** Work under way: a stop ends the waits among it and lets the rest come to its end. */
 
 export interface UnderWay {
   readonly isEnding: boolean;

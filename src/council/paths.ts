@@ -1,0 +1,53 @@
+/** Paths in a graph that may be anything a client has drawn. */
+
+interface Ends {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** Edges by where they begin, in their order. */
+export type Outgoing<E extends Ends = Ends> = ReadonlyMap<string, readonly E[]>;
+
+/** The edges of each source. */
+export function edgesBySource<E extends Ends>(edges: readonly E[]): Outgoing<E> {
+  const outgoing = new Map<string, E[]>();
+  for (const edge of edges) {
+    const known = outgoing.get(edge.source);
+    if (known === undefined) outgoing.set(edge.source, [edge]);
+    else known.push(edge);
+  }
+  return outgoing;
+}
+
+/** All that a path of one edge or more leads to. */
+export function reachableFrom(start: string, outgoing: Outgoing): Set<string> {
+  const found = new Set<string>();
+  const open = [start];
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    for (const { target } of outgoing.get(id) ?? []) {
+      if (found.has(target)) continue;
+      found.add(target);
+      open.push(target);
+    }
+  }
+  return found;
+}
+
+/** A graph's edges, and the same edges the other way round. */
+export interface Ways {
+  readonly onward: Outgoing;
+  readonly back: Outgoing;
+}
+
+export function waysOf(edges: readonly Ends[]): Ways {
+  const turned = edges.map(({ source, target }) => ({ source: target, target: source }));
+  return { onward: edgesBySource(edges), back: edgesBySource(turned) };
+}
+
+/** All nodes that lie on a cycle with this one, itself first; null when none leads back to it. */
+export function cycleOf(start: string, { onward, back }: Ways): ReadonlySet<string> | null {
+  const reached = reachableFrom(start, onward);
+  if (!reached.has(start)) return null;
+  const leadBack = reachableFrom(start, back);
+  return new Set([start, ...[...reached].filter((id) => leadBack.has(id))]);
+}

@@ -1,0 +1,68 @@
+/**
+ * The list of saved councils. It may hold hundreds of megabytes, so it is never there as a whole: records go from the
+ * stored views to the client as they are kept, as fast as it reads.
+ */
+import type { ServerResponse } from 'node:http';
+import { queryOf } from './query.js';
+import { crowded, roomFor } from './room.js';
+import type { Edge, Route } from './route.js';
+
+/** Lists sent at a time; each holds a few records in memory. */
+const LISTS_AT_A_TIME = 2;
+
+/** Longest that a client may leave a piece of its list lying, in milliseconds: it keeps others waiting. */
+const MAX_STALL_MS = 60_000;
+
+/** GET /api/councils/. */
+export function blueprintListRoute(edge: Edge): Route {
+  const query = queryOf(edge.schemas, 'blueprint-query.json');
+  const room = roomFor(LISTS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/councils/',
+    name: 'listBlueprints',
+    summary: 'Lists the saved councils, newest update first',
+    tag: 'blueprints',
+    query,
+    success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json' },
+    problems: [503],
+    async handle(ctx) {
+      const page = query.read(ctx);
+      const entered = room.enter().then((leave) => whenClosed(ctx.res, leave));
+      await edge.inTime(entered, crowded);
+      const records = await edge.inTime(edge.blueprintList(page));
+      return { status: 200, body: jsonList(records, { edge, response: ctx.res }) };
+    },
+  };
+}
+
+/** Calls back once a response is sent or given up, at once when it is already. */
+function whenClosed(response: ServerResponse, callBack: () => void): void {
+  if (response.closed || response.writableEnded) callBack();
+  else response.once('close', callBack);
+}
+
+/** JSON texts as one JSON list, piece by piece. A client that takes none for too long is cut off. */
+async function* jsonList(
+  pieces: AsyncIterable<readonly string[]>,
+  { edge, response }: { readonly edge: Edge; readonly response: ServerResponse },
+): AsyncGenerator<string> {
+  let before = '[';
+  try {
+    for await (const texts of pieces) {
+      if (texts.length === 0) continue;
+      const cancel = edge.ambient.after(MAX_STALL_MS, () => response.destroy());
+      try {
+        yield before + texts.join(',');
+      } finally {
+        cancel();
+      }
+      before = ',';
+    }
+  } catch (error) {
+    // The answer has begun: all that is left is to break it off. A client that has gone is no fault.
+    if (!response.destroyed) edge.onFault(edge.ambient.uuid(), error);
+    throw error;
+  }
+  yield before === '[' ? '[]' : ']';
+}

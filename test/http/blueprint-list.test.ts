@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:http';
+import { systemAmbient } from '../../src/ambient.js';
+import type { Blueprint } from '../../src/generated/schemas.js';
+import type { RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+
+const COUNCILS = '/api/councils/';
+/** More bytes than sockets take that nobody reads. */
+const MANY = 80;
+const STALL_MS = 60_000;
+
+describe('A list of large blueprints', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  /** What happens to a timer that is to cut off a client. */
+  let onStallTimer: (callback: () => void) => () => void;
+  let open: IncomingMessage[];
+
+  before(async () => {
+    const real = systemAmbient();
+    const after: typeof real.after = (ms, callback) =>
+      ms === STALL_MS ? onStallTimer(callback) : real.after(ms, callback);
+    service = await startService({ model: scriptedModel(), ambient: { ...real, after } });
+    rest = restClient(service.url);
+    const nodes = [{ id: 'a', systemPrompt: 'p'.repeat(250_000) }];
+    for (let at = 0; at < MANY; at += 1) {
+      rest.read(await rest.post(COUNCILS, { id: `large-${at}`, name: 'Large', nodes }), 201, 'blueprint.json');
+    }
+  });
+  beforeEach(() => {
+    onStallTimer = () => () => undefined;
+    open = [];
+  });
+  afterEach(() => {
+    for (const reply of open) reply.destroy();
+  });
+  after(async () => {
+    await service.stop();
+    expect(service.faults).to.deep.equal([]);
+  });
+
+  /** A list whose client reads nothing yet. */
+  const begin = (): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      get(service.url + COUNCILS, { agent: false }, (reply) => {
+        open.push(reply.pause());
+        resolve(reply);
+      }).on('error', reject);
+    });
+  const textOf = async (reply: IncomingMessage): Promise<string> => {
+    const pieces: Buffer[] = [];
+    for await (const piece of reply) pieces.push(piece as Buffer);
+    return Buffer.concat(pieces).toString();
+  };
+
+  it('is told whole, each record as it is kept, newest first', async () => {
+    const list = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
+    expect(new Set(list.map(({ id }) => id)).size).to.equal(MANY);
+    const times = list.map(({ updatedAt }) => updatedAt);
+    expect(times).to.deep.equal([...times].sort().reverse());
+    const alone = rest.read(await rest.get(`${COUNCILS}large-7`), 200, 'blueprint.json');
+    expect(list.find(({ id }) => id === 'large-7')).to.deep.equal(alone);
+    expect((await rest.send('HEAD', COUNCILS)).status).to.equal(200);
+  });
+
+  it('waits while two others are read, and holds up no other request', async () => {
+    const [first, second] = [await begin(), await begin()];
+    let hasBegun = false;
+    const third = begin().finally(() => (hasBegun = true));
+    for (let round = 0; round < 20; round += 1) {
+      expect((await rest.get('/api/health')).status).to.equal(200);
+      expect((await rest.get(`${COUNCILS}large-1`)).status).to.equal(200);
+    }
+    expect(hasBegun).to.equal(false);
+    first.destroy();
+    const texts = await Promise.all([third.then(textOf), textOf(second)]);
+    expect(texts[0]).to.equal(texts[1]);
+    expect((JSON.parse(texts[0]) as Blueprint[]).length).to.equal(MANY);
+  });
+
+  it('leaves out what is deleted while it is read', async () => {
+    const reading = await begin();
+    rest.read(await rest.post(COUNCILS, { id: 'late', name: 'Late', nodes: [] }), 201, 'blueprint.json');
+    expect((await rest.send('DELETE', `${COUNCILS}large-0`)).status).to.equal(204);
+    await rest.get(`${COUNCILS}?limit=1`);
+    const ids = (JSON.parse(await textOf(reading)) as Blueprint[]).map(({ id }) => id);
+    expect(ids).to.have.length(MANY - 1);
+    expect(ids).not.to.include.members(['late']);
+  });
+
+  it('is broken off when its client leaves it lying, so that others get their turn', async () => {
+    onStallTimer = (callback) => systemAmbient().after(100, callback);
+    const idle = await Promise.all([begin(), begin()]);
+    expect((await rest.get(`${COUNCILS}?limit=1`)).status).to.equal(200);
+    const outcomes = idle.map((reply) =>
+      textOf(reply).then(
+        () => 'whole',
+        () => 'broken off',
+      ),
+    );
+    // The other may be in time yet, now that it is read.
+    expect(await Promise.all(outcomes)).to.include('broken off');
+  });
+
+  it('refuses past a hundred that wait', async () => {
+    await Promise.all([begin(), begin()]);
+    const waiting = Array.from({ length: 105 }, () => rest.get(`${COUNCILS}?limit=1`));
+    const refused = await Promise.race(waiting);
+    expect(rest.problem(refused, 503).detail).to.include('try again');
+    for (const reply of open) reply.destroy();
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200).length).to.be.within(100, 104);
+    expect(statuses.every((status) => status === 200 || status === 503)).to.equal(true);
+  });
+});
