@@ -44,16 +44,16 @@ describe('The channel of a run in God Mode', () => {
 
   it('tells each pause and each decision in order, to the end', async () => {
     const client = channel();
-    for (const [action, override] of [
-      ['approve', null],
-      ['approve', null],
-      ['modify', { critic_score: 8 }],
-    ] as const) {
-      const pauses = client.told.filter(({ event }) => event === 'run_paused').length;
-      await client.until(() => client.told.filter(({ event }) => event === 'run_paused').length > pauses - 1);
-      await pausedBefore(service.engine, runId, ['write', 'judge', 'write'][pauses] ?? 'write');
+    const pauses = () => client.told.filter(({ event }) => event === 'run_paused').length;
+    for (const [index, [action, override]] of (
+      [
+        ['approve', null],
+        ['approve', null],
+        ['modify', { critic_score: 8 }],
+      ] as const
+    ).entries()) {
+      await client.until(() => pauses() > index);
       await decide(action, override);
-      if (action === 'approve') await pausedBefore(service.engine, runId, pauses === 0 ? 'judge' : 'write');
     }
     expect(await client.closed).to.equal(1000);
     expect(client.told).to.deep.equal([
