@@ -1,6 +1,6 @@
 /** The one folder this service writes to, held by one process at a time. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
 
@@ -35,11 +35,11 @@ export function openDataDir(folder: string, holder: Holder): DataDir {
   const path = resolve(folder);
   const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
   try {
-    mkdirSync(path, { recursive: true });
+    createFolder(path);
     const release = lock(path, holder);
     rmSync(tmpDir, { recursive: true, force: true });
     mkdirSync(tmpDir);
-    mkdirSync(viewsDir, { recursive: true });
+    createFolder(viewsDir);
     return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, release };
   } catch (error) {
     if (error instanceof DataDirHeld) throw error;
@@ -49,6 +49,18 @@ export function openDataDir(folder: string, holder: Holder): DataDir {
       value: folder,
       accepted: `a folder this process may write to (${reason})`,
     });
+  }
+}
+
+/** Level by level: Node's recursive creation never ends below a folder that refuses with ENOENT, as /proc does. */
+function createFolder(path: string): void {
+  const parent = dirname(path);
+  if (!existsSync(parent)) createFolder(parent);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // It may have been there, or another process was quicker.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
 }
 

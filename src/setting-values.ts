@@ -32,15 +32,21 @@ export function modelName(variable: string, value: string | null): string | null
 }
 
 export function address(variable: string, value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null;
-  const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(value);
-  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
+  const url = plainUrl(value);
+  if (url !== null) return url;
   throw new ConfigInvalid({
     variable,
     // Credentials and queries hold secrets.
     value: /[@?#]/.test(value) ? HIDDEN : value,
     accepted: 'an http or https URL without credentials, query and fragment',
   });
+}
+
+/** An http or https URL without its trailing slashes; null when it is none, or holds credentials, query or fragment. */
+export function plainUrl(text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(text);
+  return isPlain && (url.protocol === 'https:' || url.protocol === 'http:') ? url.href.replace(/\/+$/, '') : null;
 }
 
 const HIDDEN = '(hidden)';

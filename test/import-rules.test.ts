@@ -52,6 +52,9 @@ const INSIDE = [
   'config',
 ];
 
+/** What a composition root on the terminal opens. */
+const CLI_ROOT = ['engine', 'config', 'ambient', 'signals', 'data-dir', 'model/provider', 'tools/provider'];
+
 /** Who may import what (architecture, section 1). The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ours: [], types: [], node: 'none', npm: [] },
@@ -61,6 +64,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   ambient: { ours: [], types: [], node: ['node:crypto', 'node:perf_hooks'], npm: [] },
 
   wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
+  signals: { ours: [], types: ['ambient'], node: 'none', npm: [] },
   'bounded-body': { ours: [], types: [], node: 'none', npm: [] },
   'under-way': { ours: [], types: [], node: 'none', npm: [] },
 
@@ -130,19 +134,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   // The terminal is an edge with a root of its own: it opens the engine, or is a client of the service. It reads and
   // writes what the REST edge does, in the same words, without the edge's server.
   cli: {
-    ours: [
-      ...EDGE.ours,
-      ...WIRE,
-      'engine',
-      'config',
-      'ambient',
-      'wait',
-      'data-dir',
-      'model/provider',
-      'tools/provider',
-      'log/canonical',
-    ],
-    types: EDGE.types,
+    ours: [...EDGE.ours, ...WIRE, ...CLI_ROOT, 'setting-values', 'wait', 'log/canonical'],
+    types: [...EDGE.types, 'model/port', 'tools/web-search'],
     node: 'any',
     npm: ['ws'],
   },
@@ -151,7 +144,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   service: { ours: [...INSIDE, 'engine', 'http', 'ws', 'cli'], types: ['generated'], node: 'any', npm: [] },
   // main makes what the environment chooses and tests replace: the data directory, the model, the web search.
   main: {
-    ours: ['service', 'config', 'errors', 'ambient', 'data-dir', 'model', 'tools'],
+    ours: ['service', 'signals', 'config', 'errors', 'ambient', 'data-dir', 'model', 'tools'],
     types: [],
     node: 'any',
     npm: ['pino'],

@@ -130,6 +130,7 @@ describe('The process', () => {
     ['LOG_LEVEL', { LOG_LEVEL: 'loud' }],
     ['OFFLINE_LATENCY_MS', { OFFLINE_LATENCY_MS: '1s' }],
     ['DATA_DIR', { DATA_DIR: MAIN }],
+    ['DATA_DIR', { DATA_DIR: '/proc/nope' }],
   ];
   for (const [variable, environment] of refusals) {
     it(`refuses ${JSON.stringify(environment[variable]?.slice(-20))} as ${variable} in one line with exit code 2`, async () => {

@@ -1,16 +1,22 @@
 #!/usr/bin/env node
 /** The `council` command: works in a fresh clone, because it builds when dist is stale. Runs in this one process. */
+import { readFileSync } from 'node:fs';
 import { build } from '../build.mjs';
 
-const USAGE = 'Usage: council serve\n       council run "<topic>" [options]   (council run --help tells them)';
+const USAGE = `Usage: council serve
+       council run "<topic>" [options]   (council run --help tells them)
+       council --help | --version`;
 
-const [command, ...rest] = process.argv.slice(2);
+const [command = '', ...rest] = process.argv.slice(2);
 if (command === 'serve' && rest.length === 0) {
   await start('main.js');
 } else if (command === 'run') {
   await start('cli/main.js');
-} else if (command === '--help' || command === '-h') {
+} else if (['help', '--help', '-h'].includes(command)) {
   process.stdout.write(`${USAGE}\n`);
+} else if (command === '--version') {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  process.stdout.write(`${version}\n`);
 } else {
   process.stderr.write(`${USAGE}\n`);
   process.exitCode = 2;

@@ -1,6 +1,6 @@
 /** The human's desk in God Mode: shows what waits, takes a word for it, line by line, from a terminal or a script. */
 import { createInterface } from 'node:readline';
-import type { ReadStream } from 'node:tty';
+import type { Readable } from 'node:stream';
 import type { GodModeState } from '../generated/schemas.js';
 import type { Decision } from './driver.js';
 import { mailbox } from './mailbox.js';
@@ -13,32 +13,49 @@ export interface Desk {
 }
 
 export interface DeskDeps {
-  readonly input: ReadStream;
+  readonly input: Readable;
   readonly say: (text: string) => void;
   /** Lets the human change a text; null when it stays as it is. @throws {Error} when it cannot be edited */
   readonly edit: (text: string) => Promise<string | null>;
 }
 
-const QUESTION = 'approve, reject or edit?';
+const QUESTION = 'approve, reject or edit (a, r, e)?';
+const ANSWERS = ['approve', 'reject', 'edit'] as const;
 
 export function openDesk({ input, say, edit }: DeskDeps): Desk {
   // Not as a terminal: the system's own line editing leaves Ctrl-C a signal.
   const reader = createInterface({ input, terminal: false });
   const lines = mailbox<string>();
-  reader.on('line', (line) => lines.put(line.trim()));
-  reader.on('close', () => lines.end());
+  let isClosed = false;
+  // Only while a line is waited for: an editor has the terminal to itself, and a script that never ends stays outside.
+  // The reader's own pause() and resume() throw once it is closed.
+  input.pause();
+  reader.on('line', (line) => {
+    lines.put(line.trim());
+    input.pause();
+  });
+  reader.on('close', () => {
+    isClosed = true;
+    lines.end();
+  });
 
+  const nextLine = async (): Promise<string | null> => {
+    if (lines.isEmpty() && !isClosed) input.resume();
+    return await lines.next();
+  };
   const edited = async (draft: string): Promise<Decision | null> => {
-    reader.pause();
     try {
       const text = await edit(draft);
       if (text !== null) return { action: 'modify', draft: text };
       say('The draft is unchanged: nothing is decided.');
     } catch (error) {
       say(error instanceof Error ? error.message : String(error));
-    } finally {
-      reader.resume();
     }
+    return null;
+  };
+
+  const refused = (word: string): null => {
+    say(`"${word}" is no answer: approve, reject and edit are, in full or begun.`);
     return null;
   };
 
@@ -47,22 +64,25 @@ export function openDesk({ input, say, edit }: DeskDeps): Desk {
       say(shown(state));
       for (;;) {
         say(QUESTION);
-        const word = await lines.next();
+        const word = await nextLine();
         if (word === null) return null;
         const action = actionOf(word);
         if (action === 'approve' || action === 'reject') return { action };
-        const decision = action === 'edit' ? await edited(state.current_state.current_draft ?? '') : null;
+        const decision = action === 'edit' ? await edited(state.current_state.current_draft ?? '') : refused(word);
         if (decision !== null) return decision;
       }
     },
-    close: () => reader.close(),
+    close() {
+      reader.close();
+      // A pipe reads ahead, paused or not, and would keep the process.
+      input.destroy();
+    },
   };
 }
 
-function actionOf(word: string): 'approve' | 'reject' | 'edit' | null {
-  const wished = word.toLowerCase();
-  const found = (['approve', 'reject', 'edit'] as const).find((each) => each === wished || each.startsWith(wished));
-  return wished === '' ? null : (found ?? null);
+function actionOf(word: string): (typeof ANSWERS)[number] | null {
+  if (word === '') return null;
+  return ANSWERS.find((each) => each.startsWith(word.toLowerCase())) ?? null;
 }
 
 function shown({ next_nodes: next, current_state: state }: GodModeState): string {

@@ -10,8 +10,8 @@ export interface RunOrder {
 
 /** Where a run stands, as far as progress shows it. */
 export interface Standing {
-  /** Node started last; null before the first. */
-  readonly node: string | null;
+  /** Nodes that run side by side, or the one; none while the run waits and once it has ended. */
+  readonly nodes: readonly string[];
   /** Drafts so far; null before the first. */
   readonly iteration: number | null;
   readonly score: number | null;
@@ -32,7 +32,7 @@ export interface RunDriver {
   pause(runId: string): Promise<GodModeState | null>;
   /** Decides the pause at a revision; resolves with why it was refused, null when it was taken. */
   decide(runId: string, seq: number, decision: Decision): Promise<string | null>;
-  /** Fails the run at the user's wish; a run that has ended stays as it is. */
+  /** Fails the run at the user's wish; a run that has ended stays as it is. What else is under way is cut short then. */
   cancel(runId: string): Promise<void>;
   result(runId: string): Promise<RunResult>;
   close(): Promise<void>;

@@ -5,15 +5,23 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+export interface EditorChoice {
+  /** A shell command that takes a file, as `$EDITOR` holds it; null when it holds none: `vi`, on a terminal. */
+  readonly command: string | null;
+  /** Whether there is a terminal that the editor may have. */
+  readonly isTerminal: boolean;
+}
+
 /**
  * Opens a text in an editor and waits for its end. Standard output is not the editor's: it belongs to the final draft.
  *
- * @param command a shell command that takes a file, as `$EDITOR` holds it
- * @param isTerminal whether standard input is a terminal, so that the editor may read it
  * @returns the new text, null when it is empty or as it was
- * @throws {Error} when the editor fails
+ * @throws {Error} when there is no editor, or it fails
  */
-export async function editText(text: string, command: string, isTerminal: boolean): Promise<string | null> {
+export async function editText(text: string, choice: EditorChoice): Promise<string | null> {
+  const { isTerminal } = choice;
+  const command = choice.command ?? (isTerminal ? 'vi' : null);
+  if (command === null) throw new Error('Cannot edit the draft: there is no terminal for vi, and EDITOR is not set');
   const folder = await mkdtemp(join(tmpdir(), 'council-draft-'));
   const file = join(folder, 'draft.md');
   try {

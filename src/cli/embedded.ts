@@ -1,67 +1,76 @@
 /** Runs in this process, on the data directory, as the service would. Runs that others left there are not touched. */
-import { hostname } from 'node:os';
 import type { Ambient } from '../ambient.js';
 import { compileBlueprint } from '../blueprint/compile.js';
 import { councilOf } from '../blueprint/record.js';
 import type { Config } from '../config.js';
 import { fixedGraph } from '../council/fixed-graph.js';
 import { jsonBytes, MAX_DRAFT_BYTES } from '../council/limits.js';
-import { openDataDir } from '../data-dir.js';
+import type { DataDir } from '../data-dir.js';
 import type { Engine } from '../engine.js';
 import { openEngine } from '../engine.js';
 import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData } from '../generated/schemas.js';
 import { godModeState, runResult } from '../http/wire.js';
 import { canonical } from '../log/canonical.js';
-import { languageModel } from '../model/provider.js';
+import type { LanguageModel } from '../model/port.js';
 import { requestedRun } from '../run/request.js';
 import { sessionOf } from '../run/session.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown, openGate } from '../run/state.js';
-import { searchProvider } from '../tools/provider.js';
+import type { SearchProvider } from '../tools/web-search.js';
 import type { Decision, RunDriver, RunOrder, Standing } from './driver.js';
 import { mailbox } from './mailbox.js';
 
 export interface EmbeddedOptions {
+  readonly dataDir: DataDir;
+  readonly model: LanguageModel;
+  /** What agents search the web with; null: nothing. */
+  readonly webSearch: SearchProvider | null;
   readonly ambient: Ambient;
-  /** Told of what goes wrong inside while the run goes on. */
-  readonly onFault: (fields: object, message: string) => void;
+  /** Told of what the user should know beside the run. */
+  readonly tell: (text: string) => void;
   /** The log takes nothing more: the run cannot go on in this process. */
   readonly onLogBroken: (error: unknown) => void;
 }
 
-/** @throws {DataDirHeld | ConfigInvalid} */
 export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
-  const { ambient, onFault, onLogBroken } = options;
-  const model = await languageModel(config.modelProvider, ambient);
-  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const { dataDir, model, webSearch, ambient, tell, onLogBroken } = options;
+  const onFault = (fields: object, message: string): void =>
+    tell(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
   const logger = { info: () => undefined, error: onFault };
-  const webSearch = searchProvider(config.webSearch);
   const engine = await openEngine(config, { dataDir, model, webSearch, ambient, logger, onLogBroken });
+  const cancelled = new AbortController();
+  // On a log that others share, unfinished runs are theirs.
+  if (config.cluster === null) tellOfOthers((await engine.unfinished()).length, tell);
   return {
     place: `here, on the ${model.provider} model`,
     async start(order) {
       const { runId } = await engine.registry.start(requestOf(order, config, ambient));
       return runId;
     },
-    follow: (runId) => follow(engine, runId),
+    follow: (runId) => follow(engine, runId, cancelled.signal),
     pause: (runId) => pause(engine, runId),
     decide: (runId, seq, decision) => decide(engine, runId, { seq, decision, sha256: ambient.sha256 }),
     async cancel(runId) {
-      await engine.registry.cancel(runId).catch((error: unknown) => {
+      try {
+        await engine.registry.cancel(runId);
+      } catch (error) {
         if (!(error instanceof RunFinished)) throw error;
-      });
+      } finally {
+        cancelled.abort();
+      }
     },
     async result(runId) {
       const run = await engine.queries.find(runId);
       if (run === null) throw new RunUnknown({ runId });
       return runResult(run);
     },
-    async close() {
-      await engine.stop();
-      dataDir.release();
-    },
+    close: () => engine.stop(),
   };
+}
+
+function tellOfOthers(count: number, tell: EmbeddedOptions['tell']): void {
+  if (count > 0) tell(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
 }
 
 function requestOf({ topic, isGodMode, blueprint }: RunOrder, config: Config, ambient: Ambient): RunRequestedData {
@@ -81,23 +90,27 @@ function requestOf({ topic, isGodMode, blueprint }: RunOrder, config: Config, am
   });
 }
 
-async function* follow(engine: Engine, runId: string): AsyncGenerator<Standing> {
+async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): AsyncGenerator<Standing> {
   const watching = new AbortController();
   const states = mailbox<RunState>();
+  const end = (): void => states.end();
+  cancelled.addEventListener('abort', end);
   try {
-    await engine.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
+    const isThere = await engine.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
+    if (!isThere) throw new RunUnknown({ runId });
     for (let run = await states.next(); run !== null; run = await states.next()) {
       yield standingOf(run);
       if (isFinished(run)) return;
     }
   } finally {
+    cancelled.removeEventListener('abort', end);
     watching.abort();
   }
 }
 
 function standingOf(run: RunState): Standing {
   return {
-    node: run.activeNode,
+    nodes: run.status === 'running' ? run.front.map(({ node }) => node) : [],
     iteration: iterationShown(run),
     score: run.shown.score,
     isPaused: openGate(run) !== null,

@@ -1,4 +1,7 @@
-/** News on its way from whoever tells it to the one who reads it, in order, none left out. */
+/**
+ * News on its way from whoever tells it to the one who reads it, in order, none left out. It sets no bound: whoever fills
+ * it must. A run's states and channel are bounded by its node executions; the desk stops its input while a line waits.
+ */
 
 export interface Mailbox<T> {
   put(item: T): void;
@@ -6,6 +9,8 @@ export interface Mailbox<T> {
   end(): void;
   /** The next item; null once everything is read after the end. One reader at a time. */
   next(): Promise<T | null>;
+  /** Whether the next item would have to be waited for. */
+  isEmpty(): boolean;
 }
 
 export function mailbox<T>(): Mailbox<T> {
@@ -26,5 +31,6 @@ export function mailbox<T>(): Mailbox<T> {
       while (items.length === 0 && !isEnded) await new Promise<void>((resolve) => (wake = resolve));
       return items.shift() ?? null;
     },
+    isEmpty: () => items.length === 0,
   };
 }

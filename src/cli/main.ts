@@ -1,28 +1,33 @@
 /** `council run`: arguments, environment, signals, exit code. Everything else gets what it needs as an argument. */
+import { hostname } from 'node:os';
 import type { Ambient } from '../ambient.js';
 import { systemAmbient } from '../ambient.js';
 import { readConfig } from '../config.js';
+import { openDataDir } from '../data-dir.js';
 import { ConfigInvalid, CouncilError, DataDirHeld } from '../errors.js';
 import type { RunResult } from '../generated/schemas.js';
-import type { SchemaShelf } from '../http/schema.js';
 import { openSchemas } from '../http/schema.js';
-import { runCouncil } from './council-run.js';
+import { languageModel } from '../model/provider.js';
+import { onSignals } from '../signals.js';
+import { searchProvider } from '../tools/provider.js';
 import type { Desk } from './desk.js';
 import { openDesk } from './desk.js';
 import type { RunDriver } from './driver.js';
 import { editText } from './editor.js';
 import { embeddedDriver } from './embedded.js';
-import { readOrder } from './order.js';
+import { OrderInvalid, readOrder } from './order.js';
+import { writeResult } from './output.js';
+import { printable } from './printable.js';
 import type { Progress } from './progress.js';
 import { openProgress } from './progress.js';
 import { remoteDriver } from './remote.js';
+import { runCouncil } from './run-council.js';
+import type { RunArguments } from './usage.js';
 import { readArguments, USAGE, UsageFault } from './usage.js';
 
 /** Exit codes: the run did not complete, wrong usage or an unusable setting. */
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
-/** A terminal signals the whole process group and npx passes the signal on: the same wish, heard twice. */
-const SAME_SIGNAL_MS = 500;
 
 async function main(words: readonly string[]): Promise<number> {
   const wish = readArguments(words);
@@ -31,22 +36,29 @@ async function main(words: readonly string[]): Promise<number> {
     return 0;
   }
   const ambient = systemAmbient();
+  const cancelled = new AbortController();
+  onSignals(ambient, () => cancelled.abort(), endFailed);
+  // Whoever reads the streams may go away; the run goes on. What is lost by it is told where it is written.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  const result = await run(wish, ambient, cancelled.signal);
+  await writeResult(result, { stream: process.stdout, isJson: wish.isJson });
+  return result.status === 'completed' ? 0 : EXIT_FAILED;
+}
+
+async function run(wish: RunArguments, ambient: Ambient, cancelled: AbortSignal): Promise<RunResult> {
   const schemas = openSchemas();
   const { order, warnings } = readOrder(wish, schemas);
-  const cancelled = onSignal(ambient);
-  // Whoever reads the streams may go away; the run goes on.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-
-  const driver = await openDriver(wish.url, ambient, schemas);
   const progress = openProgress(process.stderr, ambient);
+  const tell = (text: string): void => progress.say(text);
+  const { url } = wish;
+  const driver =
+    url === null ? await driverHere(ambient, tell) : remoteDriver(url, { ambient, schemas, tell, cancelled });
   const desk = wish.isGodMode ? deskOn(progress) : null;
   try {
-    for (const warning of warnings) progress.say(`Warning: ${warning}`);
+    for (const warning of warnings) tell(`Warning: ${warning}`);
     const result = await runCouncil(driver, order, { progress, desk, cancelled });
-    progress.say(outcomeOf(result, progress.elapsed()));
-    const output = wish.isJson ? JSON.stringify(result) : result.final_draft;
-    if (output !== null) process.stdout.write(`${output}\n`);
-    return result.status === 'completed' ? 0 : EXIT_FAILED;
+    tell(outcomeOf(result, progress.elapsed()));
+    return result;
   } finally {
     desk?.close();
     progress.close();
@@ -54,39 +66,32 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-async function openDriver(url: string | null, ambient: Ambient, schemas: SchemaShelf): Promise<RunDriver> {
-  if (url !== null) return remoteDriver(url, { ambient, schemas });
-  const onFault = (fields: object, message: string): void => {
-    process.stderr.write(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}\n`);
-  };
+/** A driver that has opened the model and the data directory which the environment names, and frees them. */
+async function driverHere(ambient: Ambient, tell: (text: string) => void): Promise<RunDriver> {
+  const config = readConfig(process.env);
+  const model = await languageModel(config.modelProvider, ambient);
+  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
   const onLogBroken = (error: unknown): void => {
-    onFault({ err: error }, 'the event log has failed');
-    process.exit(EXIT_FAILED);
+    tell(`The event log has failed: ${String(error)}`);
+    endFailed();
   };
-  return await embeddedDriver(readConfig(process.env), { ambient, onFault, onLogBroken });
+  const webSearch = searchProvider(config.webSearch);
+  const driver = await embeddedDriver(config, { dataDir, model, webSearch, ambient, tell, onLogBroken });
+  const close = async (): Promise<void> => {
+    await driver.close();
+    dataDir.release();
+  };
+  return { ...driver, close };
 }
 
 function deskOn(progress: Progress): Desk {
-  const command = process.env['EDITOR'] || 'vi';
+  const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
+  const command = process.env['EDITOR'] || null;
   return openDesk({
     input: process.stdin,
     say: (text) => progress.say(text),
-    edit: (text) => editText(text, command, process.stdin.isTTY),
+    edit: (text) => editText(text, { command, isTerminal }),
   });
-}
-
-/** Aborts on the first signal; a second one ends the process at once. */
-function onSignal(ambient: Ambient): AbortSignal {
-  const cancelled = new AbortController();
-  let firstMs: number | null = null;
-  const hear = (): void => {
-    if (firstMs !== null && ambient.monotonicMs() - firstMs > SAME_SIGNAL_MS) process.exit(EXIT_FAILED);
-    firstMs ??= ambient.monotonicMs();
-    cancelled.abort();
-  };
-  process.on('SIGINT', hear);
-  process.on('SIGTERM', hear);
-  return cancelled.signal;
 }
 
 function outcomeOf(result: RunResult, elapsed: string): string {
@@ -96,16 +101,21 @@ function outcomeOf(result: RunResult, elapsed: string): string {
   return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}`;
 }
 
+function endFailed(): never {
+  process.exit(EXIT_FAILED);
+}
+
 /** What is said of a failure, and the exit code it ends with. */
 function refuse(error: unknown): number {
-  if (error instanceof UsageFault) {
-    process.stderr.write(`${error.message}\n\n${USAGE}\n`);
-    return EXIT_USAGE;
-  }
-  const hint = error instanceof DataDirHeld ? '; if it is the service, drive it with --url http://HOST:PORT' : '';
   const text = error instanceof CouncilError ? error.message : error instanceof Error ? error.stack : String(error);
-  process.stderr.write(`${text}${hint}\n`);
-  return error instanceof ConfigInvalid ? EXIT_USAGE : EXIT_FAILED;
+  process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
+  const isUsage = error instanceof UsageFault || error instanceof OrderInvalid || error instanceof ConfigInvalid;
+  return isUsage ? EXIT_USAGE : EXIT_FAILED;
+}
+
+function hintAt(error: unknown): string {
+  if (error instanceof UsageFault) return `\n\n${USAGE}`;
+  return error instanceof DataDirHeld ? '; if it is the service, drive it with --url http://HOST:PORT' : '';
 }
 
 process.exitCode = await main(process.argv.slice(3)).catch(refuse);

@@ -24,29 +24,34 @@ export interface Progress {
 export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, ambient: Ambient): Progress {
   const startMs = ambient.monotonicMs();
   const elapsed = (): string => `${((ambient.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
-  let told: string | null = null;
+  /** Nodes whose line is written, in a pipe. */
+  let told: readonly string[] = [];
+  /** The moving line as it stands on the terminal. */
+  let drawn = '';
   let cancelTick = (): void => undefined;
 
   const draw = (standing: Standing): void => {
-    const line = lineOf(standing, elapsed());
-    stream.write(`${ERASE_LINE}${line.slice(0, (stream.columns || COLUMNS) - 1)}`);
+    cancelTick();
+    const line = lineOf(standing, standing.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
+    if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
+    drawn = line;
     cancelTick = ambient.after(TICK_MS, () => draw(standing));
   };
   const erase = (): void => {
     cancelTick();
-    if (stream.isTTY) stream.write(ERASE_LINE);
+    if (drawn !== '') stream.write(ERASE_LINE);
+    drawn = '';
+  };
+  const tell = (standing: Standing): void => {
+    const fresh = standing.nodes.filter((node) => !told.includes(node));
+    for (const node of fresh) stream.write(`${lineOf(standing, node, elapsed())}\n`);
+    told = standing.nodes;
   };
   return {
     elapsed,
     show(standing) {
-      if (standing.node === null || standing.node === 'done') return;
-      if (stream.isTTY) {
-        cancelTick();
-        draw(standing);
-      } else if (standing.node !== told && !standing.isPaused) {
-        told = standing.node;
-        stream.write(`${lineOf(standing, elapsed())}\n`);
-      }
+      if (!stream.isTTY) tell(standing);
+      else if (standing.nodes.length > 0) draw(standing);
     },
     say(text) {
       erase();
@@ -56,8 +61,8 @@ export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'colu
   };
 }
 
-function lineOf({ node, iteration, score }: Standing, elapsed: string): string {
-  const name = printable(node ?? '').replaceAll(/\s/g, ' ');
+function lineOf({ iteration, score }: Standing, nodes: string, elapsed: string): string {
+  const name = printable(nodes).replaceAll(/\s/g, ' ');
   const parts = [elapsed.padStart(8), name, iteration === null ? '' : `iteration ${iteration}`];
   return [...parts, score === null ? '' : `score ${score}`].filter((part) => part !== '').join('  ');
 }

@@ -1,122 +1,115 @@
 /** Drives a running service in the way of every client: REST for what is asked of it, the run's channel for its news. */
 import type { Ambient } from '../ambient.js';
 import type { RunResult } from '../generated/schemas.js';
-import type { Described, SchemaName, SchemaShelf } from '../http/schema.js';
-import { wait } from '../wait.js';
+import type { SchemaShelf } from '../http/schema.js';
 import { openChannel } from './channel.js';
-import type { Decision, RunDriver, RunOrder, Standing } from './driver.js';
-import type { Reply, RestCalls } from './rest.js';
-import { restCalls, ServiceRefused, ServiceUnreachable } from './rest.js';
+import type { Decision, RunDriver } from './driver.js';
+import { followRun } from './following.js';
+import type { Patience } from './persist.js';
+import { persist } from './persist.js';
+import type { RestCalls } from './rest.js';
+import { restCalls, ServiceRefused } from './rest.js';
+import { reading } from './reading.js';
+import { startRun } from './starting.js';
 
-/** A service that stops is given this long to come back: tries, and milliseconds between them. */
-const MAX_RETURNS = 60;
-const RETURN_MS = 500;
+/** Longest that the user's wish to end a run is tried to be delivered, in milliseconds. */
+const CANCEL_DEADLINE_MS = 5_000;
 
 export interface RemoteOptions {
   readonly ambient: Ambient;
   readonly schemas: SchemaShelf;
+  /** Told of what the user should know beside the run. */
+  readonly tell: (text: string) => void;
+  /** The user's wish to end: nothing but the result is waited for much longer. */
+  readonly cancelled: AbortSignal;
 }
 
 /** A driver of the service at an address; nothing is sent before the first call. */
-export function remoteDriver(url: string, { ambient, schemas }: RemoteOptions): RunDriver {
+export function remoteDriver(url: string, { ambient, schemas, tell, cancelled }: RemoteOptions): RunDriver {
   const rest = restCalls(url);
-  const closed = new AbortController();
-  const read = <N extends SchemaName>(reply: Reply, name: N): Described<N> => {
-    const validate = schemas.validator(name);
-    if (validate(reply.value)) return reply.value;
-    throw new ServiceRefused({ status: reply.status, detail: `${url} answers something that is no ${name}` });
+  const read = reading(url, schemas);
+  const ended = new AbortController();
+  const { signal } = ended;
+  let forget = (): void => undefined;
+  const endSoon = (): void => {
+    forget = ambient.after(CANCEL_DEADLINE_MS, () => ended.abort());
   };
-  const poll = async (runId: string): Promise<RunResult> =>
-    read(await rest.send('GET', `/api/councils/run/${runId}`), 'run-result.json');
+  if (cancelled.aborted) endSoon();
+  else cancelled.addEventListener('abort', endSoon);
+
+  const patience = { ambient, signal, tell };
+  const result = async (runId: string, poll: { readonly signal?: AbortSignal } = {}): Promise<RunResult> =>
+    read(await rest.send('GET', runPath(runId), poll), 'run-result.json');
   return {
     place: `at ${url}`,
-    start: async (order) => read(await start(rest, order), 'run-start.json').run_id,
+    start: (order) => startRun(order, { rest, read, patience, idempotencyKey: ambient.uuid() }),
     follow: (runId) =>
-      follow(runId, {
-        poll,
-        channel: () => openChannel(url, runId, schemas),
-        pause: () => wait(ambient, RETURN_MS, closed.signal),
+      followRun(runId, {
+        poll: () => result(runId, { signal }),
+        channel: () => openChannel(url, runId, { schemas, ambient, signal }),
+        patience,
       }),
     async pause(runId) {
-      const state = read(await rest.send('GET', `/api/councils/run/${runId}/state`), 'god-mode-state.json');
+      const ask = () => rest.send('GET', `${runPath(runId)}/state`, { signal });
+      const state = read(await persist(ask, patience), 'god-mode-state.json');
       return state.paused ? state : null;
     },
-    decide: (runId, seq, decision) => decide(rest, runId, { seq, decision }),
-    async cancel(runId) {
-      await rest.send('POST', `/api/councils/run/${runId}/cancel`).catch((error: unknown) => {
-        if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
-      });
+    decide: (runId, seq, decision) => {
+      const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: ambient.uuid() });
+      return persist(send, patience);
     },
-    result: poll,
-    close: async () => closed.abort(),
+    async cancel(runId) {
+      try {
+        await cancel(rest, runId, patience);
+      } finally {
+        ended.abort();
+      }
+    },
+    result,
+    async close() {
+      cancelled.removeEventListener('abort', endSoon);
+      forget();
+      ended.abort();
+    },
   };
 }
 
-/** A blueprint is saved under an id of its own for the start alone: the run keeps it frozen, the service does not. */
-async function start(rest: RestCalls, { topic, isGodMode, blueprint }: RunOrder): Promise<Reply> {
-  const request = { input_topic: topic, god_mode: isGodMode };
-  if (blueprint === null) return await rest.send('POST', '/api/councils/run', request);
-  const { name, nodes, edges } = blueprint;
-  const { location } = await rest.send('POST', '/api/councils/', { name, nodes, ...(edges && { edges }) });
+function runPath(runId: string): string {
+  return `/api/councils/run/${runId}`;
+}
+
+/** A run that has ended stays as it is; a service that is away is tried again until the signal. */
+async function cancel(rest: RestCalls, runId: string, { ambient, signal }: Patience): Promise<void> {
+  const send = () => rest.send('POST', `${runPath(runId)}/cancel`, { signal });
   try {
-    return await rest.send('POST', `${location}/run`, request);
-  } finally {
-    await rest.send('DELETE', location);
+    await persist(send, { ambient, signal, tell: () => undefined });
+  } catch (error) {
+    if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
   }
 }
 
-interface Following {
-  readonly poll: (runId: string) => Promise<RunResult>;
-  readonly channel: () => ReturnType<typeof openChannel>;
-  /** Waits before another try. */
-  readonly pause: () => Promise<void>;
+interface Deciding {
+  readonly seq: number;
+  readonly decision: Decision;
+  readonly signal: AbortSignal;
+  readonly idempotencyKey: string;
 }
 
-/** A channel that closes before the run has ended is opened again: the service may have been restarted. */
-async function* follow(runId: string, { poll, channel, pause }: Following): AsyncGenerator<Standing> {
-  let node: string | null = null;
-  for (let tries = 0; ; tries += 1) {
-    const news = channel();
-    try {
-      for (let message = await news.next(); message !== null; message = await news.next()) {
-        tries = 0;
-        if (message.event === 'node_active') node = message.node;
-        yield standingOf(await poll(runId), node);
-      }
-      if (isOver(await poll(runId))) return;
-    } catch (error) {
-      if (!(error instanceof ServiceUnreachable) || tries >= MAX_RETURNS) throw error;
-    } finally {
-      news.close();
-    }
-    if (tries >= MAX_RETURNS) throw new ServiceRefused({ status: 0, detail: "The run's channel cannot be opened" });
-    await pause();
-  }
-}
-
-function standingOf(
-  { status, iteration_count: iteration, critic_score: score }: RunResult,
-  node: string | null,
-): Standing {
-  return { node, iteration, score, isPaused: status === 'paused' };
-}
-
-function isOver({ status }: RunResult): boolean {
-  return status === 'completed' || status === 'failed';
-}
-
-async function decide(
+/** Sends a decision, as often as it is called the same one; resolves with why it was refused. */
+function decisionSent(
   rest: RestCalls,
   runId: string,
-  { seq, decision }: { readonly seq: number; readonly decision: Decision },
-): Promise<string | null> {
-  const { action } = decision;
+  { seq, decision, ...how }: Deciding,
+): () => Promise<string | null> {
   const override = decision.action === 'modify' ? { modified_state: { current_draft: decision.draft } } : {};
-  try {
-    await rest.send('POST', `/api/councils/run/${runId}/approve`, { action, expected_seq: seq, ...override });
-    return null;
-  } catch (error) {
-    if (error instanceof ServiceRefused && error.data.status < 500) return error.message;
-    throw error;
-  }
+  const call = { body: { action: decision.action, expected_seq: seq, ...override }, ...how };
+  return async () => {
+    try {
+      await rest.send('POST', `${runPath(runId)}/approve`, call);
+      return null;
+    } catch (error) {
+      if (error instanceof ServiceRefused && error.data.status < 500) return error.message;
+      throw error;
+    }
+  };
 }

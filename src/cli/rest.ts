@@ -6,15 +6,21 @@ const ANSWER_DEADLINE_MS = 30_000;
 
 export interface Reply {
   readonly status: number;
-  /** The Location header, empty without one. */
-  readonly location: string;
   /** The JSON body; null when it is empty. */
   readonly value: unknown;
 }
 
+export interface Call {
+  readonly body?: object;
+  /** Makes the call repeatable without a second effect, where the service takes one. */
+  readonly idempotencyKey?: string;
+  /** Gives the answer up. */
+  readonly signal?: AbortSignal;
+}
+
 export interface RestCalls {
   /** @throws {ServiceRefused} for any answer but a 2xx @throws {ServiceUnreachable} when there is none */
-  send(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<Reply>;
+  send(method: 'GET' | 'POST' | 'DELETE', path: string, call?: Call): Promise<Reply>;
 }
 
 /** The service answered, and not as wished; the message is its `detail`. */
@@ -26,25 +32,39 @@ export class ServiceRefused extends CouncilError<{ readonly status: number }> {
 }
 
 /** No answer came. */
-export class ServiceUnreachable extends CouncilError<{ readonly url: string }> {
+export class ServiceUnreachable extends CouncilError<{ readonly url: string; readonly isSent: boolean }> {
   readonly code = 'cli.unreachable';
+  /** @param cause as fetch throws it */
   constructor(url: string, cause: unknown) {
-    super(`Cannot reach the service at ${url}: is it running?`, { url }, { cause });
+    super(`Cannot reach the service at ${url}: is it running?`, { url, isSent: !isUnsent(cause) }, { cause });
   }
+}
+
+/** What keeps a connection from being made: nothing was sent. */
+const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
+
+function isUnsent(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : null;
+  return cause instanceof Error && 'code' in cause && UNSENT.includes(String(cause.code));
 }
 
 /** @param url of the service, without trailing slash */
 export function restCalls(url: string): RestCalls {
   return {
-    async send(method, path, body) {
-      const { status, location, text } = await exchange(url, path, {
+    async send(method, path, { body, idempotencyKey, signal } = {}) {
+      const deadline = AbortSignal.timeout(ANSWER_DEADLINE_MS);
+      const { status, text } = await exchange(url, path, {
         method,
         redirect: 'manual',
-        signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
-        ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+        signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
+        headers: {
+          ...(body && { 'Content-Type': 'application/json' }),
+          ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
       });
       const value = jsonValue(text);
-      if (status >= 200 && status < 300) return { status, location, value };
+      if (status >= 200 && status < 300) return { status, value };
       throw new ServiceRefused({ status, detail: detailOf(value) ?? `${method} ${url}${path} answers ${status}` });
     },
   };
@@ -53,7 +73,7 @@ export function restCalls(url: string): RestCalls {
 async function exchange(url: string, path: string, request: RequestInit) {
   try {
     const answer = await fetch(url + path, request);
-    return { status: answer.status, location: answer.headers.get('Location') ?? '', text: await answer.text() };
+    return { status: answer.status, text: await answer.text() };
   } catch (error) {
     throw new ServiceUnreachable(url, error);
   }

@@ -1,13 +1,15 @@
 /** How the command is called: its arguments, and what is said to those who call it another way. */
 import { parseArgs } from 'node:util';
 import { CouncilError } from '../errors.js';
+import { plainUrl } from '../setting-values.js';
 
 export const USAGE = `Usage: council run "<topic>" [options]
 
 Runs a council on a topic. Progress goes to standard error, the final draft alone to standard output.
 
   --blueprint FILE  a council of your own, as JSON; it is not saved
-  --god             pause before each step and ask: approve, reject or edit ($EDITOR); needs --blueprint
+  --god             pause before each step and ask; needs --blueprint. Answers: approve, reject or edit (the draft, in
+                    $EDITOR), in full or begun: a, r, e
   --json            print the run's result as one JSON object instead of the draft
   --url URL         drive a running service, for example http://127.0.0.1:8000, instead of running here
   --help            this text
@@ -15,7 +17,7 @@ Runs a council on a topic. Progress goes to standard error, the final draft alon
 Without --url it runs in this process on DATA_DIR, with the service's settings from the environment.
 Exit code: 0 completed, 1 failed, cancelled or left undecided, 2 wrong usage.`;
 
-/** Wrong usage: an argument, or a file that is named by one. */
+/** An argument too many, too few, or of a form that is not taken. */
 export class UsageFault extends CouncilError {
   readonly code = 'cli.usage';
   constructor(message: string) {
@@ -66,8 +68,8 @@ function parsed(words: readonly string[]) {
 }
 
 function serviceUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(text);
-  if (isPlain && (url.protocol === 'http:' || url.protocol === 'https:')) return url.href.replace(/\/+$/, '');
-  throw new UsageFault('--url takes an http or https address without credentials and query');
+  const url = plainUrl(text);
+  if (url === null)
+    throw new UsageFault('--url takes an http or https address without credentials, query and fragment');
+  return url;
 }

@@ -1,8 +1,15 @@
 /** A child process that tells its story in lines, for tests that need a real one: to kill it, to be in its way. */
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+
+export interface ChildExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** All that it has written. */
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 export interface Child {
   readonly pid: number | undefined;
@@ -12,52 +19,85 @@ export interface Child {
   complaint(): string;
   /** Resolves once a condition on the lines holds; rejects with what it wrote to standard error when it ends before. */
   waitFor(condition: (lines: readonly string[]) => boolean): Promise<void>;
+  /** Resolves with standard error once it fits; rejects when the process ends before. */
+  untilTold(fits: RegExp): Promise<string>;
+  /** Writes to its standard input, which was left open. */
+  tell(input: string): void;
   /** Sends a signal. */
   signal(name: NodeJS.Signals): void;
   /** SIGKILL; resolves once it is gone and its last line is read. */
   kill(): Promise<void>;
   /** Resolves once it has ended by itself, with its exit code. */
   readonly ended: Promise<number | null>;
+  /** The same, with all that is known then. */
+  readonly exit: Promise<ChildExit>;
 }
 
-/** Starts a program with arguments, in this process's environment or in another. */
-export function startChild(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Child {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
+/** Starts a program with arguments, in this process's environment or in another; null leaves its input open. */
+export function startChild(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+  input: string | null = '',
+): Child {
+  const child = spawn(command, args, { env });
   const lines: string[] = [];
-  const complaints: string[] = [];
-  const checks = new Set<() => void>();
+  const told = { stdout: '', stderr: '' };
+  const looks = new Set<() => void>();
+  const look = (): void => {
+    for (const each of looks) each();
+  };
   createInterface({ input: child.stdout }).on('line', (line) => {
     lines.push(line);
-    for (const check of checks) check();
+    look();
   });
-  child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk.toString()));
-  const ended = endOf(child);
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (told.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    told.stderr += text;
+    look();
+  });
+  // It may end before it has read everything.
+  child.stdin.on('error', () => undefined);
+  if (input !== null) child.stdin.end(input);
+  const exit = exitOf(child, told);
+  const until = (holds: () => boolean): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        if (!holds()) return;
+        looks.delete(check);
+        resolve();
+      };
+      looks.add(check);
+      check();
+      void exit.then(({ code, stderr }) => reject(new Error(`The child ended with ${String(code)}: ${stderr}`)));
+    });
   return {
     pid: child.pid,
     lines,
-    complaint: () => complaints.join(''),
-    ended,
-    waitFor: (condition) =>
-      new Promise((resolve, reject) => {
-        const check = (): void => {
-          if (!condition(lines)) return;
-          checks.delete(check);
-          resolve();
-        };
-        checks.add(check);
-        check();
-        void ended.then((code) => reject(new Error(`The child ended with ${String(code)}: ${complaints.join('')}`)));
-      }),
+    complaint: () => told.stderr,
+    waitFor: (condition) => until(() => condition(lines)),
+    untilTold: async (fits) => {
+      await until(() => fits.test(told.stderr));
+      return told.stderr;
+    },
+    tell: (text) => void child.stdin.write(text),
     signal: (name) => void child.kill(name),
     kill: async () => {
       child.kill('SIGKILL');
-      await ended;
+      await exit;
     },
+    ended: exit.then(({ code }) => code),
+    exit,
   };
 }
 
 /** `close` comes after `exit`, when the pipes are read to their end. */
-async function endOf(child: ChildProcess): Promise<number | null> {
-  await once(child, 'close');
-  return child.exitCode;
+function exitOf(
+  child: ChildProcessWithoutNullStreams,
+  told: { readonly stdout: string; readonly stderr: string },
+): Promise<ChildExit> {
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, ...told }));
+  });
 }

@@ -1,50 +1,81 @@
 /** The `council` command as a child process, as a user types it. */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { RunResult } from '../../src/generated/schemas.js';
+import { openSchemas } from '../../src/http/schema.js';
+import type { Child, ChildExit } from './child.js';
+import { startChild } from './child.js';
+import type { TempDir } from './temp-dir.js';
+import { tempDir } from './temp-dir.js';
 
-const COUNCIL = fileURLToPath(new URL('../../../src/cli/council.mjs', import.meta.url));
+export const COUNCIL = fileURLToPath(new URL('../../../src/cli/council.mjs', import.meta.url));
 
-export interface CouncilExit {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
+export interface Given {
+  /** Beside PATH and a DATA_DIR of the bench's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** All of its standard input. */
+  readonly input?: string;
 }
 
-export interface CouncilCommand {
-  readonly child: ChildProcess;
-  readonly ended: Promise<CouncilExit>;
-  /** Resolves with standard error once it fits; rejects when the process ends before. */
-  untilTold(fits: RegExp): Promise<string>;
+/** A place to type `council run` at: a folder of its own, and an end of all that was started there. */
+export interface CouncilBench {
+  readonly path: string;
+  /** The data directory of its commands, not yet made. */
+  readonly dataDir: string;
+  /** Starts `council run`; its input is left open when none is given. */
+  start(words: readonly string[], given?: Given): Child;
+  /** Runs it to its end; its input is empty when none is given. */
+  run(words: readonly string[], given?: Given): Promise<ChildExit>;
+  /** Starts any program in the environment of the commands. */
+  program(command: string, words: readonly string[], given?: Given): Child;
+  /** Writes a file; returns its path. */
+  written(name: string, text: string): string;
+  /** A blueprint's file: the poet writes, the reader improves; two pauses. */
+  pair(): string;
+  /** Ends everything and removes the folder. */
+  clear(): Promise<void>;
 }
 
-/** Starts the command in a clean environment; `input` is all of its standard input, left open when undefined. */
-export function council(
-  words: readonly string[],
-  { env = {}, input }: { readonly env?: Readonly<Record<string, string>>; readonly input?: string } = {},
-): CouncilCommand {
-  const child = spawn(process.execPath, [COUNCIL, ...words], { env: { PATH: process.env['PATH'], ...env } });
-  const told = { stdout: '', stderr: '' };
-  const looks = new Set<() => void>();
-  child.stdout.on('data', (chunk: Buffer) => (told.stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => {
-    told.stderr += chunk.toString();
-    for (const look of looks) look();
-  });
-  child.stdin.on('error', () => undefined);
-  if (input !== undefined) child.stdin.end(input);
-  const ended = new Promise<CouncilExit>((resolve) => child.on('close', (code) => resolve({ code, ...told })));
-  return {
-    child,
-    ended,
-    untilTold: (fits) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (fits.test(told.stderr)) resolve(told.stderr);
-        };
-        looks.add(look);
-        look();
-        void ended.then(() => reject(new Error(`The command ended after: ${told.stderr}`)));
-      }),
+export function councilBench(): CouncilBench {
+  const dir: TempDir = tempDir();
+  const children: Child[] = [];
+  const dataDir = join(dir.path, 'data');
+  const program: CouncilBench['program'] = (command, words, { env = {}, input } = {}) => {
+    const all = { PATH: process.env['PATH'], DATA_DIR: dataDir, ...env };
+    const child = startChild(command, words, all, input ?? null);
+    children.push(child);
+    return child;
   };
+  const start: CouncilBench['start'] = (words, given) => program(process.execPath, [COUNCIL, 'run', ...words], given);
+  const written = (name: string, text: string): string => {
+    const file = join(dir.path, name);
+    writeFileSync(file, text);
+    return file;
+  };
+  const pair = {
+    name: 'Pair',
+    nodes: [{ id: 'poet' }, { id: 'reader' }],
+    edges: [{ source: 'poet', target: 'reader' }],
+  };
+  return {
+    path: dir.path,
+    dataDir,
+    start,
+    run: (words, given) => start(words, { input: '', ...given }).exit,
+    program,
+    written,
+    pair: () => written('pair.json', JSON.stringify(pair)),
+    async clear() {
+      await Promise.all(children.map((child) => child.kill()));
+      dir.remove();
+    },
+  };
+}
+
+/** What `--json` has printed. */
+export function resultIn({ stdout }: Pick<ChildExit, 'stdout'>): RunResult {
+  const value: unknown = JSON.parse(stdout);
+  if (openSchemas().validator('run-result.json')(value)) return value;
+  throw new Error(`${stdout} is no run result`);
 }

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { startChild } from './child.js';
 import type { CrashPlan } from './crash-child.js';
 
 const CHILD = fileURLToPath(new URL('./crash-child.js', import.meta.url));
@@ -12,15 +12,9 @@ export interface ChildEnd {
 }
 
 /** Runs a crash child until it ends, one way or the other. */
-export function killedChild(plan: CrashPlan): Promise<ChildEnd> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CHILD, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let told = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (told += text));
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      const accepted = told.split('\n').filter((line) => line !== '');
-      resolve({ code, signal, accepted });
-    });
-  });
+export async function killedChild(plan: CrashPlan): Promise<ChildEnd> {
+  const child = startChild(process.execPath, [CHILD, JSON.stringify(plan)]);
+  const { code, signal, stderr } = await child.exit;
+  process.stderr.write(stderr);
+  return { code, signal, accepted: child.lines };
 }

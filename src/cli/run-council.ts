@@ -1,4 +1,5 @@
 /** One run from its start to its end, whoever drives it: shown as it goes, decided on where it waits. */
+import { CouncilError } from '../errors.js';
 import type { RunResult } from '../generated/schemas.js';
 import type { Desk } from './desk.js';
 import type { RunDriver, RunOrder } from './driver.js';
@@ -12,32 +13,55 @@ export interface RunCompany {
   readonly cancelled: AbortSignal;
 }
 
-/** Runs a council; resolves with the run as it ended, or as it waits when nobody decides on it any more. */
+/** The user's wish to end the run has not come through. */
+export class CancelLost extends CouncilError<{ readonly runId: string }> {
+  readonly code = 'cli.cancel-lost';
+  constructor({ runId, cause }: { readonly runId: string; readonly cause: unknown }) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`Cannot cancel run "${runId}", it may go on: ${reason}`, { runId }, { cause });
+  }
+}
+
+/**
+ * Runs a council; resolves with the run as it ended, or as it waits when nobody decides on it any more.
+ *
+ * @throws {CancelLost} when the user's wish to end it cannot be delivered
+ */
 export async function runCouncil(driver: RunDriver, order: RunOrder, company: RunCompany): Promise<RunResult> {
   const { progress, desk, cancelled } = company;
   const runId = await driver.start(order);
   progress.say(`Run ${runId} ${driver.place}`);
-  let cancelling = Promise.resolve();
+  let cancelling: Promise<CancelLost | null> = Promise.resolve(null);
   const cancel = (): void => {
     desk?.close();
-    cancelling = driver
-      .cancel(runId)
-      .catch((error: unknown) => progress.say(`Cannot cancel the run: ${String(error)}`));
+    cancelling = driver.cancel(runId).then(
+      () => null,
+      (cause: unknown) => new CancelLost({ runId, cause }),
+    );
   };
   if (cancelled.aborted) cancel();
   else cancelled.addEventListener('abort', cancel);
   try {
-    for await (const standing of driver.follow(runId)) {
-      progress.show(standing);
-      if (!standing.isPaused || desk === null || cancelled.aborted) continue;
-      const isAnswered = await decidePause(driver, runId, { progress, desk });
-      if (!isAnswered) break;
-    }
+    await conduct(driver, runId, company);
+  } catch (error) {
+    // What the cancelling cuts short is no fault.
+    if (!cancelled.aborted) throw error;
   } finally {
     cancelled.removeEventListener('abort', cancel);
-    await cancelling;
   }
+  const lost = await cancelling;
+  if (lost !== null) throw lost;
   return await driver.result(runId);
+}
+
+/** Shows a run and has its pauses decided, until it has ended or nobody answers. */
+async function conduct(driver: RunDriver, runId: string, { progress, desk, cancelled }: RunCompany): Promise<void> {
+  for await (const standing of driver.follow(runId)) {
+    progress.show(standing);
+    if (!standing.isPaused || desk === null || cancelled.aborted) continue;
+    const isAnswered = await decidePause(driver, runId, { progress, desk });
+    if (!isAnswered) return;
+  }
 }
 
 /** Asks until a decision is taken, here or elsewhere. @returns false when nobody answers any more */

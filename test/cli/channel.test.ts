@@ -1,0 +1,70 @@
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import type { WebSocket } from 'ws';
+import { WebSocketServer } from 'ws';
+import type { Channel } from '../../src/cli/channel.js';
+import { openChannel } from '../../src/cli/channel.js';
+import { openSchemas } from '../../src/http/schema.js';
+import type { ManualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-ambient.js';
+
+const RUN = '00000000-0000-4000-8000-000000000000';
+
+describe('The channel as the command reads it', () => {
+  let server: WebSocketServer;
+  let ambient: ManualAmbient;
+  let ended: AbortController;
+
+  beforeEach(async () => {
+    server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    await new Promise((resolve) => server.on('listening', resolve));
+    ambient = manualAmbient();
+    ended = new AbortController();
+  });
+
+  afterEach(async () => {
+    ended.abort();
+    for (const client of server.clients) client.terminate();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  /** A channel of a service that has said `connected`. */
+  const connected = async (): Promise<{ readonly channel: Channel; readonly service: WebSocket }> => {
+    const joined = new Promise<WebSocket>((resolve) => server.on('connection', resolve));
+    const { port } = server.address() as AddressInfo;
+    const channel = openChannel(`http://127.0.0.1:${port}`, RUN, {
+      schemas: openSchemas(),
+      ambient,
+      signal: ended.signal,
+    });
+    const service = await joined;
+    service.send(JSON.stringify({ event: 'connected', run_id: RUN, status: 'running' }));
+    expect(await channel.next()).to.include({ event: 'connected' });
+    return { channel, service };
+  };
+
+  it('ends when the service has been silent for a minute', async () => {
+    const { channel } = await connected();
+    ambient.advance(60_000);
+    expect(await channel.next()).to.equal(null);
+    expect(ambient.timers()).to.equal(0);
+  });
+
+  it('stays while the service pings', async () => {
+    const { channel, service } = await connected();
+    for (let minutes = 0; minutes < 3; minutes += 1) {
+      ambient.advance(40_000);
+      const ponged = new Promise((resolve) => service.once('pong', resolve));
+      service.ping();
+      await ponged;
+    }
+    service.send(JSON.stringify({ event: 'node_active', run_id: RUN, node: 'poet', iteration: null }));
+    expect(await channel.next()).to.include({ node: 'poet' });
+  });
+
+  it('ends at once when it is not wanted any more', async () => {
+    const { channel } = await connected();
+    ended.abort();
+    expect(await channel.next()).to.equal(null);
+  });
+});

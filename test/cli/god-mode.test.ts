@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench, resultIn } from '../support/council-command.js';
+
+describe('council run --god', () => {
+  let bench: CouncilBench;
+
+  beforeEach(() => {
+    bench = councilBench();
+  });
+
+  afterEach(() => bench.clear());
+
+  it('asks before each node and runs what is approved', async () => {
+    const ended = await bench.run(['The sea', '--god', '--blueprint', bench.pair()], { input: 'what?\napprove\na\n' });
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stderr).to.include('Paused before poet').and.include('Paused before reader');
+    expect(ended.stderr.match(/approve, reject or edit \(/g)).to.have.lengthOf(3);
+  });
+
+  it('fails the run that is rejected', async () => {
+    const ended = await bench.run(['The sea', '--god', '--blueprint', bench.pair()], { input: 'reject\n' });
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.include('Rejected by the user in God Mode');
+  });
+
+  it('goes on with the draft as $EDITOR leaves it', async () => {
+    const editor = bench.written('editor.sh', 'echo noise; printf "The sea is deep.\\n" > "$1"\n');
+    const env = { EDITOR: `sh ${editor}` };
+    const words = ['The sea', '--god', '--blueprint', bench.pair()];
+    const ended = await bench.run(words, { env, input: 'approve\nedit\n' });
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stdout).to.include('The sea is deep.').and.not.include('noise');
+  });
+
+  it('asks again when the editor changes nothing or fails', async () => {
+    const words = ['The sea', '--god', '--blueprint', bench.pair()];
+    const unchanged = await bench.run(words, { env: { EDITOR: 'true' }, input: 'edit\nreject\n' });
+    expect(unchanged.stderr).to.include('unchanged').and.include('Rejected');
+    const failed = await bench.run(words, { env: { EDITOR: 'false' }, input: 'edit\nreject\n' });
+    expect(failed.stderr).to.include('The editor "false" failed').and.include('Rejected');
+  });
+
+  it('leaves the run paused when nobody answers', async () => {
+    const ended = await bench.run(['The sea', '--god', '--json', '--blueprint', bench.pair()], { input: 'approve\n' });
+    expect(ended.code).to.equal(1);
+    expect(resultIn(ended)).to.deep.include({ status: 'paused', next_nodes: ['reader'] });
+  });
+
+  it('cancels a paused run on SIGINT', async () => {
+    const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair()]);
+    await waiting.untilTold(/reject or edit/);
+    waiting.signal('SIGINT');
+    const ended = await waiting.exit;
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.match(/^Failed after .*: Cancelled by the user$/m);
+  });
+
+  it('shows no node as run that was rejected', async () => {
+    const ended = await bench.run(['The sea', '--god', '--blueprint', bench.pair()], { input: 'approve\nreject\n' });
+    expect(nodesIn(ended.stderr)).to.deep.equal(['poet']);
+  });
+
+  it('shows every node of a front', async () => {
+    const words = ['A cache of sessions', '--god', '--blueprint', 'schemas/examples/code-review.blueprint.json'];
+    const ended = await bench.run(words, { input: 'a\n'.repeat(20) });
+    expect(ended.code, ended.stderr).to.equal(0);
+    const front = /^Paused before (\w+, \w+(?:, \w+)*) /m.exec(ended.stderr)?.[1]?.split(', ') ?? [];
+    expect(front).to.have.length.greaterThan(1);
+    expect(nodesIn(ended.stderr)).to.include.members(front);
+  });
+
+  it('takes the edited draft, and leaves the run paused, when its input ends with edit', async () => {
+    const editor = bench.written('editor.sh', 'sleep 0.2; printf "The sea is deep.\\n" > "$1"\n');
+    const words = ['The sea', '--god', '--json', '--blueprint', bench.pair()];
+    const ended = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'edit' });
+    expect(ended.code).to.equal(1);
+    expect(resultIn(ended)).to.deep.include({ status: 'paused', next_nodes: ['reader'] });
+  });
+
+  it('cancels the run when Ctrl-C comes while the editor is open', async () => {
+    const editor = bench.written('editor.sh', 'echo open >&2; sleep 1\n');
+    const words = ['The sea', '--god', '--blueprint', bench.pair()];
+    const editing = bench.start(words, { env: { EDITOR: `sh ${editor}` } });
+    editing.tell('edit\n');
+    await editing.untilTold(/^open$/m);
+    editing.signal('SIGINT');
+    const ended = await editing.exit;
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.match(/^Failed after .*: Cancelled by the user$/m);
+  });
+
+  it('starts no vi without a terminal', async () => {
+    const ended = await bench.run(['The sea', '--god', '--blueprint', bench.pair()], { input: 'edit\nreject\n' });
+    expect(ended.stderr).to.include('there is no terminal for vi, and EDITOR is not set').and.include('Rejected');
+  });
+
+  it('completes when its answers never end', async () => {
+    const words = [COUNCIL, 'run', 'The sea', '--god', '--blueprint', bench.pair()];
+    const ended = await bench.program('sh', ['-c', 'yes approve | "$0" "$@"', process.execPath, ...words]).exit;
+    expect(ended.code, ended.stderr).to.equal(0);
+  });
+});
+
+/** The nodes that have a line of progress. */
+function nodesIn(stderr: string): readonly string[] {
+  return [...stderr.matchAll(/^ +\d+\.\d s {2}(\w+)/gm)].map(([, node = '']) => node);
+}

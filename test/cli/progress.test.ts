@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import type { Standing } from '../../src/cli/driver.js';
+import type { Progress } from '../../src/cli/progress.js';
+import { openProgress } from '../../src/cli/progress.js';
+import { manualAmbient } from '../support/manual-ambient.js';
+
+const FRONT: Standing = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
+
+describe('The progress of a run', () => {
+  const ambient = manualAmbient();
+  let written: string[];
+  let progress: Progress;
+
+  const open = (isTTY: boolean, columns = 80): void => {
+    written = [];
+    const write = (text: string | Uint8Array): boolean => written.push(String(text)) > 0;
+    progress = openProgress({ write, isTTY, columns }, ambient);
+  };
+
+  afterEach(() => progress.close());
+
+  it('draws the moving line again when it has changed, not before', () => {
+    open(true);
+    progress.show(FRONT);
+    progress.show(FRONT);
+    expect(written).to.deep.equal(['\r\x1b[K   0.0 s  left, right  iteration 1']);
+    ambient.advance(200);
+    expect(written.at(-1)).to.equal('\r\x1b[K   0.2 s  left, right  iteration 1');
+    expect(written).to.have.lengthOf(2);
+  });
+
+  it('keeps the moving line in one row', () => {
+    open(true, 20);
+    progress.show(FRONT);
+    expect(written).to.deep.equal(['\r\x1b[K   0.0 s  left, rig']);
+  });
+
+  it('has no timer left and a clean line once it is closed', () => {
+    open(true);
+    progress.show(FRONT);
+    progress.close();
+    progress.close();
+    expect(written.slice(1)).to.deep.equal(['\r\x1b[K']);
+    expect(ambient.timers()).to.equal(0);
+  });
+
+  it('writes a line for each node of a front into a pipe, once', () => {
+    open(false);
+    progress.show({ ...FRONT, nodes: ['left'] });
+    progress.show(FRONT);
+    progress.show({ ...FRONT, nodes: [] });
+    expect(written).to.deep.equal(['   0.0 s  left  iteration 1\n', '   0.0 s  right  iteration 1\n']);
+  });
+
+  it('lets no name of a node command the terminal', () => {
+    open(true);
+    progress.show({ ...FRONT, nodes: ['\x1b[2J\nx'] });
+    expect(written.join('').replace('\r\x1b[K', '')).to.not.match(/[\x1b\n]/);
+  });
+});

@@ -1,0 +1,134 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { offlineModel } from '../../src/model/offline.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { councilBench, resultIn } from '../support/council-command.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { spoiltService } from './spoilt-service.js';
+
+const TOPIC = 'Should our town build a public sauna?';
+
+describe('council run --url', () => {
+  let bench: CouncilBench;
+  let service: RunningService;
+
+  beforeEach(() => {
+    bench = councilBench();
+  });
+
+  afterEach(async () => {
+    await bench.clear();
+    await service.stop();
+  });
+
+  it('prints what the service makes of the topic', async () => {
+    // Slow enough for the command to have joined before the last node is active.
+    service = await startService({ model: offlineModel({ latencyMs: 300, ambient: systemAmbient() }) });
+    const remote = await bench.run([TOPIC, '--url', `${service.url}/`]);
+    expect(remote.code, remote.stderr).to.equal(0);
+    expect(remote.stdout).to.equal((await bench.run([TOPIC])).stdout);
+    expect(remote.stderr).to.include(`at ${service.url}`).and.include('writer_agent');
+  });
+
+  it('runs a blueprint that the service does not keep, in God Mode', async () => {
+    service = await startService();
+    const editor = bench.written('editor.sh', 'printf "The sea is deep.\\n" > "$1"\n');
+    const words = ['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url];
+    const ended = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'approve\nedit\n' });
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stdout).to.include('The sea is deep.');
+    expect(JSON.parse((await restClient(service.url).get('/api/councils/')).text)).to.deep.equal([]);
+  });
+
+  it('cancels the run there on SIGINT', async () => {
+    service = await startService();
+    const waiting = bench.start(['The sea', '--god', '--json', '--blueprint', bench.pair(), '--url', service.url]);
+    await waiting.untilTold(/reject or edit/);
+    waiting.signal('SIGINT');
+    const ended = await waiting.exit;
+    expect(ended.code).to.equal(1);
+    const { run_id: runId } = resultIn(ended);
+    expect(await restClient(service.url).poll(runId)).to.include({ error: 'Cancelled by the user' });
+  });
+
+  it('goes on when the service is restarted while the run is paused', async () => {
+    const dataDir = join(bench.path, 'service');
+    service = await startService({ dataDir });
+    const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url]);
+    await waiting.untilTold(/reject or edit/);
+    await service.stop();
+    service = await startService({ dataDir, port: Number(new URL(service.url).port) });
+    waiting.tell('approve\napprove\n');
+    const ended = await waiting.exit;
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stderr).to.include('Paused before reader');
+  });
+
+  it('exits 1 in one line when nobody serves there', async () => {
+    service = await startService();
+    await service.stop();
+    const ended = await bench.run([TOPIC, '--url', service.url]);
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.equal(`Cannot reach the service at ${service.url}: is it running?\n`);
+  });
+
+  it('says that the connection is lost, and ends soon when the run cannot be cancelled', async () => {
+    service = await startService();
+    const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url]);
+    await waiting.untilTold(/reject or edit/);
+    waiting.tell('approve\n');
+    await waiting.untilTold(/before reader[^]*reject or edit/);
+    await service.stop();
+    waiting.tell('approve\n');
+    await waiting.untilTold(/Connection to the service lost/);
+    const wishedMs = Date.now();
+    waiting.signal('SIGINT');
+    const ended = await waiting.exit;
+    expect(Date.now() - wishedMs).to.be.lessThan(8_000);
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: Cannot reach/m);
+    expect(ended.stderr.match(/lost, trying again/g)).to.have.lengthOf(1);
+  });
+
+  it('ends soon on SIGTERM when the service is there and says nothing', async () => {
+    service = await startService({ model: offlineModel({ latencyMs: 60_000, ambient: systemAmbient() }) });
+    const spoilt = await spoiltService(service.url, ({ url }) => (url?.endsWith('/cancel') === true ? 'hang' : 'pass'));
+    const silent = bench.start([TOPIC, '--url', spoilt.url]);
+    await silent.untilTold(/master_agent/);
+    const wishedMs = Date.now();
+    silent.signal('SIGTERM');
+    const ended = await silent.exit.finally(() => spoilt.stop());
+    expect(Date.now() - wishedMs).to.be.lessThan(8_000);
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: /m);
+  });
+
+  it('goes on with a run whose blueprint cannot be deleted, and names the blueprint', async () => {
+    service = await startService();
+    const spoilt = await spoiltService(service.url, ({ method }) => (method === 'DELETE' ? 'refuse' : 'pass'));
+    const words = [TOPIC, '--json', '--blueprint', bench.pair(), '--url', spoilt.url];
+    const ended = await bench.run(words).finally(() => spoilt.stop());
+    expect(ended.code, ended.stderr).to.equal(0);
+    const id = /^Warning: blueprint "(\S+)" stays at the service: Not now$/m.exec(ended.stderr)?.[1] ?? '';
+    expect((await restClient(service.url).get(`/api/councils/${id}`)).status).to.equal(200);
+  });
+
+  it('starts one run when the answer to the start is lost', async () => {
+    service = await startService();
+    let isLost = false;
+    const spoilt = await spoiltService(service.url, ({ url }) => {
+      if (isLost || url !== '/api/councils/run') return 'pass';
+      isLost = true;
+      return 'lose';
+    });
+    const ended = await bench.run([TOPIC, '--json', '--url', spoilt.url]).finally(() => spoilt.stop());
+    expect(ended.code, ended.stderr).to.equal(0);
+    const { run_id: runId } = resultIn(ended);
+    expect(ended.stderr).to.include(`Run ${runId} at`).and.include('Connection to the service lost, trying again');
+    const history: unknown = JSON.parse((await restClient(service.url).get('/api/runs/')).text);
+    expect(history).to.have.lengthOf(1);
+  });
+});

@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench } from '../support/council-command.js';
+
+describe('council run, used wrongly', () => {
+  let bench: CouncilBench;
+
+  beforeEach(() => {
+    bench = councilBench();
+  });
+
+  afterEach(() => bench.clear());
+
+  it('exits 2 and tells the usage when it is called another way', async () => {
+    const faults: readonly (readonly [readonly string[], string])[] = [
+      [[], 'A topic is missing'],
+      [['one', 'two'], 'in quotes'],
+      [['--loud', 'x'], '--loud'],
+      [['x', '--god'], '--god needs --blueprint'],
+      [['x', '--url', 'ftp://x'], '--url takes'],
+    ];
+    const all = await Promise.all(faults.map(([words]) => bench.run(words)));
+    all.forEach((ended, index) => {
+      expect(ended, ended.stderr).to.include({ code: 2, stdout: '' });
+      expect(ended.stderr)
+        .to.include(faults[index]?.[1] ?? '')
+        .and.include('Usage: council run');
+    });
+  });
+
+  it('exits 2 in one line for a topic or a blueprint that cannot be taken', async () => {
+    const lost = '{"name":"x","nodes":[{"id":"a"}],"edges":[{"source":"a","target":"b"}]}';
+    const faults: readonly (readonly [readonly string[], RegExp])[] = [
+      [[''], /Cannot use the topic: .*at least 1 character/],
+      [['x', '--blueprint', '/no/such/file'], /Cannot use blueprint \/no\/such\/file: ENOENT/],
+      [['x', '--blueprint', bench.written('text.json', 'Hello')], /Body should be JSON|cannot be parsed/],
+      [['x', '--blueprint', bench.written('bare.json', '{"name":"x"}')], /nodes: Field required/],
+      [['x', '--blueprint', bench.written('lost.json', lost)], /Cannot use blueprint .*: Edge "a->b" leads to "b"/],
+    ];
+    const all = await Promise.all(faults.map(([words]) => bench.run(words)));
+    all.forEach((ended, index) => {
+      expect(ended, ended.stderr).to.include({ code: 2, stdout: '' });
+      expect(ended.stderr).to.match(faults[index]?.[1] ?? /^$/);
+      expect(ended.stderr.trimEnd().split('\n')).to.have.lengthOf(1);
+    });
+  });
+
+  it('exits 0 for help and version, 2 for a command that it does not know', async () => {
+    const said = async (...words: readonly string[]) =>
+      await bench.program(process.execPath, [COUNCIL, ...words], { input: '' }).exit;
+    for (const word of ['help', '--help', '-h']) {
+      const { code, stdout, stderr } = await said(word);
+      expect([code, stderr]).to.deep.equal([0, '']);
+      expect(stdout).to.include('council serve');
+    }
+    expect(await said('--version')).to.deep.include({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await said('sing')).to.include({ code: 2, stdout: '' });
+  });
+
+  it('exits 2 in one line for an unusable setting, 0 for --help', async () => {
+    const [setting, help] = await Promise.all([
+      bench.run(['x'], { env: { MODEL_PROVIDER: 'oracle' } }),
+      bench.run(['--help']),
+    ]);
+    expect(setting).to.include({ code: 2, stdout: '' });
+    expect(setting.stderr.trimEnd().split('\n')).to.have.lengthOf(1);
+    expect(help).to.include({ code: 0, stderr: '' });
+    expect(help.stdout).to.include('--blueprint');
+  });
+});
