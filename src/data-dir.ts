@@ -20,6 +20,12 @@ export interface DataDir {
   readonly viewsDir: string;
   /** Swept at every start. */
   readonly tmpDir: string;
+  /**
+   * Notes the instance that runs here from now on.
+   *
+   * @returns the one before it on this machine, which is gone for sure: this process holds its folder
+   */
+  succeed(instanceId: string): string | null;
   /** Gives it free. May be called twice. */
   release(): void;
 }
@@ -40,7 +46,8 @@ export function openDataDir(folder: string, holder: Holder): DataDir {
     rmSync(tmpDir, { recursive: true, force: true });
     mkdirSync(tmpDir);
     createFolder(viewsDir);
-    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, release };
+    const succeed = (instanceId: string): string | null => succession(path, { instanceId, hostname: holder.hostname });
+    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, succeed, release };
   } catch (error) {
     if (error instanceof DataDirHeld) throw error;
     const reason = error instanceof Error ? error.message : String(error);
@@ -81,6 +88,20 @@ function lock(path: string, holder: Holder): () => void {
     rmSync(holderFile, { force: true });
     database.close();
   };
+}
+
+/** A folder that was copied to another machine tells nothing of the instance it was copied from. */
+function succession(path: string, next: { readonly instanceId: string; readonly hostname: string }): string | null {
+  const file = join(path, 'instance.json');
+  let last: unknown = null;
+  try {
+    last = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    // The first one here, or a file cut off by a crash: then its runs wait until it is suspected.
+  }
+  writeFileSync(file, JSON.stringify(next));
+  if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return null;
+  return last.hostname === next.hostname && isWord(last.instanceId) ? String(last.instanceId) : null;
 }
 
 function isBusy(error: unknown): boolean {

@@ -137,7 +137,7 @@ interface RunsHere {
 /** The runs of this instance, and its place among others. */
 function runsHere(
   { maxActiveRuns, maxModelCalls, cluster: times }: EngineConfig,
-  { model, webSearch = null, passages = null, ambient, logger }: Surroundings,
+  { dataDir, model, webSearch = null, passages = null, ambient, logger }: Surroundings,
   { log, tokens, instanceId }: { readonly log: EventLog; readonly tokens: TokenBus; readonly instanceId: string },
 ): RunsHere {
   const registry: RunRegistry = new RunRegistry(
@@ -161,7 +161,18 @@ function runsHere(
   const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');
   const onFault = (error: unknown): void => logger.error({ err: error }, 'heartbeat: fault');
   const cluster: Cluster | null =
-    times === null ? null : new Cluster({ ...times, log, ambient, instanceId, registry, onFenced, onFault });
+    times === null
+      ? null
+      : new Cluster({
+          ...times,
+          log,
+          ambient,
+          instanceId,
+          predecessor: dataDir.succeed(instanceId),
+          registry,
+          onFenced,
+          onFault,
+        });
   return { registry, cluster };
 }
 

@@ -103,6 +103,19 @@ describe('Data directory', () => {
       expect(error.message).not.to.include('\n');
     }
   });
+
+  it('knows the instance before, on the same machine only', () => {
+    const next = (hostname: string, instanceId: string): string | null => {
+      const dataDir = openDataDir(dir.path, { ...ME, hostname });
+      const before = dataDir.succeed(instanceId);
+      dataDir.release();
+      return before;
+    };
+    expect(next('here', 'one')).to.equal(null);
+    expect(next('here', 'two')).to.equal('one');
+    expect(next('elsewhere', 'three')).to.equal(null);
+    expect(next('elsewhere', 'four')).to.equal('three');
+  });
 });
 
 function refusalOf(act: () => unknown): Error {

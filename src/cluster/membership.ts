@@ -10,6 +10,8 @@ export interface MembershipOptions {
   readonly heartbeatMs: number;
   /** Silence after which an instance is taken for dead, in milliseconds. */
   readonly suspectAfterMs: number;
+  /** The instance that ran in this one's place, dead for sure; null when there was none. */
+  readonly predecessor: string | null;
 }
 
 /** Own beats that may be missed before what is not heard of others means nothing. */
@@ -38,8 +40,9 @@ export class Membership {
    * is asked for.
    */
   isSuspect(instanceId: string, nowMs: number): boolean {
-    const { instanceId: ownId, heartbeatMs, suspectAfterMs } = this.#options;
+    const { instanceId: ownId, heartbeatMs, suspectAfterMs, predecessor } = this.#options;
     if (instanceId === ownId) return false;
+    if (instanceId === predecessor) return true;
     if (nowMs - (this.#heardMs.get(ownId) ?? Number.NEGATIVE_INFINITY) > BEATS_MISSED * heartbeatMs)
       this.#isDeaf = true;
     if (this.#isDeaf) return false;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Membership } from '../../src/cluster/membership.js';
 
-const OPTIONS = { instanceId: 'me', heartbeatMs: 5_000, suspectAfterMs: 30_000 };
+const OPTIONS = { instanceId: 'me', heartbeatMs: 5_000, suspectAfterMs: 30_000, predecessor: 'before' };
 
 /** A member that has heard of itself and of another every beat up to a time. */
 function listening(untilMs: number): Membership {
@@ -58,6 +58,12 @@ describe('Membership', () => {
     expect(alone(membership, 15_000, 45_000)).to.equal(true);
     membership.heard('other', 46_000);
     expect(membership.isSuspect('other', 46_000)).to.equal(false);
+  });
+
+  it('knows that the one before it in its place is dead, whatever it hears', () => {
+    const membership = new Membership(OPTIONS);
+    membership.heard('before', 0);
+    expect(membership.isSuspect('before', 0)).to.equal(true);
   });
 
   it('never suspects itself', () => {
