@@ -140,6 +140,13 @@ const RULES: Readonly<Record<string, Rule>> = {
     npm: ['ws'],
   },
 
+  'cli/migrate': {
+    ours: ['cli', 'ambient', 'config', 'data-dir', 'errors', 'log/copy', 'log/open', 'signals'],
+    types: [],
+    node: 'any',
+    npm: [],
+  },
+
   engine: { ours: INSIDE, types: ['generated'], node: 'any', npm: [] },
   service: { ours: [...INSIDE, 'engine', 'http', 'ws', 'cli'], types: ['generated'], node: 'any', npm: [] },
   // main makes what the environment chooses and tests replace: the data directory, the model, the web search.

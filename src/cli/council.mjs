@@ -5,6 +5,7 @@ import { build } from '../build.mjs';
 
 const USAGE = `Usage: council serve
        council run "<topic>" [options]   (council run --help tells them)
+       council migrate                  (copies the log in DATA_DIR to EVENTSTORE_URL; the service is stopped)
        council --help | --version`;
 
 const [command = '', ...rest] = process.argv.slice(2);
@@ -12,6 +13,8 @@ if (command === 'serve' && rest.length === 0) {
   await start('main.js');
 } else if (command === 'run') {
   await start('cli/main.js');
+} else if (command === 'migrate' && rest.length === 0) {
+  await start('cli/migrate.js');
 } else if (['help', '--help', '-h'].includes(command)) {
   process.stdout.write(`${USAGE}\n`);
 } else if (command === '--version') {

@@ -55,6 +55,7 @@ export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions
   for await (const batch of batchesOf(from, options)) {
     const [first] = batch;
     if (first === undefined) continue;
+    options.signal.throwIfAborted();
     const { stream } = first;
     if (!there.has(stream)) there.set(stream, await endOf(to, stream));
     const missing = missingOf(batch, there.get(stream) ?? null);

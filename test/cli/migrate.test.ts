@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { startServiceProcess } from '../bench/service-process.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench } from '../support/council-command.js';
+import type { FakeEventStore } from '../support/fake-event-store.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import { isOver, restClient } from '../support/rest-client.js';
+
+describe('council migrate', function () {
+  this.timeout(60_000);
+  let bench: CouncilBench;
+  let server: FakeEventStore;
+
+  beforeEach(async () => {
+    bench = councilBench();
+    server = await fakeEventStore(join(bench.path, 'server.sqlite'));
+  });
+  afterEach(async () => {
+    await bench.clear();
+    await server.stop();
+  });
+  const migrate = (env: Readonly<Record<string, string>>) =>
+    bench.program(process.execPath, [COUNCIL, 'migrate'], { env, input: '' }).exit;
+
+  it('moves a service to EventStoreDB with all it has recorded, and may be asked again', async () => {
+    const embedded = await startServiceProcess(bench.dataDir);
+    const before = restClient(embedded.url);
+    const runIds = await Promise.all(Array.from({ length: 5 }, () => before.start()));
+    for (const runId of runIds) await before.until(runId, isOver);
+    await before.post('/api/councils/', { id: 'mine', name: 'Mine', nodes: [{ id: 'a' }] });
+    const paths = ['/api/runs/', '/api/councils/', ...runIds.map((runId) => `/api/runs/${runId}/events?limit=1000`)];
+    const told = await Promise.all(paths.map(async (path) => (await before.get(path)).text));
+    await embedded.stop();
+
+    const environment = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 'moved' };
+    const first = await migrate(environment);
+    expect(first.code, first.stderr).to.equal(0);
+    expect(first.stderr).to.match(/^Copied and verified: \d+ events in 6 streams$/m);
+    const again = await migrate(environment);
+    expect(again.code).to.equal(0);
+    expect(again.stderr).to.include('there before');
+
+    const moved = await startServiceProcess(join(bench.path, 'new'), { environment });
+    const after = restClient(moved.url);
+    for (const [index, path] of paths.entries()) expect((await after.get(path)).text).to.equal(told[index]);
+    await after.until(await after.start(), isOver);
+    await moved.stop();
+  });
+
+  it('exits 2 without a server to copy to, or a log to copy', async () => {
+    const none = await migrate({});
+    expect(none).to.include({ code: 2 });
+    expect(none.stderr).to.include('EVENTSTORE_URL');
+    const empty = await migrate({ EVENTSTORE_URL: server.url });
+    expect(empty).to.include({ code: 2 });
+    expect(empty.stderr).to.include('DATA_DIR');
+  });
+
+  it('is refused while the service runs', async () => {
+    const running = await startServiceProcess(bench.dataDir);
+    const refused = await migrate({ EVENTSTORE_URL: server.url });
+    expect(refused).to.include({ code: 1 });
+    expect(refused.stderr).to.include(`process ${running.pid}`);
+    await running.stop();
+  });
+});
