@@ -6,6 +6,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Ambient } from '../ambient.js';
 import { fieldOf } from './field.js';
 
 /** What has been seen of one call. */
@@ -16,21 +17,44 @@ export interface Exchange {
   brokenBy: string | null;
   /** Whether the answer was a redirect. It is not followed: the SDK would send the key on to whatever it names. */
   redirected: boolean;
+  /** Whether more came than may; then nothing more is read. */
+  tooLarge: boolean;
 }
+
+/** An exchange of which nothing is seen yet. */
+export function unseen(): Exchange {
+  return { retryAfter: null, brokenBy: null, redirected: false, tooLarge: false };
+}
+
+export interface WatchOptions {
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** Most that may come, in bytes on the wire, looked at every LOOK_MS milliseconds. */
+  readonly maxBytes: number;
+}
+
+const LOOK_MS = 25;
 
 /** Makes a call that may be given up by the signal, and keeps what is seen of it in `exchange`. */
 export type Watch = <T>(exchange: Exchange, call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** A watch for any number of calls at once: each sees its own requests only. */
-export function exchangeWatch(): Watch {
+export function exchangeWatch({ ambient, maxBytes }: WatchOptions): Watch {
   const callUnderWay = new AsyncLocalStorage<Exchange>();
   return async (exchange, call) => {
     const own = new WeakSet();
-    const redirect = new AbortController();
+    const givenUp = new AbortController();
+    const received: (() => number)[] = [];
     const listeners = {
       'undici:request:create': (message: unknown): void => {
         const request = fieldOf(message, 'request');
         if (callUnderWay.getStore() === exchange && isObject(request)) own.add(request);
+      },
+      'undici:client:sendHeaders': (message: unknown): void => {
+        const request = fieldOf(message, 'request');
+        const socket = fieldOf(message, 'socket');
+        if (!isObject(request) || !own.has(request)) return;
+        const from = Number(fieldOf(socket, 'bytesRead'));
+        received.push(() => Number(fieldOf(socket, 'bytesRead')) - from);
       },
       'undici:request:headers': (message: unknown): void => {
         const request = fieldOf(message, 'request');
@@ -38,7 +62,7 @@ export function exchangeWatch(): Watch {
         const response = fieldOf(message, 'response');
         exchange.retryAfter = headerOf(fieldOf(response, 'headers'), 'retry-after');
         exchange.redirected = REDIRECTS.has(fieldOf(response, 'statusCode'));
-        if (exchange.redirected) redirect.abort();
+        if (exchange.redirected) givenUp.abort();
       },
       'undici:request:error': (message: unknown): void => {
         const request = fieldOf(message, 'request');
@@ -46,10 +70,18 @@ export function exchangeWatch(): Watch {
         if (isObject(request) && own.has(request) && typeof code === 'string') exchange.brokenBy = code;
       },
     };
+    let cancelLook = (): void => undefined;
+    const look = (): void => {
+      exchange.tooLarge = received.some((bytes) => bytes() > maxBytes);
+      if (exchange.tooLarge) givenUp.abort();
+      else cancelLook = ambient.after(LOOK_MS, look);
+    };
     for (const [channel, listener] of Object.entries(listeners)) subscribe(channel, listener);
+    look();
     try {
-      return await callUnderWay.run(exchange, () => call(redirect.signal));
+      return await callUnderWay.run(exchange, () => call(givenUp.signal));
     } finally {
+      cancelLook();
       for (const [channel, listener] of Object.entries(listeners)) unsubscribe(channel, listener);
     }
   };

@@ -23,7 +23,8 @@ export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
   if (error instanceof GoogleGenerativeAIFetchError && error.status !== undefined) {
     return statusFailure(error, error.status, call);
   }
-  if (call.exchange.redirected) return failure(call, 'it answered with a redirect', 'redirected', false);
+  const seen = givenUp(call);
+  if (seen !== null) return seen;
   if (
     error instanceof GoogleGenerativeAIError &&
     /^(?:Failed to parse stream|Error parsing JSON)/.test(sdkWords(error))
@@ -41,6 +42,13 @@ export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
     return failure(call, 'the body of its answer is no JSON object', 'unreadable_answer', true);
   }
   return failure(call, 'the request failed', 'network_error', true);
+}
+
+/** The failure of a call that was given up for what was seen of its answer; null when it was not. */
+function givenUp(call: FailedCall): ModelFailed | null {
+  const { tooLarge, redirected } = call.exchange;
+  if (tooLarge) return failure(call, 'its answer is too large', 'answer_too_large', false);
+  return redirected ? failure(call, 'it answered with a redirect', 'redirected', false) : null;
 }
 
 /** The SDK puts its own name before every message. */

@@ -3,8 +3,7 @@ import { GoogleGenerativeAI } from '@google/generative-ai';
 import type { Ambient } from '../ambient.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from './call-aborted.js';
-import type { Exchange } from './exchange.js';
-import { exchangeWatch } from './exchange.js';
+import { exchangeWatch, unseen } from './exchange.js';
 import { readGeminiAnswer } from './gemini-answer.js';
 import { geminiFailure } from './gemini-failure.js';
 import { geminiRequest } from './gemini-request.js';
@@ -19,25 +18,25 @@ export interface GeminiOptions {
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
-  readonly ambient: Pick<Ambient, 'now'>;
+  readonly ambient: Pick<Ambient, 'now' | 'after'>;
 }
 
 /**
  * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` while somebody
  * listens. One request a call: a run records its own retries; but a server that cannot stream is asked again plainly, so
- * that no run depends on who listens. The signal aborts the request itself. The SDK reads an answer whole, whatever its size: what bounds it is the
- * deadline, and the council measures each text before it is recorded.
+ * that no run depends on who listens. The signal aborts the request itself, and so does an answer that grows past MAX_ANSWER_BYTES: the SDK
+ * would read on.
  *
  * A call fails as `readGeminiAnswer` and `geminiFailure` name it, as `aborted` by the signal, or as `model_unusable`
  * when the model's name could lead to another address.
  */
 export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: GeminiOptions): LanguageModel {
   const gemini = new GoogleGenerativeAI(apiKey);
-  const watch = exchangeWatch();
+  const watch = exchangeWatch({ ambient, maxBytes: MAX_ANSWER_BYTES });
 
   async function generate(name: string, request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     const { system: systemInstruction, prompt, tools = [], onToken } = request;
-    const exchange: Exchange = { retryAfter: null, brokenBy: null, redirected: false };
+    const exchange = unseen();
     const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
     const reading = { model: name, takesCalls: tools.length > 0 };
     try {
@@ -74,6 +73,9 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
     },
   };
 }
+
+/** Largest answer read, in bytes; a draft may have 128 KiB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** Whether a text names a model and nothing else: it becomes part of the address. */
 export function isModelName(text: string): boolean {

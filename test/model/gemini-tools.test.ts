@@ -1,3 +1,4 @@
+import { systemAmbient } from '../../src/ambient.js';
 import { expect } from 'chai';
 import { ModelFailed } from '../../src/errors.js';
 import { geminiModel } from '../../src/model/gemini.js';
@@ -51,7 +52,7 @@ describe('Gemini with tools', () => {
   beforeEach(async () => {
     heard.splice(0);
     server = await fakeGemini([says('A draft')]);
-    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', ambient: { now: () => '' } });
+    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', ambient: systemAmbient() });
   });
   afterEach(() => server.stop());
 

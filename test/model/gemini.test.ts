@@ -1,3 +1,4 @@
+import { systemAmbient } from '../../src/ambient.js';
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { ModelFailed } from '../../src/errors.js';
@@ -34,7 +35,7 @@ describe('Gemini', () => {
   let model: LanguageModel;
 
   const modelAt = (baseUrl: string): LanguageModel =>
-    geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', ambient: { now: () => NOW } });
+    geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', ambient: { ...systemAmbient(), now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, signal);
   const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {
@@ -275,6 +276,21 @@ describe('Gemini', () => {
       const message = `${KEY} said ${REQUEST.prompt} and ${'more '.repeat(10_000)}`;
       const failure = await failureOn(refuses(400, { message, details: [{ key: KEY }] }));
       expect(failure.message).to.include('… said … and more more');
+    });
+
+    it('of an endless answer is given up, and little of it kept', async () => {
+      const before = process.memoryUsage().rss;
+      const failure = await failureOn((response) => {
+        response.writeHead(200, { 'Content-Type': 'application/json' });
+        const chunk = Buffer.alloc(256 * 1024, ' ');
+        const write = (): void => {
+          while (!response.destroyed && response.write(chunk));
+        };
+        response.on('drain', write);
+        write();
+      });
+      expect(failure.data).to.deep.equal({ kind: 'answer_too_large', retryable: false });
+      expect(process.memoryUsage().rss - before).to.be.lessThan(500e6);
     });
 
     it('of a redirect is not followed: the key goes nowhere else', async () => {
