@@ -67,6 +67,8 @@ export interface Engine {
   unfinished(): Promise<readonly UnfinishedRun[]>;
   /** Takes up those that nobody runs. Asked before any new run may start, so that none is overtaken. */
   recover(unfinished: readonly UnfinishedRun[]): void;
+  /** In place of that, for a process that runs its own runs only: tells other instances that it lives. */
+  beat(): void;
   stop(): Promise<void>;
 }
 
@@ -117,6 +119,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
       if (unfinished.length > 0) logger.info({ runs: unfinished.length }, 'runs taken up again');
       registry.recover(unfinished.map(({ runId }) => runId));
     },
+    beat: () => cluster?.beat(),
     async stop() {
       await cluster?.stop();
       await Promise.all([registry.stop(), blueprints.stop()]);

@@ -42,6 +42,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   const cancelled = new AbortController();
   // On a log that others share, unfinished runs are theirs.
   if (config.cluster === null) tellOfOthers((await engine.unfinished()).length, tell);
+  else engine.beat();
   return {
     place: `here, on the ${model.provider} model`,
     async start(order) {

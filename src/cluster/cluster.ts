@@ -74,6 +74,11 @@ export class Cluster {
   /** Beats from now on, and looks after the runs of all, those known at some time since the listening began among them. */
   start(known: Iterable<UnfinishedRun>): void {
     this.#custodian.know(known);
+    this.beat();
+  }
+
+  /** Beats, so that nobody takes the runs of this instance; it takes up none but its own. */
+  beat(): void {
     this.#heartbeat.start();
     this.#lookSoon();
   }
@@ -83,9 +88,10 @@ export class Cluster {
     const { ambient, instanceId, registry } = this.#options;
     const beat = beatOf(event);
     if (beat !== null) this.#membership.heard(beat, ambient.monotonicMs());
-    if (run === null || !this.#isListening) return;
+    if (run === null) return;
     if (event.metadata['instanceId'] !== instanceId) registry.noticed(run.runId, event.revision);
-    this.#custodian.recorded(run);
+    const isOwn = run.owner === instanceId || this.#custodian.knows(run.runId);
+    if (isOwn || this.#isListening) this.#custodian.recorded(run);
   }
 
   async stop(): Promise<void> {

@@ -45,6 +45,11 @@ export class Custodian {
     return false;
   }
 
+  /** Whether a run is known to be unfinished. */
+  knows(runId: string): boolean {
+    return this.#runs.has(runId);
+  }
+
   /** Takes note of runs as they stood at some time since the listening began; what has been recorded since counts. */
   know(runs: Iterable<UnfinishedRun>): void {
     for (const { runId, owner } of runs) {

@@ -47,13 +47,14 @@ describe('Instances on one log', function () {
 
   async function open(
     model: LanguageModel = instantModel(),
-    options: Partial<OpenEngineOptions> = {},
+    { beatsOnly = false, ...options }: Partial<OpenEngineOptions> & { readonly beatsOnly?: boolean } = {},
   ): Promise<Instance> {
     const ownLine = shared.line();
     const path = join(dir.path, uuid());
     const openLog = () => Promise.resolve(ownLine.log);
     const engine = await openTestEngine({ path, model, cluster: CLUSTER, openLog, ...options });
-    await engine.recover();
+    if (beatsOnly) engine.beat();
+    else await engine.recover();
     const instance = { ...engine, line: ownLine };
     instances.push(instance);
     return instance;
@@ -116,6 +117,21 @@ describe('Instances on one log', function () {
     expect(runIds.map((runId) => second.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(held.held).to.have.length(5);
+  });
+
+  it('leave alone what a process runs that only beats, as the terminal does, and it takes up none of theirs', async () => {
+    const held = scriptedModel(() => 'hold');
+    const waiting = await open(
+      scriptedModel(() => 'hold'),
+      { maxActiveRuns: 1 },
+    );
+    const theirs = await startAt(waiting, 3);
+    const terminal = await open(held, { beatsOnly: true });
+    const [runId = ''] = await startAt(terminal, 1);
+    await new Promise<void>((resolve) => void systemAmbient().after(3 * CLUSTER.suspectAfterMs, resolve));
+    expect(await claimsOf(runId)).to.deep.equal(['started']);
+    expect(terminal.registry.live(runId)?.status).to.equal('running');
+    expect(theirs.map((id) => terminal.registry.live(id))).to.deep.equal([null, null, null]);
   });
 
   it('abort the call of a run that is cancelled elsewhere', async () => {
