@@ -75,12 +75,16 @@ export function connectionString(variable: string, value: string): string {
   const { discover, hosts = '', options = '' } = CONNECTION_STRING.exec(value)?.groups ?? {};
   const isOneName = discover === undefined || !hosts.includes(',');
   const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
-  if (hosts !== '' && isOneName && wrong === undefined) return value;
+  const isPort = (host: string): boolean =>
+    /^[^:]+$/.test(host) || (/:0*([1-9]\d{0,4})$/.test(host) && Number(host.split(':')[1]) < 65_536);
+  if (hosts !== '' && hosts.split(',').every(isPort) && isOneName && wrong === undefined) return value;
   const names = Object.keys(CONNECTION_OPTIONS).join(', ');
   const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
   const accepted =
-    wrong === undefined ? form : `an option other than ${JSON.stringify(wrong)}, with a fitting value: ${names}`;
-  throw new ConfigInvalid({ variable, value: withoutCredentials(value), accepted });
+    wrong === undefined
+      ? form
+      : `for the option ${JSON.stringify(nameOf(wrong))} a value that fits; of options there are ${names}; no other`;
+  throw new ConfigInvalid({ variable, value: withoutSecrets(value), accepted });
 }
 
 function isConnectionOption(option: string): boolean {
@@ -90,11 +94,16 @@ function isConnectionOption(option: string): boolean {
   return found?.[1].test(value.join('=')) ?? false;
 }
 
-/** Whatever the text looks like, nothing before an `@` is shown. */
-function withoutCredentials(value: string): string {
+function nameOf(option: string): string {
+  return option.split('=', 1)[0] ?? '';
+}
+
+/** Whatever the text looks like, nothing before an `@` is shown, and no value of an option. */
+function withoutSecrets(value: string): string {
   const [, scheme = ''] = /^([a-z]+(?:\+[a-z]+)?:\/\/)/.exec(value) ?? [];
   const at = value.lastIndexOf('@');
-  return at < 0 ? value : `${scheme}${HIDDEN}${value.slice(at)}`;
+  const shown = at < 0 ? value : `${scheme}${HIDDEN}${value.slice(at)}`;
+  return shown.replace(/=[^&]*/g, '=…');
 }
 
 export function origins(variable: string, value: string | null): readonly string[] {

@@ -73,6 +73,9 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
     'esdb://host:port',
     'esdb://host:2113/db',
     'esdb://[::1]:2113',
+    'esdb://host:0',
+    'esdb://host:65536',
+    'esdb://one:1,two:99999',
     `esdb://admin:${KEY}:1@host`,
     `esdb://admin:${KEY}/1@host`,
     `esdb://admin:${KEY}@1@host`,
@@ -95,7 +98,7 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
   ].map((option): [Environment, string, string] => [
     { EVENTSTORE_URL: `kurrentdb://admin:${KEY}@host?tls=true&${option}` },
     'EVENTSTORE_URL',
-    'an option other than',
+    'for the option',
   ]),
   ...['Staging', 'a-b', 'a b', 'ä'].map((EVENTSTORE_PREFIX): [Environment, string, string] => [
     { EVENTSTORE_PREFIX },

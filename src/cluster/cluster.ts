@@ -53,7 +53,11 @@ export class Cluster {
     this.#options = options;
     this.#membership = new Membership(options);
     this.#heartbeat = new Heartbeat(options);
-    this.#custodian = new Custodian({ ...options, isSuspect: (instanceId) => this.isSuspect(instanceId) });
+    this.#custodian = new Custodian({
+      ...options,
+      isSuspect: (instanceId) => this.isSuspect(instanceId),
+      isInTurn: (runId) => this.#isInTurn(runId),
+    });
   }
 
   /** Whether this instance has let its runs go. */
@@ -98,6 +102,14 @@ export class Cluster {
     this.#cancelLook();
     this.#custodian.stop();
     await this.#heartbeat.stop();
+  }
+
+  /** Each run has an order of its own of the instances that live; all of them know the same one, more or less. */
+  #isInTurn(runId: string): boolean {
+    const { ambient, instanceId } = this.#options;
+    const place = (each: string): string => ambient.sha256(`${runId} ${each}`);
+    const own = place(instanceId);
+    return this.#membership.others(ambient.monotonicMs()).every((each) => place(each) > own);
   }
 
   #lookSoon(): void {

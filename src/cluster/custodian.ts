@@ -7,14 +7,20 @@ import type { Ambient } from '../ambient.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import { isFinished } from '../run/state.js';
 
-/** Longest wait before a run is offered to this instance, in milliseconds, so that instances do not collide. */
-const SPREAD_MS = 500;
+/**
+ * Waits before a run is offered to this instance, in milliseconds: short for the one whose turn it is, longer for the
+ * others, who come in when that one does not. Random within, so that instances do not collide.
+ */
+const IN_TURN_MS = { from: 0, to: 150 };
+const OUT_OF_TURN_MS = { from: 250, to: 500 };
 
 export interface CustodianOptions {
   readonly ambient: Pick<Ambient, 'after' | 'random'>;
   readonly instanceId: string;
   /** Whether an instance other than this one is taken for dead. */
   readonly isSuspect: (instanceId: string) => boolean;
+  /** Whether it is this instance's turn to take a run: a matter of speed, not of right. */
+  readonly isInTurn: (runId: string) => boolean;
   /** The runs of this instance. */
   readonly registry: {
     /** Whether a run is run here, or about to be. */
@@ -98,8 +104,9 @@ export class Custodian {
 
   #offer(runId: string): void {
     if (this.#offers.has(runId)) return;
-    const { ambient, registry } = this.#options;
-    const cancel = ambient.after(ambient.random() * SPREAD_MS, () => {
+    const { ambient, registry, isInTurn } = this.#options;
+    const { from, to } = isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
+    const cancel = ambient.after(from + ambient.random() * (to - from), () => {
       this.#offers.delete(runId);
       if (this.#isOrphan(runId)) registry.recover([runId]);
     });

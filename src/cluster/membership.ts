@@ -51,6 +51,12 @@ export class Membership {
     return lastMs !== undefined && nowMs - lastMs > suspectAfterMs;
   }
 
+  /** The other instances that were heard of and are not suspected. */
+  others(nowMs: number): readonly string[] {
+    const { instanceId: ownId } = this.#options;
+    return [...this.#heardMs.keys()].filter((each) => each !== ownId && !this.isSuspect(each, nowMs));
+  }
+
   /** Forgets the instances that are long dead and that nobody needs to ask for. */
   forget(isNeeded: (instanceId: string) => boolean, nowMs: number): void {
     for (const instanceId of this.#heardMs.keys()) {

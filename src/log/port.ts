@@ -65,7 +65,8 @@ export interface EventLog {
    * Appends all events or none, after the expected revision. Resolves once they are durable. The same ids at the same
    * expected revision answer the first result, also after later events.
    *
-   * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} surely not written
+   * @throws {RevisionConflict} surely not written; the event that it names can be read from then on
+   * @throws {AppendTooLarge | AppendInvalid | LogClosed} surely not written
    * @throws {LogUnavailable} surely not sent
    * @throws {AppendOutcomeUnknown} may be written: retry with the same ids and revision until the answer is certain
    */

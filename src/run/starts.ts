@@ -1,5 +1,5 @@
 /** How runs begin: recorded once for equal requests, claimed when there is room, left waiting when there is none. */
-import { RevisionConflict } from '../errors.js';
+import { LogUnavailable, RevisionConflict } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { RunSurroundings } from './actor.js';
 import type { Admission } from './admission.js';
@@ -86,6 +86,9 @@ export class RunStarts {
   /** What the first of equal requests asked for, when the log says that this one is not the first. */
   async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
-    return (await requestedBefore(this.#parts.around.log, requested.runId, requested.bodyHash)) ?? requested;
+    const first = await requestedBefore(this.#parts.around.log, requested.runId, requested.bodyHash);
+    // A log shows what a conflict names; one that does not cannot be asked at the moment.
+    if (first === null) throw new LogUnavailable({ cause: error });
+    return first;
   }
 }

@@ -15,14 +15,17 @@ describe('A custodian', () => {
   let left: string[];
   let held: Set<string>;
   let dead: Set<string>;
+  let isInTurn: boolean;
 
   beforeEach(() => {
     ambient = manualAmbient();
+    isInTurn = true;
     [taken, left, held, dead] = [[], [], new Set(), new Set()];
     custodian = new Custodian({
       ambient,
       instanceId: 'me',
       isSuspect: (instanceId) => dead.has(instanceId),
+      isInTurn: () => isInTurn,
       registry: {
         holds: (runId) => held.has(runId),
         recover: (runIds) => void taken.push(...runIds),
@@ -65,6 +68,15 @@ describe('A custodian', () => {
       expect(left).to.include(RUN_ID);
     });
   }
+
+  it('leaves a run to the one whose turn it is, and comes in when that one does not', () => {
+    isInTurn = false;
+    custodian.recorded(released());
+    ambient.advance(249);
+    expect(taken).to.deep.equal([]);
+    ambient.advance(251);
+    expect(taken).to.deep.equal([RUN_ID]);
+  });
 
   it('takes a run once its owner is dead', () => {
     custodian.recorded(running());

@@ -158,6 +158,22 @@ export function appendContract(current: CurrentLog): void {
       expect(idsOf(await all(log.readStream(stream)))).to.deep.equal([winner?.id]);
     });
 
+    it('shows whoever hears of a conflict what it has lost to', async () => {
+      const { log } = current();
+      const rounds = Array.from({ length: 30 }, () => freshStream(current()));
+      await Promise.all(
+        rounds.map(async (stream) => {
+          const tries = [1, 2].map(() =>
+            log.append(stream, [newEvent()], 'none').catch(async (error: unknown) => {
+              expect(error).to.be.instanceOf(RevisionConflict);
+              expect(await all(log.readStream(stream))).to.have.length(1);
+            }),
+          );
+          await Promise.all(tries);
+        }),
+      );
+    });
+
     it('keeps a hundred streams apart', async () => {
       const { log } = current();
       const streams = Array.from({ length: 100 }, () => ({ name: freshStream(current()), events: numbered(10) }));

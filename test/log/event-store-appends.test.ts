@@ -92,6 +92,38 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(await all(log.readStream('run-late'))).to.have.length(1);
   });
 
+  it('that conflict are told of once what they lost to can be read, however late the server shows it', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.append('run-1', numbered(1), 'none');
+    let reads = 0;
+    server.behave({
+      read: () => {
+        reads += 1;
+        return reads <= 3 ? 'not yet' : 'answered';
+      },
+    });
+    expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(RevisionConflict);
+    expect(reads).to.be.greaterThan(3);
+    expect(await all(log.readStream('run-1'))).to.have.length(1);
+  });
+
+  it('that conflict with what never shows are to be asked again', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    server.behave({ read: () => 'not yet' });
+    expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
+  });
+
+  it('of the log’s name by two at once give it one name, however late the server shows it', async () => {
+    const server = await bench.server();
+    let reads = 0;
+    server.behave({ read: () => ((reads += 1) <= 6 ? 'not yet' : 'answered') });
+    const names = await Promise.all([bench.log(server).identity(), bench.log(server).identity()]);
+    expect(names[0]).to.equal(names[1]);
+  });
+
   it('are shared with the same append made again meanwhile, and with no other', async () => {
     const server = await bench.server();
     const log = bench.log(server);

@@ -40,7 +40,8 @@ const REFUSALS: Readonly<Partial<Record<AppendFate, Parameters<typeof failed>[1]
   'stream deleted': 'StreamDeleted',
 };
 
-export type ReadFate = 'answered' | 'silence' | 'reset' | 'not ready' | 'access denied' | 'busy for a moment';
+export type ReadFate =
+  'answered' | 'silence' | 'reset' | 'not ready' | 'access denied' | 'busy for a moment' | 'not yet';
 
 export type ReadKind = 'stream' | 'all' | 'subscription';
 
@@ -116,6 +117,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     const error = leaderElsewhere(call) ?? errorOf(fate);
     if (error !== null) call.emit('error', error);
     else if (fate === 'reset') reset();
+    else if (fate === 'not yet') void send(call, nothingYet(call.request));
     else if (fate === 'answered') void send(call, answersTo(call, kind));
   }
 
@@ -142,9 +144,14 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     }
   }
 
+  /** As a real server answers of a stream whose first write is under way, which another write is told of already. */
+  async function* nothingYet(request: ReadReq): AsyncIterable<ReadResp> {
+    yield notFoundAnswer(streamIn(request));
+  }
+
   async function* streamAnswers(request: ReadReq): AsyncIterable<ReadResp> {
     const asked = request.getOptions()?.getStream();
-    const stream = Buffer.from(asked?.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString();
+    const stream = streamIn(request);
     const from = asked?.hasRevision() === true ? Number(asked.getRevision()) : null;
     let left = countIn(request);
     for await (const found of storage.streamEvents(stream, { from, backwards: isBackwards(request) })) {
@@ -220,6 +227,10 @@ function kindOf(request: ReadReq): ReadKind {
   const options = request.getOptions();
   if (options?.hasSubscription() === true) return 'subscription';
   return options?.hasStream() === true ? 'stream' : 'all';
+}
+
+function streamIn(request: ReadReq): string {
+  return Buffer.from(request.getOptions()?.getStream()?.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString();
 }
 
 function errorOf(fate: ReadFate): ServiceError | null {

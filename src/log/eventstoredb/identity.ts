@@ -3,6 +3,7 @@ import { RevisionConflict } from '../../errors.js';
 import type { Appender } from './appender.js';
 import type { Reader } from './reads.js';
 import { identityIn } from './reads.js';
+import { untilVisible } from './visible.js';
 
 /** Reads the name, or gives one. `newId` makes version-4 UUIDs. */
 export async function identityOf(reader: Reader, appender: Appender, newId: () => string): Promise<string> {
@@ -15,8 +16,7 @@ export async function identityOf(reader: Reader, appender: Appender, newId: () =
     await appender.append({ stream, events: [event], expected: 'none', metadata: ['{}'] }, stream);
     return identity;
   } catch (error) {
-    const others = error instanceof RevisionConflict ? await identityIn(reader) : null;
-    if (others === null) throw error;
-    return others;
+    if (!(error instanceof RevisionConflict)) throw error;
+    return await untilVisible(() => identityIn(reader), reader);
   }
 }

@@ -1,6 +1,6 @@
 /** The record on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
 import type { Ambient } from '../../ambient.js';
-import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable } from '../../errors.js';
+import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable, RevisionConflict } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
 import type {
   AllRange,
@@ -22,6 +22,7 @@ import { identityOf } from './identity.js';
 import type { Reader } from './reads.js';
 import { allEvents, headPosition, streamEvents } from './reads.js';
 import { streamNames } from './stream-names.js';
+import { untilVisible } from './visible.js';
 
 /**
  * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so that less would leave more
@@ -78,7 +79,12 @@ class EventStoreLog implements EventLog {
     const metadata = checkAppend(stream, events, expected);
     const kept = this.#settled.keepLast[categoryOf(stream)];
     if (kept !== undefined && expected === 'none') await this.#keepLast(stream, kept);
-    return await this.#appender.append({ stream, events, expected, metadata }, this.#reader.names.toServer(stream));
+    try {
+      return await this.#appender.append({ stream, events, expected, metadata }, this.#reader.names.toServer(stream));
+    } catch (error) {
+      if (error instanceof RevisionConflict) await this.#untilReadable(stream, error.data.actual);
+      throw error;
+    }
   }
 
   async *readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
@@ -123,6 +129,16 @@ class EventStoreLog implements EventLog {
   async #close(): Promise<void> {
     await this.#appender.stop();
     this.#reader.connection.close();
+  }
+
+  /** Whoever hears of a conflict reads what it lost to. @throws {LogUnavailable} when that cannot be read in time */
+  async #untilReadable(stream: string, actual: number | 'none'): Promise<void> {
+    if (actual === 'none') return;
+    const read = async (): Promise<true | null> => {
+      for await (const _ of this.readStream(stream, { from: actual, max: 1 })) return true;
+      return null;
+    };
+    await untilVisible(read, this.#reader);
   }
 
   /** Told to the server before the stream is begun, so that there is no moment in which it keeps more. */
