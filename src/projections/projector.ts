@@ -37,6 +37,8 @@ export class Projector {
   readonly #waiters = new Set<Waiter>();
   #position: Position | null;
   #caughtUp = false;
+  /** Whether the log has said nothing since it was last told that the subscription was dropped. */
+  #isAway = false;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: ProjectorOptions) {
@@ -80,6 +82,7 @@ export class Projector {
     while (!signal.aborted) {
       try {
         for await (const followed of log.subscribe(this.#position, { signal })) {
+          this.#isAway = false;
           if (followed.kind === 'event') await this.#take(followed.event);
           else if (followed.kind === 'checkpoint') this.#reach(followed.position);
           else {
@@ -89,7 +92,9 @@ export class Projector {
         }
       } catch (error) {
         if (error instanceof LogClosed) return;
-        onFault(error);
+        // An outage is one fault, however often it is tried to subscribe meanwhile.
+        if (!this.#isAway) onFault(error);
+        this.#isAway = true;
         await wait(ambient, RESUBSCRIBE_MS, signal);
       }
     }
