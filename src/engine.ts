@@ -17,6 +17,7 @@ import { blueprintList } from './projections/blueprints.js';
 import { History } from './projections/history.js';
 import type { ProjectorOptions } from './projections/projector.js';
 import { Projector } from './projections/projector.js';
+import { RunFeed } from './projections/run-feed.js';
 import { RunReader } from './projections/run-reader.js';
 import { RunQueries } from './projections/run-queries.js';
 import { RunViews } from './projections/run-views.js';
@@ -59,6 +60,8 @@ export interface Engine {
   /** Drafts as they are written here. */
   readonly tokens: TokenBus;
   readonly views: RunViews;
+  /** The events of runs as they are recorded. */
+  readonly feed: RunFeed;
   readonly blueprints: BlueprintShelf;
   readonly blueprintList: BlueprintList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
@@ -88,10 +91,12 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const history = new History(stored, ambient, onFault);
   const reader = new RunReader({ log, sha256: ambient.sha256, onDamaged: onFault });
   const views = new RunViews(reader);
+  const feed = new RunFeed(reader, ambient.sha256);
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const { registry, cluster } = runsHere(config, surroundings, { log, tokens, instanceId });
   const onFolded: ProjectorOptions['onFolded'] = (event, run) => cluster?.recorded(event, run);
-  const projector = new Projector({ log, views, history, ambient, onFolded, onFault });
+  const onRecorded: ProjectorOptions['onRecorded'] = (event) => feed.recorded(event);
+  const projector = new Projector({ log, views, history, ambient, onRecorded, onFolded, onFault });
   const queries = new RunQueries({ log, reader, history, projector, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
   const caughtUp = projector.start();
@@ -102,6 +107,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     queries,
     tokens,
     views,
+    feed,
     blueprints,
     blueprintList: blueprintList({ log, history, projector }),
     async isReady() {
@@ -121,6 +127,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     },
     beat: () => cluster?.beat(),
     async stop() {
+      feed.stop();
       await cluster?.stop();
       await Promise.all([registry.stop(), blueprints.stop()]);
       await projector.stop();

@@ -35,6 +35,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     httpApp({
       registry: engine.registry,
       queries: engine.queries,
+      feed: engine.feed,
       blueprints: engine.blueprints,
       blueprintList: engine.blueprintList,
       ready: () => engine.isReady(),
@@ -50,6 +51,9 @@ export async function startService(config: Config, surroundings: Surroundings): 
   server.on('clientError', refuseUnreadable);
   const channels = serveChannels(server, {
     views: engine.views,
+    feed: engine.feed,
+    queries: engine.queries,
+    tokens: engine.tokens,
     ambient,
     corsOrigins: config.corsOrigins,
     onFault: (error) => onFault({ edge: 'ws' }, error),

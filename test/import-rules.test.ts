@@ -20,6 +20,7 @@ const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical', 'wait', 
 const READ_SIDE = [
   'projections/run-queries',
   'projections/run-views',
+  'projections/run-feed',
   'projections/history',
   'projections/run-summary',
   'projections/blueprints',
@@ -130,7 +131,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   http: { ...EDGE, npm: ['koa', '@koa/router', 'koa-body', 'ajv'] },
-  ws: { ...EDGE, npm: ['ws'] },
+  ws: { ...EDGE, types: [...EDGE.types, 'run/tokens'], npm: ['ws'] },
   // The terminal is an edge with a root of its own: it opens the engine, or is a client of the service. It reads and
   // writes what the REST edge does, in the same words, without the edge's server.
   cli: {

@@ -30,7 +30,7 @@ export function sendAnswer(
     ctx.body = null;
     return;
   }
-  ctx.type = 'json';
+  ctx.type = headers['Content-Type'] ?? 'json';
   const text = isInPieces(body) ? body : JSON.stringify(body);
   if (isStillSending(ctx.req)) {
     ctx.set('Connection', 'close');

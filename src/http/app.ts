@@ -18,13 +18,14 @@ import { problemOf, RequestRefused } from './problems.js';
 import type { Edge, HttpDeps, Route } from './route.js';
 import { runRoutes } from './runs.js';
 import { openSchemas } from './schema.js';
+import { streamRoute } from './stream.js';
 
 export type { HttpDeps } from './route.js';
 
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
-  const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...historyRoutes(edge)];
+  const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...historyRoutes(edge), streamRoute(edge)];
   const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
   const app = new Koa();

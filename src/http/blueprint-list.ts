@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { queryOf } from './query.js';
 import { crowded, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
+import { whenClosed } from './when-closed.js';
 
 /** Lists sent at a time; each holds a few records in memory. */
 const LISTS_AT_A_TIME = 2;
@@ -34,12 +35,6 @@ export function blueprintListRoute(edge: Edge): Route {
       return { status: 200, body: jsonList(records, { edge, response: ctx.res }) };
     },
   };
-}
-
-/** Calls back once a response is sent or given up, at once when it is already. */
-function whenClosed(response: ServerResponse, callBack: () => void): void {
-  if (response.closed || response.writableEnded) callBack();
-  else response.once('close', callBack);
 }
 
 /** JSON texts as one JSON list, piece by piece. A client that takes none for too long is cut off. */

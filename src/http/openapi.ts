@@ -50,8 +50,7 @@ const DESCRIPTION =
 
 function operation(route: Route, schemas: SchemaShelf): Json {
   const { success, body } = route;
-  const ok = success.schema === null ? { type: 'object' } : refTo(success.schema, schemas);
-  const content = success.status === 204 ? {} : { content: json(ok) };
+  const content = success.status === 204 ? {} : { content: contentOf(success, schemas) };
   const problems = problemStatuses(route).map((status) => [
     status,
     problem(STATUS_CODES[status] ?? 'Problem', schemas),
@@ -64,10 +63,16 @@ function operation(route: Route, schemas: SchemaShelf): Json {
     ...(body && { requestBody: { required: body.isRequired, content: json(refTo(body.schema, schemas)) } }),
     responses: {
       [success.status]: { description: success.description, ...content },
+      ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
       ...Object.fromEntries(problems),
       default: problem('Any other problem', schemas),
     },
   };
+}
+
+function contentOf({ schema, mediaType }: Route['success'], schemas: SchemaShelf): Json {
+  if (mediaType !== undefined) return { [mediaType]: { schema: { type: 'string' } } };
+  return json(schema === null ? { type: 'object' } : refTo(schema, schemas));
 }
 
 /** What can go wrong follows from what a route takes. */
@@ -89,7 +94,7 @@ function json(schema: Json): Json {
   return { 'application/json': { schema } };
 }
 
-function parameters({ path, query, isKeyed }: Route, schemas: SchemaShelf): readonly Json[] {
+function parameters({ path, query, isKeyed, header }: Route, schemas: SchemaShelf): readonly Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -98,7 +103,12 @@ function parameters({ path, query, isKeyed }: Route, schemas: SchemaShelf): read
   }));
   const properties = query === undefined ? {} : (schemas.document(query.schema).properties ?? {});
   const inQuery = Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
-  return [...inPath, ...inQuery, ...(isKeyed === true ? [KEY_PARAMETER] : [])];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(isKeyed === true ? [KEY_PARAMETER] : []),
+    ...(header === undefined ? [] : [header]),
+  ];
 }
 
 const KEY_PARAMETER: Json = {

@@ -6,6 +6,7 @@ import type { BlueprintShelf } from '../blueprint/shelf.js';
 import type { NodeDefaults } from '../council/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
 import type { BlueprintList } from '../projections/blueprints.js';
+import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/registry.js';
 import type { Answer } from './answer.js';
@@ -17,6 +18,7 @@ import type { SchemaName, SchemaShelf } from './schema.js';
 export interface HttpDeps {
   readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'events'>;
+  readonly feed: Pick<RunFeed, 'follow'>;
   readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   /** Whether the log answers and the read models have caught up. */
@@ -55,7 +57,17 @@ export interface Route {
   readonly isKeyed?: boolean;
   /** Whether 404 is said of an id in the path that nothing has. Default: when there is one. */
   readonly hasUnknown?: boolean;
-  readonly success: { readonly status: number; readonly description: string; readonly schema: SchemaName | null };
+  /** Header it heeds, beside the Idempotency-Key: an OpenAPI parameter object. */
+  readonly header?: Readonly<Record<string, unknown>>;
+  readonly success: {
+    readonly status: number;
+    readonly description: string;
+    readonly schema: SchemaName | null;
+    /** Default: JSON. */
+    readonly mediaType?: string;
+  };
+  /** What it says with 204 instead, if it does. */
+  readonly nothing?: string;
   /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
   readonly problems?: readonly number[];
   /** @throws whatever problems.ts can answer */

@@ -20,6 +20,8 @@ export interface ProjectorOptions {
   readonly views: RunViews;
   readonly history: History;
   readonly ambient: Pick<Ambient, 'after'>;
+  /** Told of each event once it is folded or found damaged; after a drop perhaps again. Must not throw. */
+  readonly onRecorded?: (event: RecordedEvent) => void;
   /** Told of each event once it is folded, with the run it has made when it is one of a run. */
   readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
   readonly onFault: (error: unknown) => void;
@@ -112,6 +114,7 @@ export class Projector {
       if (!(error instanceof RunDamaged || error instanceof BlueprintDamaged)) throw error;
       this.#options.onFault(error);
     }
+    this.#options.onRecorded?.(recorded);
     this.#reach(recorded.position);
   }
 

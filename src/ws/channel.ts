@@ -4,11 +4,9 @@ import type { ChannelMessage } from '../generated/schemas.js';
 import type { RunViews } from '../projections/run-views.js';
 import type { RunState } from '../run/state.js';
 import { CLOSE_FAULT, CLOSE_NORMAL, CLOSE_TOO_SLOW } from './close-codes.js';
+import { sendMessage } from './send-message.js';
 import type { Announced } from './messages.js';
 import { announce, connectedMessage, NOTHING_ANNOUNCED, unknownRunMessage } from './messages.js';
-
-/** Unsent bytes at which a slow reader is given up (contract, section 3). It can connect again and lose nothing. */
-const MAX_UNSENT_BYTES = 1024 * 1024;
 
 export interface ChannelOptions {
   readonly views: Pick<RunViews, 'watch'>;
@@ -22,9 +20,7 @@ export function serveChannel(socket: WebSocket, runId: string, { views, onFault 
 
   const push = (messages: readonly ChannelMessage[]): void => {
     for (const message of messages) {
-      if (socket.readyState !== socket.OPEN) return;
-      socket.send(JSON.stringify(message));
-      if (socket.bufferedAmount > MAX_UNSENT_BYTES) return end(CLOSE_TOO_SLOW, 'too slow');
+      if (!sendMessage(socket, message)) return end(CLOSE_TOO_SLOW, 'too slow');
     }
   };
   const end = (code: number, reason?: string): void => {

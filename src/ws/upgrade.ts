@@ -5,9 +5,12 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
 import type { Ambient } from '../ambient.js';
+import { askedOf } from './asked.js';
 import type { ChannelOptions } from './channel.js';
 import { serveChannel } from './channel.js';
 import { CLOSE_RESTART } from './close-codes.js';
+import type { RichChannelOptions } from './rich-channel.js';
+import { serveRichChannel } from './rich-channel.js';
 
 /** Time between pings in milliseconds (contract, section 3). */
 const PING_MS = 20_000;
@@ -20,7 +23,7 @@ const MAX_SOCKETS = 20_000;
 /** How long a closed socket may take to say goodbye, in milliseconds. */
 const GOODBYE_MS = 2_000;
 
-export interface ChannelServerOptions extends ChannelOptions {
+export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions {
   readonly ambient: Pick<Ambient, 'after'>;
   /** Origins let in beside the service's own host. */
   readonly corsOrigins: readonly string[];
@@ -43,17 +46,19 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
-    const runId = runIdIn(request.url ?? '');
-    if (runId === null) return refuse(socket, 404, 'No such channel');
+    const asked = askedOf(request.url ?? '');
+    if (asked === null) return refuse(socket, 404, 'No such channel');
     if (!isAllowedOrigin(request, options.corsOrigins)) return refuse(socket, 403, 'This origin is not allowed');
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
+    if (asked.stream === 'unclear') return refuse(socket, 422, asked.detail);
     sockets.handleUpgrade(request, socket, head, (client) => {
       // ws closes by itself after an error, with the code that tells it; ending the socket here would overtake that.
       client.on('error', () => undefined);
       client.on('pong', () => missed.set(client, 0));
       client.on('close', () => missed.delete(client));
       missed.set(client, 0);
-      serveChannel(client, runId, options);
+      if (asked.stream === 'default') serveChannel(client, asked.runId, options);
+      else serveRichChannel(client, asked, options);
     });
   };
 
@@ -83,17 +88,6 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       cancel();
     },
   };
-}
-
-function runIdIn(url: string): string | null {
-  const [path = ''] = url.split('?', 1);
-  const found = /^\/ws\/council\/([^/]+)\/?$/.exec(path)?.[1];
-  if (found === undefined) return null;
-  try {
-    return decodeURIComponent(found);
-  } catch {
-    return found;
-  }
 }
 
 /** Clients that are no browsers send no origin; a page's origin must be this host or a listed one. */

@@ -17,6 +17,7 @@ import { memoryPart } from './memory.js';
 import { pausedPart } from './paused.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
+import { streamPart } from './stream.js';
 import { tableOf } from './table.js';
 
 const PARTS = [
@@ -24,6 +25,7 @@ const PARTS = [
   graphsPart,
   restPart,
   socketPart,
+  streamPart,
   diskPart,
   memoryPart,
   pausedPart,

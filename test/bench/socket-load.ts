@@ -1,19 +1,13 @@
 /** Runs started evenly on the real service, each followed by a socket from before its first draft to its end. */
 import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import { systemAmbient } from '../../src/ambient.js';
-import { readConfig } from '../../src/config.js';
-import { openDataDir } from '../../src/data-dir.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
 import type { NewEvent } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
-import { startService } from '../../src/service.js';
 import { instantModel } from '../support/instant-model.js';
 import { tempDir } from '../support/temp-dir.js';
-import { overheard } from './bench-engine.js';
+import { openBenchService } from './bench-service.js';
 import { watchLoopDelay } from './loop-delay.js';
 import { exchange, textIn } from './rest-clients.js';
 
@@ -31,7 +25,12 @@ export async function socketLoad(load: {
 }): Promise<SocketLoad> {
   const gates = new Map<string, () => void>();
   const acknowledged = new Map<string, number[]>();
-  const service = await openService(gatedModel(gates), (stream, events) => noteChanges(acknowledged, stream, events));
+  const dir = tempDir();
+  const service = await openBenchService({
+    path: dir.path,
+    model: gatedModel(gates),
+    onAppended: (stream, events) => noteChanges(acknowledged, stream, events),
+  });
   const agent = new Agent({ keepAlive: true });
   const latenciesMs: number[] = [];
   const follow = async (topic: string): Promise<void> => {
@@ -51,6 +50,7 @@ export async function socketLoad(load: {
   } finally {
     agent.destroy();
     await service.stop();
+    dir.remove();
   }
 }
 
@@ -122,31 +122,4 @@ function gatedModel(gates: Map<string, () => void>): LanguageModel {
       return await model.ask(request, signal);
     },
   };
-}
-
-async function openService(
-  model: LanguageModel,
-  onAppended: (stream: string, events: readonly NewEvent[]) => void,
-): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const dir = tempDir();
-  const ambient = systemAmbient();
-  const dataDir = openDataDir(dir.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
-  const faults: object[] = [];
-  const service = await startService(
-    { ...readConfig({}), port: 0, dataDir: dir.path },
-    {
-      dataDir,
-      model,
-      ambient,
-      logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
-      openLog: async (at) => overheard(await openEmbeddedLog(at), onAppended),
-    },
-  );
-  const stop = async (): Promise<void> => {
-    await service.stop();
-    dataDir.release();
-    dir.remove();
-    if (faults.length > 0) throw new Error(`The service had faults: ${JSON.stringify(faults[0])}`);
-  };
-  return { url: service.url, stop };
 }

@@ -33,6 +33,7 @@ describe('A request that cannot be served', () => {
     const deps: HttpDeps = {
       registry: { start: always, refuse: always, repeated: always, cancel: always, decideGate: always },
       queries: { find: always, state: always, list: always, events: always },
+      feed: { follow: always },
       blueprints: { find: always, create: always, update: always, remove: always },
       blueprintList: always,
       ready,

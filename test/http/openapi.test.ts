@@ -23,6 +23,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/': ['get'],
   '/api/runs/{run_id}': ['get'],
   '/api/runs/{run_id}/events': ['get'],
+  '/api/runs/{run_id}/stream': ['get'],
   '/api/openapi.json': ['get'],
 };
 

@@ -4,6 +4,7 @@ import type { Engine } from '../../src/engine.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
 import type { GateRequest } from '../../src/run/gate-keeping.js';
 import type { RunState } from '../../src/run/state.js';
+import { runStream } from '../../src/run/events.js';
 import { isFinished, openGate } from '../../src/run/state.js';
 import { runRequest } from './open-engine.js';
 import type { RestClient } from './rest-client.js';
@@ -39,6 +40,14 @@ export async function approveAll(engine: Pick<Engine, 'views' | 'registry'>, run
     last = gate.gate;
     await engine.registry.decideGate(runId, decision('approve', { keyHash: `key ${last}` }));
   }
+}
+
+/** Spoils the record of a run that is paused: an event that does not follow from the one before it. */
+export async function spoil({ log }: Pick<Engine, 'log'>, runId: string): Promise<void> {
+  let head = -1;
+  for await (const { revision } of log.readStream(runStream(runId))) head = revision;
+  const event = { id: systemAmbient().uuid(), type: 'RunFailed', data: '{}', metadata: { occurredAt: '', hash: '' } };
+  await log.append(runStream(runId), [event], head);
 }
 
 /** A plain decision as the registry takes it. */

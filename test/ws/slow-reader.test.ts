@@ -25,7 +25,10 @@ describe('A channel whose client does not read', () => {
     };
     const server = createServer();
     const onFault = (error: unknown): never => expect.fail(String(error));
-    const channels = serveChannels(server, { views, ambient: systemAmbient(), corsOrigins: [], onFault });
+    const never = (): never => expect.fail('Nobody asked for the rich stream');
+    const rich = { feed: { follow: never }, queries: { state: never }, tokens: { subscribe: never } };
+    const ambient = systemAmbient();
+    const channels = serveChannels(server, { views, ...rich, ambient, corsOrigins: [], onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const channel = openChannel(`http://127.0.0.1:${port}`, '/ws/council/x');

@@ -1,0 +1,198 @@
+/**
+ * A run's events as they are recorded, for whoever watches it: read from the log up to its head, from there on handed
+ * over by the one subscription. Nothing is kept for a watcher: one that falls behind reads on from the log.
+ */
+import type { Ambient } from '../ambient.js';
+import { RunDamaged, ServiceStopping } from '../errors.js';
+import { checkLink } from '../log/chain.js';
+import type { RecordedEvent } from '../log/port.js';
+import type { RunEvent } from '../run/events.js';
+import { runIdOf } from '../run/events.js';
+import { runEventOf } from '../run/stream.js';
+import type { RunReader } from './run-reader.js';
+
+export interface Watching {
+  /** Revision of the first event wanted. */
+  readonly from: number;
+  /**
+   * Given the events in order, none twice and none left out. While they come from the log, each waits until the one
+   * before has been taken; a live one waits for nobody. What it returns never rejects.
+   */
+  readonly onEvent: (event: RunEvent) => void | Promise<void>;
+  /** Ends the watching. */
+  readonly signal: AbortSignal;
+}
+
+interface Watcher {
+  readonly onEvent: Watching['onEvent'];
+  /** Revision of the next event to be given. */
+  next: number;
+  /** Hash of the last event given; null before the first. */
+  hash: string | null;
+  /** Highest revision the subscription has told of; what is not given yet stands in the log. */
+  heard: number;
+  isLive: boolean;
+  isOver: boolean;
+  /** Ends the wait for live events: it is over, or there is something to read. */
+  wake: () => void;
+  /** Ends the watching with what its `onEvent` has thrown. */
+  fail: (error: unknown) => void;
+}
+
+export class RunFeed {
+  readonly #reader: Pick<RunReader, 'events'>;
+  readonly #sha256: Ambient['sha256'];
+  readonly #watchers = new Map<string, Set<Watcher>>();
+  #isStopped = false;
+
+  constructor(reader: Pick<RunReader, 'events'>, sha256: Ambient['sha256']) {
+    this.#reader = reader;
+    this.#sha256 = sha256;
+  }
+
+  /** Runs being watched. */
+  get size(): number {
+    return this.#watchers.size;
+  }
+
+  /** Takes one event of the log, of whatever stream, from the subscription. */
+  recorded(recorded: RecordedEvent): void {
+    const runId = runIdOf(recorded.stream);
+    const watchers = runId === null ? undefined : this.#watchers.get(runId);
+    if (watchers === undefined) return;
+    const live = liveEvent(recorded, this.#sha256);
+    for (const watcher of watchers) {
+      watcher.heard = Math.max(watcher.heard, recorded.revision);
+      if (!watcher.isLive || recorded.revision < watcher.next) continue;
+      const event = recorded.revision === watcher.next ? live.after(watcher.hash) : null;
+      // What does not follow from the last event given is read from the log, which tells of damage.
+      if (event === null) rouse(watcher);
+      else giveLive(watcher, event);
+    }
+  }
+
+  /**
+   * Follows a run from a revision on; an unknown run is waited for.
+   *
+   * @returns once the terminal event has been given, the signal came or the feed has stopped
+   * @throws {RunDamaged | LogUnavailable | LogClosed} when the run cannot be read
+   * @throws {ServiceStopping} when the feed has stopped already
+   */
+  async follow(runId: string, { from, onEvent, signal }: Watching): Promise<void> {
+    if (this.#isStopped) throw new ServiceStopping();
+    const watcher = newWatcher({ from, onEvent, signal });
+    const onAbort = (): void => end(watcher);
+    signal.addEventListener('abort', onAbort);
+    const leave = this.#enter(runId, watcher);
+    try {
+      while (!watcher.isOver) {
+        await this.#readOn(runId, watcher);
+        await liveNews(watcher);
+      }
+    } catch (error) {
+      if (!watcher.isOver) throw error;
+    } finally {
+      leave();
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends every watching. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const watchers of this.#watchers.values()) watchers.forEach(end);
+  }
+
+  #enter(runId: string, watcher: Watcher): () => void {
+    const watchers = this.#watchers.get(runId) ?? new Set();
+    this.#watchers.set(runId, watchers.add(watcher));
+    return () => {
+      watchers.delete(watcher);
+      if (watchers.size === 0 && this.#watchers.get(runId) === watchers) this.#watchers.delete(runId);
+    };
+  }
+
+  /** Gives what the log holds beyond the last event given; all that the subscription has told of is in it. */
+  async #readOn(runId: string, watcher: Watcher): Promise<void> {
+    const { next: from, heard } = watcher;
+    for await (const event of this.#reader.events(runId, { from })) {
+      if (watcher.isOver) return;
+      await give(watcher, event);
+    }
+    if (watcher.isOver || watcher.next > heard) return;
+    throw new RunDamaged({ runId, seq: watcher.next, reason: 'the log told of this event and does not give it' });
+  }
+}
+
+function newWatcher({ from, onEvent, signal }: Watching): Watcher {
+  const idle = { isLive: false, wake: () => undefined, fail: () => undefined };
+  return { onEvent, next: from, hash: null, heard: -1, isOver: signal.aborted, ...idle };
+}
+
+function give(watcher: Watcher, event: RunEvent): void | Promise<void> {
+  watcher.next = event.seq + 1;
+  watcher.hash = event.hash;
+  const taken = watcher.onEvent(event);
+  if (event.type === 'RunCompleted' || event.type === 'RunFailed') end(watcher);
+  return taken;
+}
+
+/** A watcher's fault is no fault of the subscription that feeds all others. */
+function giveLive(watcher: Watcher, event: RunEvent): void {
+  try {
+    void give(watcher, event);
+  } catch (error) {
+    watcher.isLive = false;
+    watcher.fail(error);
+  }
+}
+
+/** Resolves once there is something to read, or nothing more to come. */
+async function liveNews(watcher: Watcher): Promise<void> {
+  if (watcher.isOver || watcher.heard >= watcher.next) return;
+  watcher.isLive = true;
+  await new Promise<void>((resolve, reject) => {
+    watcher.wake = resolve;
+    watcher.fail = reject;
+  });
+}
+
+function rouse(watcher: Watcher): void {
+  watcher.isLive = false;
+  watcher.wake();
+}
+
+function end(watcher: Watcher): void {
+  watcher.isOver = true;
+  rouse(watcher);
+}
+
+/** An event for many watchers, read and checked once: null for one whose last event it does not follow. */
+function liveEvent(
+  recorded: RecordedEvent,
+  sha256: Ambient['sha256'],
+): { readonly after: (hash: string | null) => RunEvent | null } {
+  let previous: string | null = null;
+  let event: RunEvent | null = null;
+  return {
+    after(hash) {
+      if (hash === null || hash === previous) return hash === null ? null : event;
+      previous = hash;
+      event = linked(recorded, { hash, sha256 });
+      return event;
+    },
+  };
+}
+
+function linked(
+  recorded: RecordedEvent,
+  { hash, sha256 }: { readonly hash: string; readonly sha256: Ambient['sha256'] },
+): RunEvent | null {
+  try {
+    const event = runEventOf(recorded);
+    return checkLink(hash, event, sha256) ? event : null;
+  } catch (error) {
+    if (error instanceof RunDamaged) return null;
+    throw error;
+  }
+}

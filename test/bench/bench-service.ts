@@ -1,0 +1,42 @@
+/** The service as the benchmark drives it: in this process, so that appends and arrivals are told by one clock. */
+import { hostname } from 'node:os';
+import { systemAmbient } from '../../src/ambient.js';
+import { readConfig } from '../../src/config.js';
+import { openDataDir } from '../../src/data-dir.js';
+import { openEmbeddedLog } from '../../src/log/embedded/log.js';
+import type { NewEvent } from '../../src/log/port.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { startService } from '../../src/service.js';
+import { overheard } from './bench-engine.js';
+
+/** `stop` rejects when the service had faults. */
+export async function openBenchService({
+  path,
+  model,
+  onAppended,
+}: {
+  readonly path: string;
+  readonly model: LanguageModel;
+  /** Told of each append once it is acknowledged. */
+  readonly onAppended: (stream: string, events: readonly NewEvent[]) => void;
+}): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const ambient = systemAmbient();
+  const dataDir = openDataDir(path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const faults: object[] = [];
+  const service = await startService(
+    { ...readConfig({}), port: 0, dataDir: path },
+    {
+      dataDir,
+      model,
+      ambient,
+      logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
+      openLog: async (at) => overheard(await openEmbeddedLog(at), onAppended),
+    },
+  );
+  const stop = async (): Promise<void> => {
+    await service.stop();
+    dataDir.release();
+    if (faults.length > 0) throw new Error(`The service had faults: ${JSON.stringify(faults[0])}`);
+  };
+  return { url: service.url, stop };
+}

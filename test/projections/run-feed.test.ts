@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { systemAmbient } from '../../src/ambient.js';
+import { RunDamaged, ServiceStopping } from '../../src/errors.js';
+import type { EventLog, Position, RecordedEvent } from '../../src/log/port.js';
+import { RunFeed } from '../../src/projections/run-feed.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { runStream } from '../../src/run/events.js';
+import { changedLog } from '../support/changed-log.js';
+import { readerOf } from '../support/reader-of.js';
+import { rejectionOf } from '../support/rejection.js';
+import { seededRandom } from '../support/seeded-random.js';
+import { openStoryLog, recordedStory } from '../support/story-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260107);
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const SCHEDULES = IS_SOAK ? 5_000 : 150;
+const { sha256 } = systemAmbient();
+
+describe(`RunFeed (SEED=${SEED})`, function () {
+  this.timeout(IS_SOAK ? 600_000 : 20_000);
+
+  let dir: TempDir;
+  let log: EventLog;
+  let runId: string;
+  /** The record of a whole run. */
+  let story: readonly RecordedEvent[];
+  /** What of it is in the log. */
+  let recorded: RecordedEvent[];
+  let feed: RunFeed;
+
+  before(async () => {
+    dir = tempDir();
+    log = await openStoryLog(dir.path);
+    const events = await recordedStory();
+    runId = events[0]?.metadata['$correlationId'] ?? '';
+    story = events.map((event, revision) => ({ ...event, revision, stream: runStream(runId), position: at(revision) }));
+  });
+  after(async () => {
+    await log.close();
+    dir.remove();
+  });
+  beforeEach(() => fresh());
+
+  /** A feed of a log that holds nothing yet, and that takes its time to be read. */
+  function fresh(pace: () => Promise<void> = () => Promise.resolve()): void {
+    recorded = [];
+    const read = async function* (_stream: string, { from = 0 } = {}): AsyncGenerator<RecordedEvent> {
+      for (let seq = from; seq < recorded.length; seq += 1) {
+        const event = recorded[seq];
+        await pace();
+        if (event !== undefined) yield event;
+      }
+    };
+    feed = new RunFeed(readerOf(changedLog(log, { readStream: read })), sha256);
+  }
+
+  /** Records an event and tells of it. */
+  function record(...events: readonly RecordedEvent[]): void {
+    recorded.push(...events);
+    events.forEach((event) => feed.recorded(event));
+  }
+
+  function follow(from = 0, onEvent: (event: RunEvent) => void = () => undefined) {
+    const seqs: number[] = [];
+    const leaving = new AbortController();
+    const over = feed.follow(runId, {
+      from,
+      onEvent: (event) => {
+        seqs.push(event.seq);
+        onEvent(event);
+      },
+      signal: leaving.signal,
+    });
+    over.catch(() => undefined);
+    return { seqs, over, leave: () => leaving.abort() };
+  }
+
+  it('gives every event once and in order, however reading and telling meet', async () => {
+    const random = seededRandom(SEED);
+    for (let schedule = 0; schedule < SCHEDULES; schedule += 1) await followUnderWay(random);
+  });
+
+  /** A run is recorded, told of late and partly twice, while watchers come, take their time and are gone at its end. */
+  async function followUnderWay(random: () => number): Promise<void> {
+    const pick = (bound: number): number => Math.floor(random() * bound);
+    const idle = async (turns: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+    };
+    fresh(() => idle(pick(2)));
+    const watching = Array.from({ length: 4 }, async () => {
+      await idle(pick(40));
+      const from = pick(3) === 0 ? Math.min(pick(recorded.length + 1), story.length - 1) : 0;
+      const seqs: number[] = [];
+      const onEvent = async ({ seq }: RunEvent): Promise<void> => {
+        seqs.push(seq);
+        await idle(pick(3));
+      };
+      await feed.follow(runId, { from, onEvent, signal: new AbortController().signal });
+      expect(seqs).to.deep.equal(Array.from({ length: story.length - from }, (_, index) => from + index));
+    });
+    let told = 0;
+    while (told < story.length) {
+      recorded.push(...story.slice(recorded.length, recorded.length + pick(4)));
+      await idle(pick(3));
+      const upTo = Math.min(recorded.length, told + pick(4));
+      // A subscription that was dropped tells some once more.
+      for (const event of story.slice(Math.max(0, told - pick(3)), upTo)) feed.recorded(event);
+      told = upTo;
+    }
+    await Promise.all(watching);
+    expect(feed.size).to.equal(0);
+  }
+
+  it('waits for a run that is not there yet, and ends with its last event', async () => {
+    const { seqs, over } = follow();
+    await nextTurn();
+    record(...story);
+    await over;
+    expect(seqs).to.have.length(story.length);
+  });
+
+  it('ends when its watcher leaves, and forgets the run', async () => {
+    record(...story.slice(0, 3));
+    const { seqs, over, leave } = follow();
+    await untilTrue(() => seqs.length === 3);
+    leave();
+    await over;
+    record(...story.slice(3));
+    expect(seqs).to.have.length(3);
+    expect(feed.size).to.equal(0);
+  });
+
+  it('ends every watching when it stops, and takes no further one', async () => {
+    record(...story.slice(0, 3));
+    const watching = [follow(), follow(2), follow(3)];
+    await nextTurn();
+    feed.stop();
+    await Promise.all(watching.map(({ over }) => over));
+    expect(await rejectionOf(follow().over)).to.be.instanceOf(ServiceStopping);
+  });
+
+  it('tells of damage found while following', async () => {
+    for (const change of [
+      (event: RecordedEvent) => ({ ...event, data: event.data.replace('{', '{"more":1,') }),
+      (event: RecordedEvent) => ({ ...event, type: 'SomethingElse' }),
+      (event: RecordedEvent) => ({ ...event, data: 'null' }),
+    ]) {
+      fresh();
+      record(...story.slice(0, 5));
+      const { seqs, over } = follow();
+      await untilTrue(() => seqs.length === 5);
+      await nextTurn();
+      record(...story.slice(5, 6).map(change));
+      expect(await rejectionOf(over)).to.be.instanceOf(RunDamaged);
+      expect(seqs).to.deep.equal([0, 1, 2, 3, 4]);
+    }
+  });
+
+  it('gives up on an event that was told of and is not in the log', async () => {
+    record(...story.slice(0, 5));
+    const { seqs, over } = follow();
+    await untilTrue(() => seqs.length === 5);
+    await nextTurn();
+    story.slice(6, 7).forEach((event) => feed.recorded(event));
+    expect(await rejectionOf(over)).to.be.instanceOf(RunDamaged);
+  });
+
+  it('does not let one watcher that fails keep the others from their events', async () => {
+    record(...story.slice(0, 3));
+    const bad = follow(0, ({ seq }) => {
+      if (seq === 4) throw new Error('Oh');
+    });
+    const good = follow();
+    await untilTrue(() => good.seqs.length === 3 && bad.seqs.length === 3);
+    await nextTurn();
+    record(...story.slice(3));
+    expect(await rejectionOf(bad.over)).to.be.instanceOf(Error);
+    await good.over;
+    expect(good.seqs).to.have.length(story.length);
+  });
+});
+
+function at(revision: number): Position {
+  return String(revision).padStart(6, '0') as Position;
+}

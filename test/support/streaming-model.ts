@@ -1,0 +1,17 @@
+/** A scripted model that says its texts word by word to whoever listens before it answers with them. */
+import type { LanguageModel } from '../../src/model/port.js';
+import type { ScriptedModel } from './scripted-model.js';
+
+export function streamingModel(model: ScriptedModel): LanguageModel {
+  return {
+    ...model,
+    async ask(request, signal) {
+      const answer = await model.ask(request, signal);
+      for (const word of answer.text.match(/\S+\s*/g) ?? []) {
+        request.onToken?.(word);
+        await new Promise(setImmediate);
+      }
+      return answer;
+    },
+  };
+}

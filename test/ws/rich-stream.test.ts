@@ -1,0 +1,204 @@
+import { expect } from 'chai';
+import { graphOf } from '../support/given.js';
+import type { RichMessage } from '../../src/generated/schemas.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { openSchemas } from '../../src/http/schema.js';
+import type { ChannelClient, Told } from '../support/channel-client.js';
+import { openChannel, refusedUpgrade } from '../support/channel-client.js';
+import { approveAll, pausedBefore, spoil, startGodRun } from '../support/god-run.js';
+import { recordOf } from '../support/record-of.js';
+import { NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { streamingModel } from '../support/streaming-model.js';
+
+describe('WebSocket /ws/council/{run_id}?events=all', () => {
+  let service: RunningService;
+
+  const serve = async (model: LanguageModel): Promise<void> => {
+    service = await startService({ model });
+  };
+  const start = (): Promise<string> => restClient(service.url).start();
+  const follow = (runId: string, from = ''): ChannelClient =>
+    openChannel(service.url, `/ws/council/${runId}?events=all${from}`);
+  const finished = async (): Promise<string> => {
+    const runId = await start();
+    await openChannel(service.url, `/ws/council/${runId}`).closed;
+    return runId;
+  };
+  /** What the messages tell of the run's record, which must be how it stands in the log from there on. */
+  const expectRecord = async (runId: string, told: readonly Told[], after = -1): Promise<void> => {
+    const record = await recordOf(service.engine.log, runId);
+    const events = told.filter(({ event }) => event === 'run_event');
+    expect(events).to.deep.equal(
+      record.slice(after + 1).map((event) => ({ event: 'run_event', run_id: runId, ...event })),
+    );
+  };
+
+  afterEach(() => service.stop());
+
+  it('tells every event of a live run as it is exported, its nodes beside them, and closes with 1000', async () => {
+    const model = scriptedModel(() => 'hold');
+    await serve(model);
+    const runId = await start();
+    const channel = follow(runId);
+    await channel.until(({ event }) => event === 'node_start');
+    const answers = ['Draft', '{"score": 9, "feedback": "fine"}', 'Final'];
+    for (const [index, answer] of answers.entries()) {
+      await model.called(index + 1);
+      model.held[0]?.release(answer);
+    }
+    expect(await channel.closed).to.equal(1000);
+    await expectRecord(runId, channel.told);
+    expect(channel.told[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'running' });
+    const node = (event: string, name: string, iteration: number | null, score: number | null = null): Told => ({
+      ...{ event, run_id: runId, node: name, iteration, score },
+    });
+    expect(channel.told.slice(1).filter(({ event }) => event !== 'run_event')).to.deep.equal([
+      node('node_start', 'master_agent', null),
+      node('node_complete', 'master_agent', null),
+      node('node_start', 'critic_agent', 1),
+      node('node_complete', 'critic_agent', 1, 9),
+      node('node_start', 'writer_agent', 1),
+      node('node_complete', 'writer_agent', 1),
+      { event: 'run_complete', run_id: runId, final_draft: 'Final', critic_score: 9, iteration_count: 1 },
+    ]);
+    expectBesideTheirEvents(channel.told);
+  });
+
+  it('tells what its schema says', async () => {
+    await serve(streamingModel(scriptedModel(councilScript([8]))));
+    const runId = await start();
+    const channel = follow(runId);
+    await channel.closed;
+    const validate = openSchemas().validator('rich-messages.json');
+    const rich = new Set<string>([
+      'run_event',
+      'node_start',
+      'node_complete',
+      'token',
+    ] satisfies RichMessage['event'][]);
+    for (const message of channel.told) expect(validate(message), message.event).to.equal(rich.has(message.event));
+  });
+
+  it('tells a late joiner of a finished run the whole story', async () => {
+    await serve(scriptedModel(councilScript([6, 8])));
+    const runId = await finished();
+    const late = follow(runId);
+    expect(await late.closed).to.equal(1000);
+    expect(late.told[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'completed' });
+    await expectRecord(runId, late.told);
+  });
+
+  it('goes on after any event, also the last, with nothing left out and nothing twice', async () => {
+    await serve(scriptedModel(councilScript([6, 8])));
+    const runId = await finished();
+    const whole = follow(runId);
+    await whole.closed;
+    const { length } = await recordOf(service.engine.log, runId);
+    for (let after = -1; after < length + 2; after += 1) {
+      const channel = follow(runId, `&from=${after}`);
+      expect(await channel.closed).to.equal(1000);
+      await expectRecord(runId, channel.told, after);
+      // After the last event the end alone is told: the last message.
+      const next = whole.told.findIndex(({ seq }) => seq === after + 1);
+      const rest = whole.told.slice(next);
+      expect(channel.told.slice(1), `from=${after}`).to.deep.equal(rest);
+    }
+  });
+
+  it('refuses a from that is no whole number of at least -1 with 422, and asks no such thing of the default stream', async () => {
+    await serve(scriptedModel(councilScript([8])));
+    const runId = await finished();
+    for (const from of ['', '-2', '1.5', 'x', '1&from=2', '9007199254740993']) {
+      const path = `/ws/council/${runId}?events=all&from=${from}`;
+      expect(await refusedUpgrade(service.url, path)).to.have.property('status', 422);
+    }
+    const plain = openChannel(service.url, `/ws/council/${runId}?from=x&events=some`);
+    expect(await plain.closed).to.equal(1000);
+    expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
+  });
+
+  it('tells a client of an unknown run so and closes with 1000', async () => {
+    await serve(scriptedModel());
+    const channel = follow(NO_RUN);
+    expect(await channel.closed).to.equal(1000);
+    expect(channel.told).to.deep.equal([{ event: 'error', message: `Run ${NO_RUN} not found` }]);
+  });
+
+  it('tells of a failure at the end', async () => {
+    await serve(scriptedModel(() => ({ error: new Error('The model has left') })));
+    const runId = await start();
+    const channel = follow(runId);
+    expect(await channel.closed).to.equal(1000);
+    const { error } = await restClient(service.url).poll(runId);
+    expect(channel.told.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
+  });
+
+  it('tells tokens between the start of their node and its completion, and records none', async () => {
+    const model = scriptedModel((_request, index) =>
+      index === 0 ? 'hold' : { text: '{"score": 8, "feedback": "Go on"}' },
+    );
+    await serve(streamingModel(model));
+    const runId = await start();
+    await model.called(1);
+    model.held[0]?.release('Nobody hears this');
+    const channel = follow(runId);
+    expect(await channel.closed).to.equal(1000);
+    for (const [index, { event, node, step }] of channel.told.entries()) {
+      if (event !== 'token') continue;
+      const before = channel.told.slice(0, index);
+      const isOf = (message: Told, name: string): boolean => message.event === name && message['node'] === node;
+      expect(before.filter((each) => isOf(each, 'node_start')).length).to.be.greaterThan(
+        before.filter((each) => isOf(each, 'node_complete')).length,
+      );
+      expect(step).to.be.a('number');
+    }
+    const last = channel.told.filter(({ event, node }) => event === 'token' && node === 'writer_agent');
+    expect(last.map(({ text }) => text).join('')).to.equal('{"score": 8, "feedback": "Go on"}');
+    await expectRecord(runId, channel.told);
+  });
+
+  it('stays with a paused run for as long as it takes', async () => {
+    await serve(scriptedModel(councilScript([8])));
+    const runId = await startGodRun(service.engine, graphOf('one -> two; two -> three'));
+    await pausedBefore(service.engine, runId, 'one');
+    const channel = follow(runId);
+    await channel.until(({ type }) => type === 'RunReleased');
+    await approveAll(service.engine, runId);
+    expect(await channel.closed).to.equal(1000);
+    await expectRecord(runId, channel.told);
+  });
+
+  it('is closed with 1011 by a damaged record, whenever the client comes', async () => {
+    await serve(scriptedModel(councilScript([8])));
+    const runId = await startGodRun(service.engine, graphOf('one -> two'));
+    await pausedBefore(service.engine, runId, 'one');
+    const channel = follow(runId);
+    await channel.until(({ type }) => type === 'RunReleased');
+    await spoil(service.engine, runId);
+    expect(await channel.closed).to.equal(1011);
+    expect(channel.told.some(({ type }) => type === 'RunFailed')).to.equal(false);
+    expect(await follow(runId).closed).to.equal(1011);
+    expect(service.faults).not.to.deep.equal([]);
+  });
+
+  it('is closed with 1012 when the service stops', async () => {
+    await serve(scriptedModel(() => 'hold'));
+    const channel = follow(await start());
+    await channel.until(({ event }) => event === 'node_start');
+    await service.stop();
+    expect(await channel.closed).to.equal(1012);
+    expect(service.faults).to.deep.equal([]);
+  });
+});
+
+/** Each node_start and node_complete follows the event that it tells of, before the next one. */
+function expectBesideTheirEvents(told: readonly Told[]): void {
+  const types = { node_start: 'NodeStarted', node_complete: 'NodeCompleted', run_complete: 'RunCompleted' };
+  told.forEach(({ event }, index) => {
+    const type = Object.entries(types).find(([name]) => name === event)?.[1];
+    if (type !== undefined) expect(told[index - 1]).to.include({ event: 'run_event', type });
+  });
+}
