@@ -1,56 +1,30 @@
 /** The engine: log, registry and read models wired together, without an edge. */
 import { join } from 'node:path';
 import type { Ambient } from './ambient.js';
+import type { Audit } from './audit/audit-run.js';
+import { auditRun } from './audit/audit-run.js';
 import { BlueprintShelf } from './blueprint/shelf.js';
-import { Cluster } from './cluster/cluster.js';
-import type { Config } from './config.js';
-import type { DataDir } from './data-dir.js';
-import { LogUnavailable } from './errors.js';
+import type { Cluster } from './cluster/cluster.js';
+import { LogUnavailable, RunDamaged } from './errors.js';
 import { untilAnswered } from './log/append-surely.js';
-import type { PassageSearch } from './library/passages.js';
 import { openLog as openRecord } from './log/open.js';
-import type { EventLog, Position } from './log/port.js';
-import { boundedModel } from './model/bounded.js';
-import type { LanguageModel } from './model/port.js';
+import type { EventLog, Position, RecordedEvent } from './log/port.js';
+import type { DamagedRuns } from './projections/damaged-runs.js';
 import type { BlueprintList } from './projections/blueprints.js';
 import { blueprintList } from './projections/blueprints.js';
-import { History } from './projections/history.js';
-import type { ProjectorOptions } from './projections/projector.js';
+import type { History } from './projections/history.js';
 import { Projector } from './projections/projector.js';
 import { RunFeed } from './projections/run-feed.js';
-import { RunReader } from './projections/run-reader.js';
+import { openReadModels } from './projections/read-models.js';
 import { RunQueries } from './projections/run-queries.js';
-import { RunViews } from './projections/run-views.js';
-import { openViews } from './projections/views-client.js';
+import type { RunViews } from './projections/run-views.js';
 import { chartCache } from './run/charts.js';
-import { RunRegistry } from './run/registry.js';
+import type { RunRegistry } from './run/registry.js';
 import type { RunState, UnfinishedRun } from './run/state.js';
+import type { Wired } from './runs-here.js';
+import { runsHere } from './runs-here.js';
+import type { EngineConfig, Surroundings } from './surroundings.js';
 import { TokenBus } from './run/tokens.js';
-import { toolbox } from './tools/toolbox.js';
-import type { SearchProvider } from './tools/web-search.js';
-
-/** Structured lines, as pino writes them. */
-export interface Logger {
-  info(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export interface Surroundings {
-  readonly dataDir: DataDir;
-  readonly model: LanguageModel;
-  /** What agents search the web with; absent: nothing. */
-  readonly webSearch?: SearchProvider | null;
-  /** What agents search documents with; absent: there are none. */
-  readonly passages?: PassageSearch | null;
-  readonly ambient: Ambient;
-  readonly logger: Logger;
-  /** Told once when the log can take nothing more in this process: time to stop and be started again. */
-  readonly onLogBroken?: (error: unknown) => void;
-  /** Opens the record. Default: the one the settings name. */
-  readonly openLog?: typeof openRecord;
-}
-
-type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster' | 'eventStore'>;
 
 /** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
 export interface Engine {
@@ -62,6 +36,8 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
+  /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
+  readonly verify: (runId: string) => Promise<Audit | null>;
   readonly blueprints: BlueprintShelf;
   readonly blueprintList: BlueprintList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
@@ -86,30 +62,32 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const { eventStore } = config;
   const log = await openLog({ eventStore, file: dataDir.logFile, onBroken: onLogBroken, ambient });
   const standing = await standingOf(log, { ambient, logger });
-  const stored = await openViews({ file: join(dataDir.viewsDir, 'views.sqlite'), log: standing });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
-  const history = new History(stored, ambient, onFault);
-  const reader = new RunReader({ log, sha256: ambient.sha256, onDamaged: onFault });
-  const views = new RunViews(reader);
-  const feed = new RunFeed(reader, ambient.sha256);
+  const onDamaged = (error: RunDamaged): void => {
+    logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
+    cluster?.giveUp(error.data.runId);
+  };
+  const file = join(dataDir.viewsDir, 'views.sqlite');
+  const models = await openReadModels({ file, log: standing, from: log, ambient, onDamaged, onFault });
+  const { history, damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
-  const { registry, cluster } = runsHere(config, surroundings, { log, tokens, instanceId });
-  const onFolded: ProjectorOptions['onFolded'] = (event, run) => cluster?.recorded(event, run);
-  const onRecorded: ProjectorOptions['onRecorded'] = (event) => feed.recorded(event);
-  const projector = new Projector({ log, views, history, ambient, onRecorded, onFolded, onFault });
-  const queries = new RunQueries({ log, reader, history, projector, live: (runId) => registry.live(runId) });
+  const charts = chartCache();
+  const { registry, cluster } = runsHere(config, surroundings, { log, tokens, charts, damaged, instanceId });
+  const feed = new RunFeed(reader, ambient.sha256);
+  const projector = new Projector({
+    ...{ log, views, history, ambient, sha256: ambient.sha256 },
+    ...(cluster !== null && { onFolded: toldTo(cluster, damaged) }),
+    onRecorded: (event) => feed.recorded(event),
+    onFault: (error) => (error instanceof RunDamaged ? damaged.found(error) : onFault(error)),
+  });
+  const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
   const caughtUp = projector.start();
 
   return {
-    log,
-    registry,
-    queries,
-    tokens,
-    views,
-    feed,
-    blueprints,
+    ...{ log, registry, queries, tokens, views, feed, blueprints },
     blueprintList: blueprintList({ log, history, projector }),
+    verify: auditOf({ log, charts, ambient, history, projector, damaged }),
     async isReady() {
       if (!projector.isCaughtUp || !history.isWritable || cluster?.isFenced === true) return false;
       await log.ping();
@@ -118,7 +96,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     async unfinished() {
       await caughtUp;
       cluster?.listen();
-      return await history.unfinished();
+      return (await history.unfinished()).filter(({ runId }) => !damaged.has(runId));
     },
     recover(unfinished) {
       if (cluster !== null) return cluster.start(unfinished);
@@ -132,58 +110,38 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
       await Promise.all([registry.stop(), blueprints.stop()]);
       await projector.stop();
       await history.flush().catch(onFault);
-      await stored.close();
+      await models.close();
       await log.close();
     },
   };
 }
 
-interface RunsHere {
-  readonly registry: RunRegistry;
-  /** Null where no other instance shares the log. */
-  readonly cluster: Cluster | null;
+/** Tells the cluster what is folded; a damaged run is nobody's to take. */
+function toldTo(cluster: Cluster, damaged: DamagedRuns): (event: RecordedEvent, run: RunState | null) => void {
+  return (event, run) => {
+    if (run === null || !damaged.has(run.runId)) cluster.recorded(event, run);
+  };
 }
 
-/** The runs of this instance, and its place among others. */
-function runsHere(
-  { maxActiveRuns, maxModelCalls, cluster: times }: EngineConfig,
-  { dataDir, model, webSearch = null, passages = null, ambient, logger }: Surroundings,
-  { log, tokens, instanceId }: { readonly log: EventLog; readonly tokens: TokenBus; readonly instanceId: string },
-): RunsHere {
-  const registry: RunRegistry = new RunRegistry(
-    {
+/** How a run is audited here. */
+function auditOf({ log, charts, ambient, history, projector, damaged }: Audited): Engine['verify'] {
+  return (runId) =>
+    auditRun(runId, {
       log,
-      model: boundedModel(model, { maxCalls: maxModelCalls, ambient }),
-      tools: toolbox({ web: webSearch, passages }),
-      tokens,
-      ambient,
-      instanceId,
-      onFault: (runId, error) => logger.error({ runId, err: error }, 'run: fault'),
-    },
-    chartCache(),
-    {
-      maxActiveRuns,
-      // Without other instances the owner of a run that is not run here is a process of the past.
-      isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
-      onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
-    },
-  );
-  const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');
-  const onFault = (error: unknown): void => logger.error({ err: error }, 'heartbeat: fault');
-  const cluster: Cluster | null =
-    times === null
-      ? null
-      : new Cluster({
-          ...times,
-          log,
-          ambient,
-          instanceId,
-          predecessor: dataDir.succeed(instanceId),
-          registry,
-          onFenced,
-          onFault,
-        });
-  return { registry, cluster };
+      charts,
+      sha256: ambient.sha256,
+      async stored(id) {
+        await projector.reached(await log.head());
+        return await history.stored(id);
+      },
+      onDamaged: (error) => damaged.found(error),
+    });
+}
+
+interface Audited extends Pick<Wired, 'log' | 'charts' | 'damaged'> {
+  readonly ambient: Ambient;
+  readonly history: History;
+  readonly projector: Projector;
 }
 
 /** Name and head of a log; asked until it answers. */
@@ -201,17 +159,4 @@ function standingOf(
     }
   };
   return untilAnswered(ask, { ambient, signal: new AbortController().signal });
-}
-
-/** What the service's own log tells of a run that rests: never a draft. */
-function outcomeOf(run: RunState): object {
-  const { runId, status, executionMode, failure, iterationCount, shown } = run;
-  return {
-    runId,
-    status,
-    executionMode,
-    iterationCount,
-    score: shown.score,
-    ...(failure === null ? {} : { failure: failure.kind }),
-  };
 }

@@ -2,7 +2,8 @@
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from './config.js';
-import type { Engine, Surroundings } from './engine.js';
+import type { Engine } from './engine.js';
+import type { Surroundings } from './surroundings.js';
 import { openEngine } from './engine.js';
 import { ConfigInvalid } from './errors.js';
 import { httpApp } from './http/app.js';
@@ -36,6 +37,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       registry: engine.registry,
       queries: engine.queries,
       feed: engine.feed,
+      verify: engine.verify,
       blueprints: engine.blueprints,
       blueprintList: engine.blueprintList,
       ready: () => engine.isReady(),

@@ -32,8 +32,8 @@ const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-
 
 const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {
-  ours: ['errors', 'council', 'blueprint', ...RUN_FRONT, ...READ_SIDE],
-  types: [...SHARED_TYPES, 'log/chain'],
+  ours: ['errors', 'council', 'blueprint', 'audit/export', ...RUN_FRONT, ...READ_SIDE],
+  types: [...SHARED_TYPES, 'log/chain', 'audit/audit-run'],
   node: 'any',
   npm: [],
 };
@@ -78,7 +78,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   audit: {
     ...DOMAIN,
-    ours: ['errors', 'run/stream', 'run/state', ...LOG_HELPERS],
+    ours: ['errors', 'run/stream', 'run/state', 'run/events', 'projections/run-summary', ...LOG_HELPERS],
     types: [...DOMAIN.types, 'run/charts'],
   },
 
@@ -148,8 +148,15 @@ const RULES: Readonly<Record<string, Rule>> = {
     npm: [],
   },
 
-  engine: { ours: INSIDE, types: ['generated'], node: 'any', npm: [] },
-  service: { ours: [...INSIDE, 'engine', 'http', 'ws', 'cli'], types: ['generated'], node: 'any', npm: [] },
+  surroundings: { ours: [], types: [...INSIDE], node: 'none', npm: [] },
+  'runs-here': { ours: [...INSIDE, 'surroundings'], types: ['generated'], node: 'none', npm: [] },
+  engine: { ours: [...INSIDE, 'surroundings', 'runs-here'], types: ['generated'], node: 'any', npm: [] },
+  service: {
+    ours: [...INSIDE, 'surroundings', 'engine', 'http', 'ws', 'cli'],
+    types: ['generated'],
+    node: 'any',
+    npm: [],
+  },
   // main makes what the environment chooses and tests replace: the data directory, the model, the web search.
   main: {
     ours: ['service', 'signals', 'config', 'errors', 'ambient', 'data-dir', 'model', 'tools'],

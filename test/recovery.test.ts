@@ -1,4 +1,3 @@
-import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,6 +22,7 @@ import { isFinished } from '../src/run/state.js';
 import { foldRun, sealFacts } from '../src/run/stream.js';
 import { changedLog } from './support/changed-log.js';
 import { countedCalls, countedModel } from './support/counted-model.js';
+import { damageEvent } from './support/damaged-log.js';
 import { instantModel } from './support/instant-model.js';
 import type { OpenEngineOptions, TestEngine } from './support/open-engine.js';
 import { openTestEngine, runRequest } from './support/open-engine.js';
@@ -621,7 +621,7 @@ describe('Recovery', () => {
             await first.queries.list({ limit: 10, offset: 0 });
             const [, , , started] = await recordOf(first.log, damaged);
             await kill(first);
-            damage(join(dir.path, 'log.sqlite'), started?.id ?? '', harm);
+            damageEvent(dir.path, started?.id ?? '', harm);
             if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
 
             const second = await openRecovered();
@@ -664,7 +664,7 @@ describe('Recovery', () => {
 
   async function answersOf(engine: TestEngine, runIds: readonly string[]): Promise<string> {
     const found = await Promise.all(runIds.map((runId) => engine.queries.find(runId)));
-    const events = await Promise.all(runIds.map((runId) => engine.queries.events(runId, { from: 0, limit: 100 })));
+    const events = await Promise.all(runIds.map((runId) => recordOf(engine.log, runId)));
     return JSON.stringify({ list: await engine.queries.list({ limit: 100, offset: 0 }), found, events });
   }
 
@@ -693,11 +693,4 @@ async function eventually<T>(look: () => Promise<T>): Promise<T> {
 function firstThen<A extends readonly unknown[], R>(first: (...args: A) => R, later: (...args: A) => R) {
   let calls = 0;
   return (...args: A): R => (calls++ === 0 ? first(...args) : later(...args));
-}
-
-/** Changes a piece of an event's data behind everybody's back. */
-function damage(file: string, eventId: string, [piece, other]: readonly [string, string]): void {
-  const database = new DatabaseSync(file);
-  database.exec(`UPDATE events SET data = replace(data, '${piece}', '${other}') WHERE id = '${eventId}'`);
-  database.close();
 }

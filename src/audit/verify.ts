@@ -25,6 +25,11 @@ export interface Verified {
   readonly run: RunState | null;
 }
 
+export interface VerifyMeans extends ReplayMeans {
+  /** Told of the run after each event that bears out. */
+  readonly onTaken?: (run: RunState) => void;
+}
+
 /**
  * Replays the events of a run up to the first that does not bear out.
  *
@@ -33,7 +38,7 @@ export interface Verified {
 export async function verifyRecord(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
-  means: ReplayMeans,
+  means: VerifyMeans,
 ): Promise<Verified> {
   const replaying = new Replaying(runId, means);
   const verified = (firstDifference: Difference | null): Verified => ({
@@ -43,7 +48,10 @@ export async function verifyRecord(
     run: replaying.replay?.snapshot.context.run ?? null,
   });
   try {
-    for await (const event of events) replaying.take(event);
+    for await (const event of events) {
+      replaying.take(event);
+      if (replaying.replay !== null) means.onTaken?.(replaying.replay.snapshot.context.run);
+    }
     return verified(null);
   } catch (error) {
     if (!(error instanceof RunDamaged)) throw error;

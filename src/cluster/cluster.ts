@@ -98,6 +98,11 @@ export class Cluster {
     if (isOwn || this.#isListening) this.#custodian.recorded(run);
   }
 
+  /** Nobody can run a run: its record is damaged. */
+  giveUp(runId: string): void {
+    this.#custodian.giveUp(runId);
+  }
+
   async stop(): Promise<void> {
     this.#cancelLook();
     this.#custodian.stop();

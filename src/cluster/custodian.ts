@@ -71,6 +71,11 @@ export class Custodian {
     else this.#note(runId, owner);
   }
 
+  /** A run is no longer looked after, until an event of it comes in: nobody can run it. */
+  giveUp(runId: string): void {
+    this.#leave(runId);
+  }
+
   /** Looks for runs whose owner has died, or has lost them by its own doing. */
   look(): void {
     for (const runId of this.#runs.keys()) if (this.#isOrphan(runId)) this.#offer(runId);

@@ -7,8 +7,10 @@ import type { Ambient } from '../ambient.js';
 /** What a request is answered with; a null body means none. */
 export interface Answer {
   readonly status: number;
-  /** What becomes the JSON text, or where its pieces come from, as fast as the client takes them. */
-  readonly body: object | AsyncIterable<string> | null;
+  /** What becomes the JSON text; or the text itself, or where its pieces come from, as fast as the client takes them. */
+  readonly body: object | string | AsyncIterable<string> | null;
+  /** Media type of the text. Default: JSON. */
+  readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -21,7 +23,7 @@ const MAX_DRAIN_MS = 30_000;
 /** Sends an answer. */
 export function sendAnswer(
   ctx: Context,
-  { status, body, headers = {} }: Answer,
+  { status, body, type = 'json', headers = {} }: Answer,
   ambient: Pick<Ambient, 'after'>,
 ): void {
   ctx.status = status;
@@ -30,8 +32,8 @@ export function sendAnswer(
     ctx.body = null;
     return;
   }
-  ctx.type = headers['Content-Type'] ?? 'json';
-  const text = isInPieces(body) ? body : JSON.stringify(body);
+  ctx.type = headers['Content-Type'] ?? type;
+  const text = typeof body === 'string' || isInPieces(body) ? body : JSON.stringify(body);
   if (isStillSending(ctx.req)) {
     ctx.set('Connection', 'close');
     ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, ambient));

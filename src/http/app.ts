@@ -6,6 +6,7 @@ import Koa from 'koa';
 import { LogUnavailable } from '../errors.js';
 import type { Answer } from './answer.js';
 import { sendAnswer } from './answer.js';
+import { auditRoutes } from './audit.js';
 import { blueprintRunRoutes } from './blueprint-runs.js';
 import { blueprintRoutes } from './blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
@@ -25,7 +26,8 @@ export type { HttpDeps } from './route.js';
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
-  const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...historyRoutes(edge), streamRoute(edge)];
+  const audit = [...historyRoutes(edge), ...auditRoutes(edge), streamRoute(edge)];
+  const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...audit];
   const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
   const app = new Koa();

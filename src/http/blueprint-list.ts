@@ -2,7 +2,7 @@
  * The list of saved councils. It may hold hundreds of megabytes, so it is never there as a whole: records go from the
  * stored views to the client as they are kept, as fast as it reads.
  */
-import type { ServerResponse } from 'node:http';
+import { sentInPieces } from './pieces.js';
 import { queryOf } from './query.js';
 import { crowded, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
@@ -10,9 +10,6 @@ import { whenClosed } from './when-closed.js';
 
 /** Lists sent at a time; each holds a few records in memory. */
 const LISTS_AT_A_TIME = 2;
-
-/** Longest that a client may leave a piece of its list lying, in milliseconds: it keeps others waiting. */
-const MAX_STALL_MS = 60_000;
 
 /** GET /api/councils/. */
 export function blueprintListRoute(edge: Edge): Route {
@@ -32,32 +29,18 @@ export function blueprintListRoute(edge: Edge): Route {
       const entered = room.enter().then((leave) => whenClosed(ctx.res, leave));
       await edge.inTime(entered, crowded);
       const records = await edge.inTime(edge.blueprintList(page));
-      return { status: 200, body: jsonList(records, { edge, response: ctx.res }) };
+      return { status: 200, body: sentInPieces(jsonList(records), { edge, response: ctx.res }) };
     },
   };
 }
 
-/** JSON texts as one JSON list, piece by piece. A client that takes none for too long is cut off. */
-async function* jsonList(
-  pieces: AsyncIterable<readonly string[]>,
-  { edge, response }: { readonly edge: Edge; readonly response: ServerResponse },
-): AsyncGenerator<string> {
+/** JSON texts as one JSON list. */
+async function* jsonList(pieces: AsyncIterable<readonly string[]>): AsyncGenerator<string> {
   let before = '[';
-  try {
-    for await (const texts of pieces) {
-      if (texts.length === 0) continue;
-      const cancel = edge.ambient.after(MAX_STALL_MS, () => response.destroy());
-      try {
-        yield before + texts.join(',');
-      } finally {
-        cancel();
-      }
-      before = ',';
-    }
-  } catch (error) {
-    // The answer has begun: all that is left is to break it off. A client that has gone is no fault.
-    if (!response.destroyed) edge.onFault(edge.ambient.uuid(), error);
-    throw error;
+  for await (const texts of pieces) {
+    if (texts.length === 0) continue;
+    yield before + texts.join(',');
+    before = ',';
   }
   yield before === '[' ? '[]' : ']';
 }

@@ -50,7 +50,7 @@ const DESCRIPTION =
 
 function operation(route: Route, schemas: SchemaShelf): Json {
   const { success, body } = route;
-  const content = success.status === 204 ? {} : { content: contentOf(success, schemas) };
+  const content = success.status === 204 ? {} : { content: { ...contentOf(success, schemas), ...otherContent(route) } };
   const problems = problemStatuses(route).map((status) => [
     status,
     problem(STATUS_CODES[status] ?? 'Problem', schemas),
@@ -64,6 +64,7 @@ function operation(route: Route, schemas: SchemaShelf): Json {
     responses: {
       [success.status]: { description: success.description, ...content },
       ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
+      ...(route.isConditional === true && { 304: { description: 'Nothing has come since the ETag that was sent' } }),
       ...Object.fromEntries(problems),
       default: problem('Any other problem', schemas),
     },
@@ -94,7 +95,13 @@ function json(schema: Json): Json {
   return { 'application/json': { schema } };
 }
 
-function parameters({ path, query, isKeyed, header }: Route, schemas: SchemaShelf): readonly Json[] {
+function otherContent({ success: { alsoAs = {} } }: Route): Json {
+  return Object.fromEntries(
+    Object.entries(alsoAs).map(([type, description]) => [type, { schema: { type: 'string', description } }]),
+  );
+}
+
+function parameters({ path, query, isKeyed, isConditional, header }: Route, schemas: SchemaShelf): readonly Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -108,6 +115,7 @@ function parameters({ path, query, isKeyed, header }: Route, schemas: SchemaShel
     ...inQuery,
     ...(isKeyed === true ? [KEY_PARAMETER] : []),
     ...(header === undefined ? [] : [header]),
+    ...(isConditional === true ? [TAG_PARAMETER] : []),
   ];
 }
 
@@ -117,6 +125,14 @@ const KEY_PARAMETER: Json = {
   required: false,
   description: 'The same key with the same body gets the same answer and has no second effect; with another body, 409.',
   schema: { type: 'string', pattern: KEY_PATTERN },
+};
+
+const TAG_PARAMETER: Json = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'ETags of earlier answers: 304 when one of them is still that of the answer.',
+  schema: { type: 'string' },
 };
 
 /** The schemas the routes name and those that these refer to, under their titles. */

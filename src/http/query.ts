@@ -25,7 +25,7 @@ export function queryOf<N extends SchemaName>(schemas: SchemaShelf, schema: N): 
         const texts = sent.getAll(name);
         const value = texts.length === 0 ? property.default : wholeNumber(texts);
         if (value === null) errors.push(notWhole(name, texts));
-        else values[name] = value;
+        else if (value !== undefined) values[name] = value;
       }
       if (errors.length > 0) throw brokenRules(errors);
       return validated(validate, values, 'query');

@@ -1,6 +1,7 @@
 /** What a route is: one declaration, from which the router and the OpenAPI document are made. */
 import type { RouterContext } from '@koa/router';
 import type { Ambient } from '../ambient.js';
+import type { Audit } from '../audit/audit-run.js';
 import { isBlueprintId } from '../blueprint/record.js';
 import type { BlueprintShelf } from '../blueprint/shelf.js';
 import type { NodeDefaults } from '../council/limits.js';
@@ -17,8 +18,10 @@ import type { SchemaName, SchemaShelf } from './schema.js';
 /** What the REST edge needs of the service. */
 export interface HttpDeps {
   readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
-  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'events'>;
+  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded'>;
   readonly feed: Pick<RunFeed, 'follow'>;
+  /** Reads and checks a run's whole record; null when nothing is known of it. */
+  readonly verify: (runId: string) => Promise<Audit | null>;
   readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   /** Whether the log answers and the read models have caught up. */
@@ -59,12 +62,16 @@ export interface Route {
   readonly hasUnknown?: boolean;
   /** Header it heeds, beside the Idempotency-Key: an OpenAPI parameter object. */
   readonly header?: Readonly<Record<string, unknown>>;
+  /** Whether its answers carry an ETag, and If-None-Match is heeded. */
+  readonly isConditional?: boolean;
   readonly success: {
     readonly status: number;
     readonly description: string;
     readonly schema: SchemaName | null;
     /** Default: JSON. */
     readonly mediaType?: string;
+    /** Media types it is answered in beside JSON, to who accepts them first, and what each then holds. */
+    readonly alsoAs?: Readonly<Record<string, string>>;
   };
   /** What it says with 204 instead, if it does. */
   readonly nothing?: string;

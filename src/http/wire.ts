@@ -1,16 +1,18 @@
 /** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
+import type { Audit } from '../audit/audit-run.js';
 import type {
+  FoldedRun,
   GodModeState,
   HistoryRecord,
-  RunEventsPage,
   RunRequestedData,
   RunResult,
   RunStart,
+  Verification,
 } from '../generated/schemas.js';
-import type { EventsPage } from '../projections/run-queries.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { GateOutcome } from '../run/gate.js';
 import type { Session } from '../run/session.js';
+import type { RunState } from '../run/state.js';
 
 /** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
 export function runStart({
@@ -99,7 +101,35 @@ export function historyRecord(run: RunSummary): HistoryRecord {
   };
 }
 
-/** A page of a run's events. */
-export function eventsPage(runId: string, { events, next }: EventsPage): RunEventsPage {
-  return { run_id: runId, events: [...events], next };
+/** A run as the record has it after an event. */
+export function foldedRun(run: RunState): FoldedRun {
+  const { shown, gate } = run;
+  const paused = run.status === 'paused';
+  return {
+    run_id: run.runId,
+    seq: run.seq,
+    status: run.status,
+    active_node: run.activeNode,
+    input_topic: run.inputTopic,
+    current_draft: shown.draft,
+    final_draft: run.finalDraft,
+    critic_score: shown.score,
+    iteration_count: run.iterationCount,
+    feedback_history: shown.feedback.map(({ text }) => text),
+    route_decision: shown.decision,
+    error: run.failure?.error ?? null,
+    paused,
+    next_nodes: paused ? [...(gate?.nextNodes ?? [])] : [],
+  };
+}
+
+/** What was found of a run's record. */
+export function verification(runId: string, { events, headHash, firstDifference }: Audit): Verification {
+  return {
+    run_id: runId,
+    valid: firstDifference === null,
+    events,
+    head_hash: headHash,
+    first_difference: firstDifference,
+  };
 }

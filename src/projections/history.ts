@@ -85,6 +85,12 @@ export class History {
     return this.#changed.get(runId) ?? this.#writing.get(runId) ?? (await this.#views.find(runId));
   }
 
+  /** A run as it is stored, with everything that has been put. */
+  async stored(runId: string): Promise<RunSummary | null> {
+    await this.flush();
+    return await this.#views.find(runId);
+  }
+
   /** Newest first, ties by id ascending. */
   async list(page: Page): Promise<readonly RunSummary[]> {
     await this.flush();

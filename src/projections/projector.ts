@@ -5,7 +5,7 @@ import { BlueprintDamaged, LogClosed, RunDamaged, ServiceStopping } from '../err
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import { runEventOf } from '../run/stream.js';
+import { assertFollows, runEventOf } from '../run/stream.js';
 import { wait } from '../wait.js';
 import { blueprintRowAfter } from './blueprint-row.js';
 import type { History } from './history.js';
@@ -24,6 +24,8 @@ export interface ProjectorOptions {
   readonly onRecorded?: (event: RecordedEvent) => void;
   /** Told of each event once it is folded, with the run it has made when it is one of a run. */
   readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
+  /** With it the chains of what is folded up to the head of the start are checked; else they are taken at their word. */
+  readonly sha256?: Ambient['sha256'];
   readonly onFault: (error: unknown) => void;
 }
 
@@ -119,9 +121,13 @@ export class Projector {
   }
 
   async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {
-    const { views, history } = this.#options;
-    const run = await views.apply(runId, runEventOf(recorded));
+    const { views, history, sha256 = null } = this.#options;
+    const event = runEventOf(recorded);
+    const check = this.#caughtUp ? null : sha256;
+    const run = await views.apply(runId, event, check);
     if (run !== null) await history.put(summaryOf(run));
+    // Its row is there all the same: the list says of it that it is damaged.
+    if (check !== null && event.seq === 0) assertFollows(runId, null, { event, sha256: check });
     return run;
   }
 

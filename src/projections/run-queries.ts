@@ -1,18 +1,26 @@
-/** What clients ask of runs: each answer true at once, whoever runs the run and however far the read models are. */
+/**
+ * What clients ask of runs: each answer true at once, whoever runs the run and however far the read models are. Asked
+ * for a damaged run, each throws RunDamaged, but for the list, which says so.
+ */
 import type { ExportedEvent } from '../log/chain.js';
 import type { EventLog } from '../log/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
+import type { DamagedRuns } from './damaged-runs.js';
 import type { History } from './history.js';
 import type { Projector } from './projector.js';
 import type { RunReader } from './run-reader.js';
 import type { Page, RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 
-export interface EventsPage {
-  readonly events: readonly ExportedEvent[];
+/** A page of a run's record: its events as they are stored, up to a head that later events do not move. */
+export interface RecordPage {
+  /** Revision of the run's last event when the page was asked for. */
+  readonly head: number;
   /** Revision to go on from; null at the head. */
   readonly next: number | null;
+  /** The events, read as they are taken. @throws {RunDamaged} at the first that does not bear out */
+  events(): AsyncIterable<ExportedEvent>;
 }
 
 export interface RunQueriesOptions {
@@ -20,6 +28,7 @@ export interface RunQueriesOptions {
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
+  readonly damaged: Pick<DamagedRuns, 'assertSound' | 'shown'>;
   /** The run as its actor holds it, when it runs here. */
   readonly live: (runId: string) => RunState | null;
 }
@@ -33,7 +42,8 @@ export class RunQueries {
 
   /** One run: from its actor while it runs here, from the history once it has ended, else folded from its stream. */
   async find(runId: string): Promise<RunSummary | null> {
-    const { reader, history, live } = this.#options;
+    const { reader, history, damaged, live } = this.#options;
+    damaged.assertSound(runId);
     const running = live(runId);
     if (running !== null) return summaryOf(running);
     const stored = await history.find(runId);
@@ -44,32 +54,40 @@ export class RunQueries {
 
   /** One run with all that its events tell: from its actor while it runs here, else folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
-    const { reader, live } = this.#options;
+    const { reader, damaged, live } = this.#options;
+    damaged.assertSound(runId);
     return live(runId) ?? (await reader.fold(runId));
+  }
+
+  /** One run folded from its stream up to an event, or to what is there when that is beyond the head. */
+  async folded(runId: string, to?: number): Promise<RunState | null> {
+    return await this.#options.reader.fold(runId, to);
   }
 
   /** A page of the history, newest first; everything recorded before the call is in it. */
   async list(page: Page): Promise<readonly RunSummary[]> {
-    const { log, history, projector } = this.#options;
+    const { log, history, projector, damaged } = this.#options;
     await projector.reached(await log.head());
-    return await history.list(page);
+    return (await history.list(page)).map((run) => damaged.shown(run));
   }
 
-  /** A page of a run's events as they are stored, from a revision on; null when there is no such run. */
-  async events(
+  /** A run's events from a revision on; null when there is no such run. */
+  async record(
     runId: string,
     { from, limit }: { readonly from: number; readonly limit: number },
-  ): Promise<EventsPage | null> {
-    const { reader } = this.#options;
-    const events: ExportedEvent[] = [];
-    for await (const event of reader.events(runId, { from, max: limit + 1 })) events.push(event);
-    if (events.length === 0 && (from === 0 || !(await this.#exists(runId)))) return null;
-    const next = events.length > limit ? from + limit : null;
-    return { events: events.slice(0, limit), next };
+  ): Promise<RecordPage | null> {
+    const { reader, damaged } = this.#options;
+    damaged.assertSound(runId);
+    const head = await this.#head(runId);
+    if (head === null) return null;
+    const max = Math.max(0, Math.min(limit, head + 1 - from));
+    const events = (): AsyncIterable<ExportedEvent> => reader.events(runId, { from, max });
+    return { head, next: from + limit <= head ? from + limit : null, events };
   }
 
-  async #exists(runId: string): Promise<boolean> {
-    for await (const _ of this.#options.log.readStream(runStream(runId), { max: 1 })) return true;
-    return false;
+  async #head(runId: string): Promise<number | null> {
+    const last = this.#options.log.readStream(runStream(runId), { direction: 'backwards', max: 1 });
+    for await (const { revision } of last) return revision;
+    return null;
   }
 }

@@ -1,15 +1,16 @@
-/** Reads runs from the log for those who show them: every event is checked, and damage is told to whoever keeps it. */
+/** Reads runs from the log for those who show them: every event is checked, and a damaged run is not read again. */
 import type { Ambient } from '../ambient.js';
 import { RunDamaged } from '../errors.js';
 import type { EventLog } from '../log/port.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { foldRun, readChecked } from '../run/stream.js';
+import type { DamagedRuns } from './damaged-runs.js';
 
 export interface RunReaderOptions {
   readonly log: EventLog;
   readonly sha256: Ambient['sha256'];
-  readonly onDamaged: (error: RunDamaged) => void;
+  readonly damaged: Pick<DamagedRuns, 'found' | 'assertSound'>;
 }
 
 export class RunReader {
@@ -21,7 +22,8 @@ export class RunReader {
 
   /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunDamaged} */
   async fold(runId: string, to?: number): Promise<RunState | null> {
-    const { log, sha256 } = this.#options;
+    const { log, sha256, damaged } = this.#options;
+    damaged.assertSound(runId);
     try {
       return await foldRun(log, runId, { sha256, ...(to !== undefined && { to }) });
     } catch (error) {
@@ -31,7 +33,8 @@ export class RunReader {
 
   /** A run's events from a revision on, as they are stored. @throws {RunDamaged} */
   async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
-    const { log, sha256 } = this.#options;
+    const { log, sha256, damaged } = this.#options;
+    damaged.assertSound(runId);
     try {
       yield* readChecked(log, runId, { sha256, from, ...(max !== undefined && { max }) });
     } catch (error) {
@@ -40,7 +43,7 @@ export class RunReader {
   }
 
   #told(error: unknown): unknown {
-    if (error instanceof RunDamaged) this.#options.onDamaged(error);
+    if (error instanceof RunDamaged) this.#options.damaged.found(error);
     return error;
   }
 }

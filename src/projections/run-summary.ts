@@ -11,6 +11,8 @@ export interface Page {
 
 export interface RunSummary {
   readonly id: string;
+  /** Revision of the last event it was folded from. */
+  readonly seq: number;
   readonly blueprintId: string | null;
   /** The topic of the start, whatever a human made of it later. */
   readonly inputTopic: string;
@@ -36,6 +38,7 @@ export interface RunSummary {
 export function summaryOf(run: RunState): RunSummary {
   return {
     id: run.runId,
+    seq: run.seq,
     blueprintId: run.blueprintId,
     inputTopic: run.requestedTopic,
     status: run.status,

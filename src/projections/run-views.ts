@@ -3,10 +3,11 @@
  * and finished runs leave memory unless somebody watches them; they are folded from the log again on demand.
  */
 import { createStore } from '@xstate/store';
+import type { Ambient } from '../ambient.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
-import { foldNext } from '../run/stream.js';
+import { assertFollows, foldNext } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 
 /** Most runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
@@ -44,12 +45,15 @@ export class RunViews {
   /**
    * Takes one event of the log; events already folded are passed over.
    *
+   * @param sha256 given when the event's link to the one before it has to be checked
    * @returns the run after it, or after whatever has been folded beyond it
    * @throws {RunDamaged} when nothing can be made of it; what is shown of the run stays as it was
    */
-  async apply(runId: string, event: RunEvent): Promise<RunState | null> {
+  async apply(runId: string, event: RunEvent, sha256: Ambient['sha256'] | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
+    const before = view.store.getSnapshot().context.run;
+    if (sha256 !== null && event.seq === before.seq + 1) assertFollows(runId, before, { event, sha256 });
     this.#take(view, event);
     this.#settle(runId, view);
     return view.store.getSnapshot().context.run;

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
+import type { Damage } from './damaged-runs.js';
 import type { ViewsRows } from './views-store.js';
 
 export interface ViewsSetup {
@@ -17,6 +18,8 @@ type Call =
   | { readonly call: 'unfinished' }
   | { readonly call: 'blueprintIds'; readonly page: Page }
   | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
+  | { readonly call: 'damagedRuns' }
+  | { readonly call: 'saveDamaged'; readonly damage: Damage }
   | { readonly call: 'close' };
 
 export type ViewsRequest = Call & { readonly id: number };
@@ -34,6 +37,8 @@ export interface ViewsClient {
   unfinished(): Promise<readonly UnfinishedRun[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
   blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]>;
+  damagedRuns(): Promise<readonly Damage[]>;
+  saveDamaged(damage: Damage): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,6 +85,8 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     unfinished: () => call({ call: 'unfinished' }),
     blueprintIds: (page) => call({ call: 'blueprintIds', page }),
     blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
+    damagedRuns: () => call({ call: 'damagedRuns' }),
+    saveDamaged: (damage) => call({ call: 'saveDamaged', damage }),
     async close() {
       if (failure !== null) return;
       await call({ call: 'close' });

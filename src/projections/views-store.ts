@@ -8,10 +8,11 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { UnfinishedRun } from '../run/state.js';
+import type { Damage } from './damaged-runs.js';
 import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
-const VIEWS_VERSION = '4';
+const VIEWS_VERSION = '5';
 
 /** Records are handed out until they have this many UTF-16 units; the last may be as large as an append. */
 const PIECE_CHARS = 512 * 1024;
@@ -33,6 +34,7 @@ const SCHEMA = `
     updated_at TEXT NOT NULL,
     record TEXT NOT NULL
   ) WITHOUT ROWID;
+  CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
   CREATE INDEX runs_newest ON runs (created_at DESC, id);
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
@@ -55,6 +57,8 @@ export interface ViewsStore {
   blueprintIds(page: Page): readonly string[];
   /** Their records as JSON text, null where there is none: of the first ids, as many as make one piece. */
   blueprintRecords(ids: readonly string[]): readonly (string | null)[];
+  damagedRuns(): readonly Damage[];
+  saveDamaged(damage: Damage): void;
   close(): void;
 }
 
@@ -104,9 +108,19 @@ export function openViewsStore(
         const runId = textOf(row, 'id');
         return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
       }),
+    ...damagedTable(database),
     blueprintIds: shelf.ids,
     blueprintRecords: shelf.records,
     close: () => database.close(),
+  };
+}
+
+function damagedTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'damagedRuns' | 'saveDamaged'> {
+  const save = database.prepare('INSERT OR IGNORE INTO damaged VALUES (?, ?)');
+  const list = database.prepare('SELECT damage FROM damaged');
+  return {
+    damagedRuns: () => list.all().flatMap((row) => JSON.parse(textOf(row, 'damage') ?? '[]') as Damage | []),
+    saveDamaged: (damage) => void save.run(damage.runId, JSON.stringify(damage)),
   };
 }
 

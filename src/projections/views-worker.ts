@@ -34,6 +34,10 @@ function answerTo(request: ViewsRequest): unknown {
       return store.blueprintIds(request.page);
     case 'blueprintRecords':
       return store.blueprintRecords(request.ids);
+    case 'damagedRuns':
+      return store.damagedRuns();
+    case 'saveDamaged':
+      return store.saveDamaged(request.damage);
     case 'close':
       return store.close();
     default:

@@ -3,7 +3,7 @@
  * memory while it runs here; every other run is replayed from the log when something is asked of it, and the exact
  * revision of its append is all the locking there is.
  */
-import { ServiceStopping } from '../errors.js';
+import { type RunDamaged, ServiceStopping } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import { wait } from '../wait.js';
@@ -38,6 +38,8 @@ export interface RegistryOptions {
   readonly isSuspect: (instanceId: string) => boolean;
   /** Told when a run is no longer run here, with the state it left in. */
   readonly onLeft: (run: RunState) => void;
+  /** Told of a run whose record does not bear out, on its replay. */
+  readonly onDamaged: (error: RunDamaged) => void;
 }
 
 /** A run replayed, or about to begin. */
@@ -231,7 +233,8 @@ export class RunRegistry {
   }
 
   #replay(runId: string): ReturnType<typeof replayRun> {
-    return replayRun(this.#around.log, runId, { charts: this.#charts, sha256: this.#around.ambient.sha256 });
+    const means = { charts: this.#charts, sha256: this.#around.ambient.sha256, onDamaged: this.#options.onDamaged };
+    return replayRun(this.#around.log, runId, means);
   }
 
   /** A run is no longer run here: it has ended, paused, or gone to another owner. */

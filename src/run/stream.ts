@@ -76,7 +76,11 @@ const RUN_FACT_TYPES: Readonly<Record<keyof RunFacts, true>> = {
 };
 
 /** A run's events in order; an unknown run has none. */
-export async function* readRun(log: EventLog, runId: string, range: StreamRange = {}): AsyncIterable<RunEvent> {
+export async function* readRun(
+  log: Pick<EventLog, 'readStream'>,
+  runId: string,
+  range: StreamRange = {},
+): AsyncIterable<RunEvent> {
   for await (const recorded of log.readStream(runStream(runId), range)) yield runEventOf(recorded);
 }
 
@@ -87,7 +91,7 @@ export async function* readRun(log: EventLog, runId: string, range: StreamRange 
  * @throws {RunDamaged} at the first that does not follow
  */
 export async function* readChecked(
-  log: EventLog,
+  log: Pick<EventLog, 'readStream'>,
   runId: string,
   { sha256, from = 0, max }: { readonly sha256: Ambient['sha256']; readonly from?: number; readonly max?: number },
 ): AsyncIterable<RunEvent> {
@@ -96,18 +100,26 @@ export async function* readChecked(
   let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
   const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
   for await (const event of readRun(log, runId, range)) {
-    const [before, seq] = [previous, next];
-    borneOut({ runId, seq }, () => {
-      if (event.seq !== seq) throw new Error(`event ${event.seq} stands where event ${seq} belongs`);
-      if (before !== null && !checkLink(before, event, sha256)) throw new Error(BROKEN_LINK);
-    });
+    const reason = `event ${event.seq} stands where event ${next} belongs`;
+    if (event.seq !== next) throw new RunDamaged({ runId, seq: next, reason });
+    if (previous !== null) assertFollows(runId, { hash: previous }, { event, sha256 });
     previous = event.hash;
     next += 1;
     if (event.seq >= from) yield event;
   }
 }
 
-const BROKEN_LINK = 'its hash does not follow from the event before it and its own fields';
+/** @throws {RunDamaged} when an event's hash does not follow from the one before it, or from none */
+export function assertFollows(
+  runId: string,
+  before: Pick<StreamHead, 'hash'> | null,
+  { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: Ambient['sha256'] },
+): void {
+  borneOut({ runId, seq: event.seq }, () => {
+    if (checkLink(before?.hash ?? GENESIS_HASH, event, sha256)) return;
+    throw new Error('its hash does not follow from the event before it and its own fields');
+  });
+}
 
 /**
  * The fold of a run's stream up to its head, or up to a revision; null when there is no such run.
@@ -181,9 +193,7 @@ export class Replaying {
   take(event: ExportedEvent): void {
     this.#replay = borneOut({ runId: this.#runId, seq: this.#next }, () => {
       if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
-      if (!checkLink(this.#hash, event, this.#means.sha256)) {
-        throw new Error(BROKEN_LINK);
-      }
+      assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#means.sha256 });
       return this.#follow(event);
     });
     this.#hash = event.hash;
@@ -211,10 +221,19 @@ export class Replaying {
  *
  * @throws {RunDamaged} at the first event that the chain or the chart does not bear out
  */
-export async function replayRun(log: EventLog, runId: string, means: ReplayMeans): Promise<Replay | null> {
+export async function replayRun(
+  log: EventLog,
+  runId: string,
+  means: ReplayMeans & { /** Told of it beside. */ readonly onDamaged?: (error: RunDamaged) => void },
+): Promise<Replay | null> {
   const replaying = new Replaying(runId, means);
-  for await (const event of readRun(log, runId)) replaying.take(event);
-  return replaying.replay;
+  try {
+    for await (const event of readRun(log, runId)) replaying.take(event);
+    return replaying.replay;
+  } catch (error) {
+    if (error instanceof RunDamaged) means.onDamaged?.(error);
+    throw error;
+  }
 }
 
 /** What is read of an event, or the damage that keeps it from being read. */

@@ -56,6 +56,17 @@ describe('A custodian', () => {
     });
   }
 
+  it('never again offers a run that was given up, however often it looks', () => {
+    custodian.recorded(running());
+    dead.add('one');
+    custodian.look();
+    expect(settle()).to.deep.equal([RUN_ID]);
+    custodian.giveUp(RUN_ID);
+    expect(left).to.include(RUN_ID);
+    for (let looks = 0; looks < 3; looks += 1) custodian.look();
+    expect(settle()).to.deep.equal([RUN_ID]);
+  });
+
   for (const [what, run] of [
     ['is run elsewhere', running],
     ['is paused', paused],

@@ -32,8 +32,9 @@ describe('A request that cannot be served', () => {
     faults = [];
     const deps: HttpDeps = {
       registry: { start: always, refuse: always, repeated: always, cancel: always, decideGate: always },
-      queries: { find: always, state: always, list: always, events: always },
+      queries: { find: always, state: always, list: always, record: always, folded: always },
       feed: { follow: always },
+      verify: always,
       blueprints: { find: always, create: always, update: always, remove: always },
       blueprintList: always,
       ready,
@@ -72,6 +73,8 @@ describe('A request that cannot be served', () => {
     () => rest.get('/api/runs'),
     () => rest.get(`/api/runs/${NO_RUN}`),
     () => rest.get(`/api/runs/${NO_RUN}/events`),
+    () => rest.get(`/api/runs/${NO_RUN}/state`),
+    () => rest.get(`/api/runs/${NO_RUN}/verify`),
   ];
 
   it('because of a fault shows a fixed sentence and the id under which the fault is logged', async () => {

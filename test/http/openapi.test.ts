@@ -24,6 +24,8 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}': ['get'],
   '/api/runs/{run_id}/events': ['get'],
   '/api/runs/{run_id}/stream': ['get'],
+  '/api/runs/{run_id}/state': ['get'],
+  '/api/runs/{run_id}/verify': ['get'],
   '/api/openapi.json': ['get'],
 };
 
@@ -91,6 +93,8 @@ describe('GET /api/openapi.json', () => {
       ['get', '/api/runs/', [200]],
       ['get', '/api/runs/{run_id}', [200, 404]],
       ['get', '/api/runs/{run_id}/events', [200, 404]],
+      ['get', '/api/runs/{run_id}/state', [200, 404]],
+      ['get', '/api/runs/{run_id}/verify', [200, 404]],
       ['get', '/api/councils/run/{run_id}', [200, 404]],
       ['get', '/api/openapi.json', [200]],
       ['post', '/api/councils/run/{run_id}/cancel', [404]],

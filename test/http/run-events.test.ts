@@ -86,4 +86,44 @@ describe('GET /api/runs/{run_id}/events', () => {
       expect(rest.problem(await rest.get(`/api/runs/${NO_RUN}/events${query}`), 404).detail).to.include(NO_RUN);
     }
   });
+
+  const asLines = (headers: Record<string, string> = {}, query = '') =>
+    rest.send('GET', `/api/runs/${runId}/events${query}`, { headers: { Accept: 'application/x-ndjson', ...headers } });
+
+  it('gives all of them one a line to who accepts lines, whatever the page', async () => {
+    for (const query of ['', '?from=3&limit=1']) {
+      const reply = await asLines({}, query);
+      expect(reply.status).to.equal(200);
+      expect(reply.headers.get('Content-Type')).to.equal('application/x-ndjson');
+      expect(reply.text).to.equal(all.map((event) => `${canonical(event)}\n`).join(''));
+    }
+    rest.problem(await asLines({}, '?limit=0'), 422);
+    const other = await rest.send('GET', `/api/runs/${NO_RUN}/events`, { headers: { Accept: 'application/x-ndjson' } });
+    expect(rest.problem(other, 404).detail).to.include(NO_RUN);
+  });
+
+  it('gives JSON to who accepts either, or says nothing of it', async () => {
+    const [any, both] = ['*/*', 'application/x-ndjson;q=0.5, application/json'];
+    for (const accept of [any, both, 'text/html']) {
+      const reply = await rest.send('GET', `/api/runs/${runId}/events`, { headers: { Accept: accept } });
+      expect(rest.read(reply, 200, 'run-events-page.json').events, accept).to.deep.equal(all);
+    }
+  });
+
+  it('is tagged with the revision of the head, whatever the page and the form', async () => {
+    const tag = `"${all.length - 1}"`;
+    const pages = [await rest.get(`/api/runs/${runId}/events?limit=1`), await asLines()];
+    for (const { headers } of pages) expect(headers.get('ETag')).to.equal(tag);
+    for (const known of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
+      const plain = await rest.send('GET', `/api/runs/${runId}/events`, { headers: { 'If-None-Match': known } });
+      for (const reply of [plain, await asLines({ 'If-None-Match': known })]) {
+        expect(reply, known).to.include({ status: 304, text: '' });
+        expect(reply.headers.get('ETag')).to.equal(tag);
+      }
+    }
+    for (const other of ['"0"', 'x', all.length - 1]) {
+      expect((await asLines({ 'If-None-Match': String(other) })).status, String(other)).to.equal(200);
+    }
+    rest.problem(await rest.send('GET', `/api/runs/${NO_RUN}/events`, { headers: { 'If-None-Match': '*' } }), 404);
+  });
 });

@@ -156,6 +156,7 @@ function ownedIf(status: RunSummary['status']): Pick<RunSummary, 'status' | 'own
 function summary(id: string, fields: Partial<RunSummary> = {}): RunSummary {
   return {
     id,
+    seq: 0,
     blueprintId: null,
     owner: null,
     inputTopic: 'The sea',

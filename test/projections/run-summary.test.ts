@@ -16,6 +16,7 @@ describe('summaryOf', () => {
   it('tells of a pending run what was asked for', () => {
     expect(summaryOf(given(council, { pending: true }).run)).to.deep.equal({
       id: RUN_ID,
+      seq: 0,
       blueprintId: null,
       inputTopic: 'The sea',
       status: 'pending',

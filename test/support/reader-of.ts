@@ -4,5 +4,9 @@ import { RunReader } from '../../src/projections/run-reader.js';
 
 /** A reader of the runs of a log; what it finds damaged it only throws. */
 export function readerOf(log: EventLog): RunReader {
-  return new RunReader({ log, sha256: systemAmbient().sha256, onDamaged: () => undefined });
+  return new RunReader({
+    log,
+    sha256: systemAmbient().sha256,
+    damaged: { found: () => undefined, assertSound: () => undefined },
+  });
 }

@@ -1,0 +1,79 @@
+/** Long answers: sent piece by piece, as fast as the client takes them, so that none is ever there as a whole. */
+import type { ServerResponse } from 'node:http';
+import type { Edge } from './route.js';
+
+/** Longest that a client may leave a piece lying, in milliseconds: it holds memory, and keeps others waiting. */
+const MAX_STALL_MS = 60_000;
+/** Most that is read before the answer begins, in UTF-16 units: what fails within it still becomes a problem. */
+const READ_AHEAD_CHARS = 1024 * 1024;
+/** Least that is sent at once of the rest. */
+const PIECE_CHARS = 64 * 1024;
+
+export interface Sending {
+  readonly edge: Pick<Edge, 'ambient' | 'onFault'>;
+  readonly response: ServerResponse;
+}
+
+/** Texts on their way to a client; one that takes none for too long is cut off. */
+export async function* sentInPieces(
+  pieces: AsyncIterable<string>,
+  { edge, response }: Sending,
+): AsyncGenerator<string> {
+  try {
+    for await (const piece of pieces) {
+      const cancel = edge.ambient.after(MAX_STALL_MS, () => response.destroy());
+      try {
+        yield piece;
+      } finally {
+        cancel();
+      }
+    }
+  } catch (error) {
+    // The answer has begun: all that is left is to break it off. A client that has gone is no fault.
+    if (!response.destroyed) edge.onFault(edge.ambient.uuid(), error);
+    throw error;
+  }
+}
+
+/**
+ * A text that is put together piece by piece: the whole of a short one, of a long one its beginning and what follows.
+ *
+ * @throws what the reading of its beginning throws
+ */
+export async function begun(texts: AsyncGenerator<string>): Promise<string | AsyncIterable<string>> {
+  const beginning = await gathered(texts, READ_AHEAD_CHARS);
+  return beginning.isWhole ? beginning.text : continued(beginning.text, texts);
+}
+
+async function* continued(beginning: string, texts: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield beginning;
+    for (let isWhole = false; !isWhole;) {
+      const piece = await gathered(texts, PIECE_CHARS);
+      isWhole = piece.isWhole;
+      if (piece.text !== '') yield piece.text;
+    }
+  } finally {
+    await texts.return(undefined);
+  }
+}
+
+/** Texts joined until they have this length, or there are no more. */
+async function gathered(
+  texts: AsyncGenerator<string>,
+  chars: number,
+): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  let text = '';
+  while (text.length < chars) {
+    const next = await texts.next();
+    if (next.done === true) return { text, isWhole: true };
+    text += next.value;
+  }
+  return { text, isWhole: false };
+}
+
+/** Calls back once a response is sent or given up, at once when it is already. */
+export function whenClosed(response: ServerResponse, callBack: () => void): void {
+  if (response.closed || response.writableEnded) callBack();
+  else response.once('close', callBack);
+}

@@ -1,0 +1,73 @@
+/**
+ * The runs whose record was found not to bear out: none of them is shown as true again. They are kept beside the stored
+ * views, and lost with them; whoever reads such a run then finds it again. One small entry a damaged run is kept in memory.
+ */
+import { RunDamaged } from '../errors.js';
+import type { RunSummary } from './run-summary.js';
+
+/** What the list says of a damaged run (contract, section 4). */
+export const DAMAGED_ERROR = 'The record of this run is damaged';
+
+/** Where a run's record first fails to bear out, and why. */
+export interface Damage {
+  readonly runId: string;
+  /** Revision of the event. */
+  readonly seq: number;
+  readonly reason: string;
+}
+
+export interface DamagedRunsOptions {
+  /** Those found before. */
+  readonly known: readonly Damage[];
+  readonly store: (damage: Damage) => Promise<void>;
+  /** Told of each once, when it is found. */
+  readonly onFound: (error: RunDamaged) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class DamagedRuns {
+  readonly #options: DamagedRunsOptions;
+  readonly #found: Map<string, Damage>;
+
+  constructor(options: DamagedRunsOptions) {
+    this.#options = options;
+    this.#found = new Map(options.known.map((each) => [each.runId, each]));
+  }
+
+  has(runId: string): boolean {
+    return this.#found.has(runId);
+  }
+
+  /** Takes note of a run. */
+  found(error: RunDamaged): void {
+    const { runId } = error.data;
+    if (this.#found.has(runId)) return;
+    const { store, onFound, onFault } = this.#options;
+    this.#found.set(runId, error.data);
+    onFound(error);
+    store(error.data).catch(onFault);
+  }
+
+  /** @throws {RunDamaged} for a run that was found damaged */
+  assertSound(runId: string): void {
+    const damage = this.#found.get(runId);
+    if (damage !== undefined) throw new RunDamaged(damage);
+  }
+
+  /** A run as the list may show it: of a damaged one nothing but what it was started as. */
+  shown(run: RunSummary): RunSummary {
+    if (!this.has(run.id)) return run;
+    return {
+      ...run,
+      status: 'failed',
+      owner: null,
+      activeNode: null,
+      finalDraft: null,
+      criticScore: null,
+      iterationCount: null,
+      error: DAMAGED_ERROR,
+      completedAt: null,
+      session: null,
+    };
+  }
+}

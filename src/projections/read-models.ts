@@ -1,0 +1,44 @@
+/** The stored read models of this process, and who reads runs for them. */
+import type { Ambient } from '../ambient.js';
+import type { RunDamaged } from '../errors.js';
+import type { EventLog } from '../log/port.js';
+import { DamagedRuns } from './damaged-runs.js';
+import { History } from './history.js';
+import { RunReader } from './run-reader.js';
+import { RunViews } from './run-views.js';
+import type { ViewsSetup } from './views-client.js';
+import { openViews } from './views-client.js';
+
+export interface ReadModelsOptions extends ViewsSetup {
+  /** The log they are folded from, which `log` names. */
+  readonly from: EventLog;
+  readonly ambient: Pick<Ambient, 'after' | 'sha256'>;
+  /** Told of each run once, when it is found damaged. */
+  readonly onDamaged: (error: RunDamaged) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+export interface ReadModels {
+  readonly history: History;
+  readonly damaged: DamagedRuns;
+  readonly reader: RunReader;
+  readonly views: RunViews;
+  /** Closes the file; what is not written is folded again. */
+  close(): Promise<void>;
+}
+
+/** Opens the file of the stored views; rejects when it cannot be opened. */
+export async function openReadModels({
+  from,
+  ambient,
+  onDamaged,
+  onFault,
+  ...setup
+}: ReadModelsOptions): Promise<ReadModels> {
+  const stored = await openViews(setup);
+  const known = await stored.damagedRuns();
+  const damaged = new DamagedRuns({ known, store: stored.saveDamaged, onFound: onDamaged, onFault });
+  const reader = new RunReader({ log: from, sha256: ambient.sha256, damaged });
+  const history = new History(stored, ambient, onFault);
+  return { history, damaged, reader, views: new RunViews(reader), close: () => stored.close() };
+}

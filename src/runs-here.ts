@@ -1,0 +1,85 @@
+/** The runs of this instance, and its place among others on the same log. */
+import { Cluster } from './cluster/cluster.js';
+import { RunDamaged } from './errors.js';
+import type { EventLog } from './log/port.js';
+import { boundedModel } from './model/bounded.js';
+import type { DamagedRuns } from './projections/damaged-runs.js';
+import type { Charts } from './run/charts.js';
+import { RunRegistry } from './run/registry.js';
+import type { RunState } from './run/state.js';
+import type { TokenBus } from './run/tokens.js';
+import type { EngineConfig, Surroundings } from './surroundings.js';
+import { toolbox } from './tools/toolbox.js';
+
+export interface Wired {
+  readonly log: EventLog;
+  readonly tokens: TokenBus;
+  readonly charts: Charts;
+  readonly damaged: DamagedRuns;
+  readonly instanceId: string;
+}
+
+export interface RunsHere {
+  readonly registry: RunRegistry;
+  /** Null where no other instance shares the log. */
+  readonly cluster: Cluster | null;
+}
+
+/** The runs of this instance, and its place among others. */
+export function runsHere(
+  { maxActiveRuns, maxModelCalls, cluster: times }: EngineConfig,
+  { dataDir, model, webSearch = null, passages = null, ambient, logger }: Surroundings,
+  { log, tokens, charts, damaged, instanceId }: Wired,
+): RunsHere {
+  const registry: RunRegistry = new RunRegistry(
+    {
+      log,
+      model: boundedModel(model, { maxCalls: maxModelCalls, ambient }),
+      tools: toolbox({ web: webSearch, passages }),
+      tokens,
+      ambient,
+      instanceId,
+      onFault(runId, error) {
+        if (error instanceof RunDamaged) damaged.found(error);
+        else logger.error({ runId, err: error }, 'run: fault');
+      },
+    },
+    charts,
+    {
+      maxActiveRuns,
+      // Without other instances the owner of a run that is not run here is a process of the past.
+      isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
+      onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
+      onDamaged: (error) => damaged.found(error),
+    },
+  );
+  const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');
+  const onFault = (error: unknown): void => logger.error({ err: error }, 'heartbeat: fault');
+  const cluster: Cluster | null =
+    times === null
+      ? null
+      : new Cluster({
+          ...times,
+          log,
+          ambient,
+          instanceId,
+          predecessor: dataDir.succeed(instanceId),
+          registry,
+          onFenced,
+          onFault,
+        });
+  return { registry, cluster };
+}
+
+/** What the service's own log tells of a run that rests: never a draft. */
+function outcomeOf(run: RunState): object {
+  const { runId, status, executionMode, failure, iterationCount, shown } = run;
+  return {
+    runId,
+    status,
+    executionMode,
+    iterationCount,
+    score: shown.score,
+    ...(failure === null ? {} : { failure: failure.kind }),
+  };
+}

@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import { GENESIS_HASH, sealEvents } from '../../src/log/chain.js';
+import type { Verification } from '../../src/generated/schemas.js';
+import { runStream } from '../../src/run/events.js';
+import { changeView, damageEvent, dropEvent } from '../support/damaged-log.js';
+import { graphOf } from '../support/given.js';
+import { pausedBefore, startGodRun } from '../support/god-run.js';
+import { runRequest } from '../support/open-engine.js';
+import { recordOf } from '../support/record-of.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+const { sha256, uuid } = systemAmbient();
+const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: uuid, sha256, metadata: { instanceId: 'test' } };
+const BEGINNING = { seq: -1, hash: GENESIS_HASH };
+const NONE = { first_difference: null, valid: true };
+
+describe('GET /api/runs/{run_id}/verify', () => {
+  let dir: TempDir;
+  let service: RunningService;
+  let rest: RestClient;
+
+  const serve = async (): Promise<void> => {
+    service = await startService({ dataDir: dir.path, model: scriptedModel(councilScript([5, 9])) });
+    rest = restClient(service.url);
+  };
+  beforeEach(async () => {
+    dir = tempDir();
+    await serve();
+  });
+  afterEach(async () => {
+    await service.stop();
+    dir.remove();
+  });
+
+  const verify = async (runId: string): Promise<Verification> =>
+    rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+  const finished = async (): Promise<string> => {
+    const runId = await rest.start();
+    await rest.until(runId, isOver);
+    return runId;
+  };
+  /** Stops the service, changes what lies on disk, serves again. */
+  const whileStopped = async (change: () => void): Promise<void> => {
+    await service.stop();
+    change();
+    await serve();
+  };
+
+  it('bears out runs that have ended, wait and were cancelled, and gives their heads', async () => {
+    const paused = await startGodRun(service.engine, graphOf('write -> judge?'));
+    await pausedBefore(service.engine, paused, 'write');
+    const cancelled = await startGodRun(service.engine, graphOf('write'));
+    await service.engine.registry.cancel(cancelled);
+    for (const runId of [await finished(), paused, cancelled]) {
+      const events = await recordOf(service.engine.log, runId);
+      const head = { events: events.length, head_hash: events.at(-1)?.hash };
+      expect(await verify(runId)).to.deep.equal({ run_id: runId, ...head, ...NONE });
+    }
+  });
+
+  it('never takes a run that goes on meanwhile for a difference', async () => {
+    const runIds = await Promise.all(Array.from({ length: 10 }, () => rest.start()));
+    for (let left = runIds; left.length > 0;) {
+      for (const found of await Promise.all(runIds.map(verify))) expect(found).to.include(NONE);
+      const runs = await Promise.all(left.map((runId) => rest.poll(runId)));
+      left = runs.filter((run) => !isOver(run)).map((run) => run.run_id);
+    }
+  });
+
+  it('answers 404 naming the id of an unknown run', async () => {
+    expect(rest.problem(await rest.get(`/api/runs/${NO_RUN}/verify`), 404).detail).to.include(NO_RUN);
+    rest.problem(await rest.get('/api/runs/x/verify'), 404);
+  });
+
+  onEmbeddedLog(() => {
+    it('finds a changed byte, and names the event', async () => {
+      const [changed, sound] = [await finished(), await finished()];
+      const event = (await recordOf(service.engine.log, changed)).find(({ type }) => type === 'NodeCompleted');
+      await whileStopped(() => damageEvent(dir.path, event?.id ?? '', ['Draft 1', 'Draft 7']));
+      const found = await verify(changed);
+      expect(found).to.include({ valid: false, events: event?.seq });
+      expect(found.first_difference).to.have.property('seq', event?.seq);
+      expect(await verify(sound)).to.include(NONE);
+    });
+
+    it('finds a dropped event, and a tail that is cut off', async () => {
+      const [holed, cut] = [await finished(), await finished()];
+      await finished();
+      const [hole, tail] = [
+        (await recordOf(service.engine.log, holed))[4],
+        (await recordOf(service.engine.log, cut)).at(-1),
+      ];
+      await whileStopped(() => [hole, tail].forEach((event) => dropEvent(dir.path, event?.id ?? '')));
+      expect((await verify(holed)).first_difference).to.have.property('seq', hole?.seq);
+      const { valid, first_difference: difference } = await verify(cut);
+      expect(valid).to.equal(false);
+      expect(difference?.seq).to.equal(tail?.seq);
+      expect(difference?.what).to.include('ends before');
+      for (const runId of [holed, cut]) rest.problem(await rest.get(`/api/runs/${runId}`), 500);
+    });
+
+    it('finds that a record is gone', async () => {
+      const gone = await finished();
+      await finished();
+      const events = await recordOf(service.engine.log, gone);
+      await whileStopped(() => events.forEach(({ id }) => dropEvent(dir.path, id)));
+      expect(await verify(gone)).to.deep.include({ valid: false, events: 0, head_hash: GENESIS_HASH });
+    });
+
+    it('finds a stored view that is not the fold, until the views are folded anew', async () => {
+      const runId = await finished();
+      const { seq } = (await recordOf(service.engine.log, runId)).at(-1) ?? { seq: -1 };
+      await whileStopped(() => changeView(dir.path, runId, ['Trees', 'Bears']));
+      const { valid, first_difference: difference } = await verify(runId);
+      expect({ valid, seq: difference?.seq }).to.deep.equal({ valid: false, seq });
+      expect(difference?.what).to.include('stored view');
+      rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+      await whileStopped(() => rmSync(join(dir.path, 'views'), { recursive: true }));
+      expect(await verify(runId)).to.include(NONE);
+    });
+  });
+
+  it('checks the place in its parent that a run goes on from', async () => {
+    const { log } = service.engine;
+    const parent = await finished();
+    const at = 5;
+    const hash = (await recordOf(log, parent))[at]?.hash ?? '';
+    const child = async (of: object): Promise<Verification> => {
+      const runId = uuid();
+      // What a fork will record.
+      const fact = { type: 'RunRequested', data: { ...runRequest(runId), parent: of } };
+      await log.append(
+        runStream(runId),
+        sealEvents(BEGINNING, [fact], { ...sealing, correlationId: runId, causationId: runId }).events,
+        'none',
+      );
+      return verify(runId);
+    };
+    expect(await child({ runId: parent, at, hash })).to.include(NONE);
+    for (const wrong of [
+      { runId: parent, at: at + 1, hash },
+      { runId: parent, at, hash: sha256('x') },
+      { runId: parent, at: 999, hash },
+      { runId: NO_RUN, at: 0, hash },
+    ]) {
+      const { valid, first_difference: difference } = await child(wrong);
+      expect({ valid, seq: difference?.seq }).to.deep.equal({ valid: false, seq: 0 });
+      expect(difference?.what).to.include(wrong.runId);
+    }
+  });
+});

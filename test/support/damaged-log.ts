@@ -1,0 +1,32 @@
+/** An embedded log changed behind everybody's back, on disk, while nothing has it open. */
+import { DatabaseSync } from '@photostructure/sqlite';
+import { join } from 'node:path';
+
+/** Puts another piece in the place of one in an event's data. */
+export function damageEvent(dataDir: string, eventId: string, [piece, other]: readonly [string, string]): void {
+  const [from, to] = [quoted(piece), quoted(other)];
+  change(join(dataDir, 'log.sqlite'), `UPDATE events SET data = replace(data, ${from}, ${to}) WHERE id = '${eventId}'`);
+}
+
+/** Takes an event out. */
+export function dropEvent(dataDir: string, eventId: string): void {
+  change(join(dataDir, 'log.sqlite'), `DELETE FROM events WHERE id = '${eventId}'`);
+}
+
+/** Puts another piece in the place of one in what is stored of a run for the history. */
+export function changeView(dataDir: string, runId: string, [piece, other]: readonly [string, string]): void {
+  const [from, to] = [quoted(piece), quoted(other)];
+  const file = join(dataDir, 'views', 'views.sqlite');
+  change(file, `UPDATE runs SET summary = replace(summary, ${from}, ${to}) WHERE id = '${runId}'`);
+}
+
+/** Without prepared statements: one that is not collected yet keeps the file locked past the closing. */
+function change(file: string, sql: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(sql);
+  database.close();
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
