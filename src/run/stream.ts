@@ -100,8 +100,7 @@ export async function* readChecked(
   let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
   const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
   for await (const event of readRun(log, runId, range)) {
-    const reason = `event ${event.seq} stands where event ${next} belongs`;
-    if (event.seq !== next) throw new RunDamaged({ runId, seq: next, reason });
+    if (event.seq !== next) throw new RunDamaged({ runId, seq: next, reason: `event ${event.seq} stands there` });
     if (previous !== null) assertFollows(runId, { hash: previous }, { event, sha256 });
     previous = event.hash;
     next += 1;
@@ -109,7 +108,7 @@ export async function* readChecked(
   }
 }
 
-/** @throws {RunDamaged} when an event's hash does not follow from the one before it, or from none */
+/** @throws {RunDamaged} when an event's hash does not follow from the one before it, null for the first */
 export function assertFollows(
   runId: string,
   before: Pick<StreamHead, 'hash'> | null,
@@ -224,7 +223,7 @@ export class Replaying {
 export async function replayRun(
   log: EventLog,
   runId: string,
-  means: ReplayMeans & { /** Told of it beside. */ readonly onDamaged?: (error: RunDamaged) => void },
+  means: ReplayMeans & { readonly onDamaged?: (error: RunDamaged) => void },
 ): Promise<Replay | null> {
   const replaying = new Replaying(runId, means);
   try {
