@@ -26,7 +26,7 @@ const READ_SIDE = [
   'projections/blueprints',
 ];
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
-const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session'];
+const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session', 'run/fork'];
 
 const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-rules'].map((name) => `http/${name}`);
 
@@ -78,7 +78,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   audit: {
     ...DOMAIN,
-    ours: ['errors', 'run/stream', 'run/state', 'run/events', 'projections/run-summary', ...LOG_HELPERS],
+    ours: ['errors', 'run/stream', 'run/replay', 'run/state', 'run/events', 'projections/run-summary', ...LOG_HELPERS],
     types: [...DOMAIN.types, 'run/charts'],
   },
 

@@ -50,7 +50,7 @@ describe('A client of the rich stream that does not read', () => {
     const server = createServer(
       httpApp({
         registry: { start: never, refuse: never, repeated: never, cancel: never, decideGate: never },
-        queries: { find: never, state, list: never, record: never, folded: never },
+        queries: { find: never, state, list: never, record: never, folded: never, forkPoint: never },
         verify: never,
         feed,
         blueprints: { find: never, create: never, update: never, remove: never },

@@ -10,7 +10,7 @@ import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import type { ReplayMeans } from '../run/stream.js';
+import type { ReplayMeans } from '../run/replay.js';
 import { readChecked, readRun } from '../run/stream.js';
 import type { Difference, Verified } from './verify.js';
 import { verifyRecord } from './verify.js';

@@ -5,8 +5,8 @@
 import { RunDamaged } from '../errors.js';
 import type { ExportedEvent } from '../log/chain.js';
 import type { RunState } from '../run/state.js';
-import type { ReplayMeans } from '../run/stream.js';
-import { Replaying } from '../run/stream.js';
+import type { ReplayMeans } from '../run/replay.js';
+import { Replaying } from '../run/replay.js';
 
 /** Where a record first fails to bear out, and why. */
 export interface Difference {

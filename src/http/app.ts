@@ -10,6 +10,7 @@ import { auditRoutes } from './audit.js';
 import { blueprintRunRoutes } from './blueprint-runs.js';
 import { blueprintRoutes } from './blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
+import { forkRoutes } from './forks.js';
 import { healthRoutes } from './health.js';
 import { godModeRoutes } from './god-mode.js';
 import { historyRoutes } from './history.js';
@@ -26,7 +27,7 @@ export type { HttpDeps } from './route.js';
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
-  const audit = [...historyRoutes(edge), ...auditRoutes(edge), streamRoute(edge)];
+  const audit = [...historyRoutes(edge), ...auditRoutes(edge), streamRoute(edge), ...forkRoutes(edge)];
   const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...audit];
   const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);

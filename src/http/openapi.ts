@@ -1,7 +1,7 @@
 /** The OpenAPI document: made from the routes that are served and the schemas that are enforced. */
 import { STATUS_CODES } from 'node:http';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
-import type { Route } from './route.js';
+import type { Route, Success } from './route.js';
 import type { JsonSchema, SchemaShelf } from './schema.js';
 import { readRecord } from './schema.js';
 
@@ -49,8 +49,7 @@ const DESCRIPTION =
   'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. JSON bodies hold at most 1 MiB, blueprints 256 KiB.';
 
 function operation(route: Route, schemas: SchemaShelf): Json {
-  const { success, body } = route;
-  const content = success.status === 204 ? {} : { content: { ...contentOf(success, schemas), ...otherContent(route) } };
+  const { success, otherSuccess, body } = route;
   const problems = problemStatuses(route).map((status) => [
     status,
     problem(STATUS_CODES[status] ?? 'Problem', schemas),
@@ -62,7 +61,8 @@ function operation(route: Route, schemas: SchemaShelf): Json {
     parameters: parameters(route, schemas),
     ...(body && { requestBody: { required: body.isRequired, content: json(refTo(body.schema, schemas)) } }),
     responses: {
-      [success.status]: { description: success.description, ...content },
+      ...answered(success, schemas),
+      ...(otherSuccess && answered(otherSuccess, schemas)),
       ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
       ...(route.isConditional === true && { 304: { description: 'Nothing has come since the ETag that was sent' } }),
       ...Object.fromEntries(problems),
@@ -71,7 +71,13 @@ function operation(route: Route, schemas: SchemaShelf): Json {
   };
 }
 
-function contentOf({ schema, mediaType }: Route['success'], schemas: SchemaShelf): Json {
+function answered(success: Success, schemas: SchemaShelf): Json {
+  const { status, description } = success;
+  const content = { ...contentOf(success, schemas), ...otherContent(success) };
+  return { [status]: { description, ...(status !== 204 && { content }) } };
+}
+
+function contentOf({ schema, mediaType }: Success, schemas: SchemaShelf): Json {
   if (mediaType !== undefined) return { [mediaType]: { schema: { type: 'string' } } };
   return json(schema === null ? { type: 'object' } : refTo(schema, schemas));
 }
@@ -95,7 +101,7 @@ function json(schema: Json): Json {
   return { 'application/json': { schema } };
 }
 
-function otherContent({ success: { alsoAs = {} } }: Route): Json {
+function otherContent({ alsoAs = {} }: Success): Json {
   return Object.fromEntries(
     Object.entries(alsoAs).map(([type, description]) => [type, { schema: { type: 'string', description } }]),
   );
@@ -138,9 +144,8 @@ const TAG_PARAMETER: Json = {
 /** The schemas the routes name and those that these refer to, under their titles. */
 function components(routes: readonly Route[], schemas: SchemaShelf): Json {
   const names = new Set<string>(['problem.json']);
-  for (const { body, success } of routes) {
-    if (body !== undefined) names.add(body.schema);
-    if (success.schema !== null) names.add(success.schema);
+  for (const { body, success, otherSuccess } of routes) {
+    for (const each of [body, success, otherSuccess]) if (each?.schema) names.add(each.schema);
   }
   const found: Record<string, unknown> = {};
   // The set grows while it is walked, until every schema referred to is in.

@@ -18,7 +18,7 @@ import type { SchemaName, SchemaShelf } from './schema.js';
 /** What the REST edge needs of the service. */
 export interface HttpDeps {
   readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
-  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded'>;
+  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
   readonly verify: (runId: string) => Promise<Audit | null>;
@@ -46,6 +46,17 @@ export interface Edge extends HttpDeps {
   inTime<T>(work: Promise<T>, late?: () => Error): Promise<T>;
 }
 
+/** An answer that is no problem. */
+export interface Success {
+  readonly status: number;
+  readonly description: string;
+  readonly schema: SchemaName | null;
+  /** Default: JSON. */
+  readonly mediaType?: string;
+  /** Media types it is answered in beside JSON, to who accepts them first, and what each then holds. */
+  readonly alsoAs?: Readonly<Record<string, string>>;
+}
+
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
@@ -64,15 +75,9 @@ export interface Route {
   readonly header?: Readonly<Record<string, unknown>>;
   /** Whether its answers carry an ETag, and If-None-Match is heeded. */
   readonly isConditional?: boolean;
-  readonly success: {
-    readonly status: number;
-    readonly description: string;
-    readonly schema: SchemaName | null;
-    /** Default: JSON. */
-    readonly mediaType?: string;
-    /** Media types it is answered in beside JSON, to who accepts them first, and what each then holds. */
-    readonly alsoAs?: Readonly<Record<string, string>>;
-  };
+  readonly success: Success;
+  /** What it answers with instead when a parameter asks for that. */
+  readonly otherSuccess?: Success;
   /** What it says with 204 instead, if it does. */
   readonly nothing?: string;
   /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */

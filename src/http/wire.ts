@@ -2,6 +2,7 @@
 import type { Audit } from '../audit/audit-run.js';
 import type {
   FoldedRun,
+  ForkPlan as ForkPlanAnswer,
   GodModeState,
   HistoryRecord,
   RunRequestedData,
@@ -10,6 +11,7 @@ import type {
   Verification,
 } from '../generated/schemas.js';
 import type { RunSummary } from '../projections/run-summary.js';
+import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/gate.js';
 import type { Session } from '../run/session.js';
 import type { RunState } from '../run/state.js';
@@ -132,4 +134,9 @@ export function verification(runId: string, { events, headHash, firstDifference 
     head_hash: headHash,
     first_difference: firstDifference,
   };
+}
+
+/** What a fork would do. */
+export function forkPlan({ reusedResults, nextNodes }: ForkPlan): ForkPlanAnswer {
+  return { reused_results: reusedResults, new_calls_at_least: nextNodes.length, next_nodes: [...nextNodes] };
 }

@@ -8,8 +8,8 @@ import type { NewEvent, RecordedEvent } from './port.js';
 /** Stands for the hash before a stream's first event. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** Version of the events' data written today; readers upcast older ones. */
-const SCHEMA_VERSION = '1';
+/** Version of the events' data written today; readers upcast older ones (run/upcast.ts). */
+export const SCHEMA_VERSION = 1;
 
 /** Where a stream ends: its last event's place (-1: no event yet) and hash. */
 export interface ChainHead {
@@ -77,7 +77,7 @@ export function sealEvents(head: ChainHead, facts: readonly Fact[], sealing: Sea
     seq += 1;
     hash = sha256(hash + hashedText({ at, id, seq, type }, text));
     const chained = { $correlationId: correlationId, $causationId: causationId, occurredAt: at, hash };
-    events.push({ id, type, data: text, metadata: { ...metadata, schemaVersion: SCHEMA_VERSION, ...chained } });
+    events.push({ id, type, data: text, metadata: { ...metadata, schemaVersion: String(SCHEMA_VERSION), ...chained } });
     exported.push({ seq, id, type, at, data, hash });
     causationId = id;
   }

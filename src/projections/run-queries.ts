@@ -7,6 +7,8 @@ import type { EventLog } from '../log/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { DamagedRuns } from './damaged-runs.js';
+import { isFinished } from '../run/state.js';
+import { foldNext } from '../run/stream.js';
 import type { History } from './history.js';
 import type { Projector } from './projector.js';
 import type { RunReader } from './run-reader.js';
@@ -22,6 +24,9 @@ export interface RecordPage {
   /** The events, read as they are taken. @throws {RunDamaged} at the first that does not bear out */
   events(): AsyncIterable<ExportedEvent>;
 }
+
+/** Where a run can be forked, or why it cannot be there. */
+export type ForkPoint = { readonly run: RunState } | { readonly run: null; readonly refusal: string };
 
 export interface RunQueriesOptions {
   readonly log: EventLog;
@@ -62,6 +67,22 @@ export class RunQueries {
   /** One run folded from its stream up to an event, or to what is there when that is beyond the head. */
   async folded(runId: string, to?: number): Promise<RunState | null> {
     return await this.#options.reader.fold(runId, to);
+  }
+
+  /**
+   * A run as it stood at an event, for another run to go on from; null when there is no such run. Its whole record is
+   * read: of a damaged one nothing is taken over. @throws {RunDamaged}
+   */
+  async forkPoint(runId: string, at: number): Promise<ForkPoint | null> {
+    let run: RunState | null = null;
+    let point: RunState | null = null;
+    for await (const event of this.#options.reader.events(runId)) {
+      run = foldNext(runId, run, event);
+      if (event.seq === at) point = run;
+    }
+    if (run === null) return null;
+    if (point === null) return { run: null, refusal: `the last event is at seq ${run.seq}` };
+    return isFinished(point) ? { run: null, refusal: `the run is ${point.status} there` } : { run: point };
   }
 
   /** A page of the history, newest first; everything recorded before the call is in it. */

@@ -28,6 +28,7 @@ import { briefFor } from './node-start.js';
 import type { FrontNode, RunState } from './state.js';
 import { readRun, sealFacts } from './stream.js';
 import type { TokenBus } from './tokens.js';
+import { upcast } from './upcast.js';
 
 /** What every run of an instance works with. */
 export interface RunSurroundings {
@@ -133,7 +134,7 @@ export class RunActor {
     const { runId, seq } = this.run;
     for await (const event of readRun(this.#around.log, runId, { from: seq + 1 })) {
       if (this.#stopped.signal.aborted) return;
-      this.adopt([event]);
+      this.adopt([upcast(event)]);
     }
   }
 

@@ -7,7 +7,7 @@ import { decide } from './decide.js';
 import type { RunFact } from './events.js';
 import type { DecisionScene } from './minutes.js';
 import type { RunState } from './state.js';
-import type { Replay } from './stream.js';
+import type { Replay } from './replay.js';
 
 /** What the registry lends. */
 export interface CancelDeps {

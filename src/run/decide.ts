@@ -2,19 +2,14 @@
  * Decisions: what a command makes of a run, as facts to record in one append. Pure; what follows a fact is asked of
  * the chart before it is written down, so nothing is recorded that the chart does not allow.
  */
+import type { ConditionFacts } from '../blueprint/condition.js';
 import { unknownMarks } from '../council/citations.js';
 import { MAX_DRAFT_BYTES } from '../council/limits.js';
 import { noRoute, routeAfter } from '../council/routing.js';
-import type {
-  NodeCompletedData,
-  NodeFailedData,
-  RunFailedData,
-  RunRequestedData,
-  ToolCalledData,
-} from '../generated/schemas.js';
+import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge, routingFacts } from './branch.js';
 import type { RunFact } from './events.js';
-import { branchAtEnd, branchInto, branchShown, nextFront } from './front.js';
+import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
@@ -41,21 +36,6 @@ export type RunCommand =
   | { readonly type: 'FailRun'; readonly error: string }
   /** The instance stops: anyone may go on. */
   | { readonly type: 'ReleaseRun' };
-
-/** The facts of a new run; with `claim` it starts at once, without it waits for an instance with room. */
-export function requestRun(
-  chart: Chart,
-  requested: RunRequestedData,
-  options: { readonly scene: DecisionScene; readonly claim: boolean },
-): readonly RunFact[] {
-  const first: RunFact = { type: 'RunRequested', data: requested };
-  if (!options.claim) return [first];
-  const snapshot = chart.first({ ...first, seq: 0, id: '', at: options.scene.at, hash: '' });
-  return [
-    first,
-    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }),
-  ];
-}
 
 /** The facts a command leads to; none when it comes too late to mean anything. */
 export function decide(
@@ -105,9 +85,33 @@ function claim(minutes: Minutes, reason: 'started' | 'recovered' | 'handover'): 
     fail(minutes, { kind: 'takeover_limit', error, node: run.activeNode });
     return;
   }
-  const outstanding = minutes.run.front.filter((each) => each.active);
-  for (const each of outstanding) startAgain(minutes, each, delayLeft(each, scene.at));
-  if (outstanding.length === 0) advance(minutes);
+  takeUp(minutes, run.status === 'pending' ? frontOfFork(run) : []);
+}
+
+/** Goes on where the record stands: with the steps under way, and `others` beside them, or with what comes next. */
+function takeUp(minutes: Minutes, others: readonly string[]): void {
+  const { run, scene } = minutes;
+  const stuck = run.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
+  const outstanding = run.front.filter((each) => each.active);
+  if (stuck !== undefined) {
+    failWithoutRoute(minutes, stuck.node, routingFacts(stuck.branch, run.iterationCount));
+  } else if (outstanding.length > 0) {
+    for (const each of outstanding) startAgain(minutes, each, delayLeft(each, scene.at));
+    startFront(minutes, others);
+  } else if (run.isApproved) {
+    proceed(minutes, nextFront(run));
+  } else {
+    advance(minutes);
+  }
+}
+
+/** What belongs to the front of a run forked while that was being started. */
+function frontOfFork(run: RunState): readonly string[] {
+  return run.front.length > 0 && run.front.every((each) => each.active) ? notYetStarted(run) : [];
+}
+
+function failWithoutRoute(minutes: Minutes, node: string, facts: ConditionFacts): void {
+  fail(minutes, { kind: 'no_route', error: noRoute(node, facts), node });
 }
 
 function recordToolCall(minutes: Minutes, call: Omit<ToolCalledData, 'node'>): void {
@@ -127,7 +131,7 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
     data: { ...result, node: at.node, route: route ?? { next: [], reason: 'no condition holds' } },
   });
   if (route === null) {
-    fail(minutes, { kind: 'no_route', error: noRoute(at.node, facts), node: at.node });
+    failWithoutRoute(minutes, at.node, facts);
   } else if (isFrontDone(minutes.run)) {
     advance(minutes);
   }

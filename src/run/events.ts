@@ -14,6 +14,8 @@ export type RunEvent = RunFact & {
   /** ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly hash: string;
+  /** Version its data was written in, when that is older than today's: it is upcast before it is folded. */
+  readonly schemaVersion?: number;
 };
 
 /** Whether an instance takes the run with these facts. */

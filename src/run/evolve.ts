@@ -7,11 +7,12 @@ import type { RunEvent } from './events.js';
 import { branchAtEnd, branchInto, branchShown } from './front.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
+import { restored } from './run-fold.js';
 import type { Arrival, FrontNode, RunState } from './state.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
-/** The state of a run after its first event. */
+/** The state of a run after its first event: at its beginning, or where the run stood that it is a fork of. */
 export function firstState(event: Of<'RunRequested'>): RunState {
   const { data } = event;
   return {
@@ -32,6 +33,7 @@ export function firstState(event: Of<'RunRequested'>): RunState {
     graphHash: data.graphHash,
     limits: data.limits,
     bodyHash: data.bodyHash,
+    parent: data.parent,
     epoch: 0,
     owner: null,
     takeovers: 0,
@@ -47,9 +49,11 @@ export function firstState(event: Of<'RunRequested'>): RunState {
     gate: null,
     gates: 0,
     resumedBy: null,
+    isApproved: false,
     decisions: [],
     finalDraft: null,
     failure: null,
+    ...(data.state !== null && restored(data.state, event.at)),
   };
 }
 
@@ -69,7 +73,7 @@ function changeBy(state: RunState, event: RunEvent): Partial<RunState> {
     case 'RunStarted':
       return { status: 'running' };
     case 'RunResumed':
-      return { status: 'running', gate: null, resumedBy: state.gate?.decision ?? null };
+      return { status: 'running', gate: null, resumedBy: state.gate?.decision ?? null, isApproved: true };
     case 'NodeStarted':
       return nodeStarted(state, event);
     case 'ToolCalled':
@@ -116,6 +120,7 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
     steps: Math.max(state.steps, step),
     arrivals: state.arrivals.filter((each) => each.node !== node),
     activeNode: node,
+    isApproved: false,
     shown: front[0]?.branch ?? branch,
   };
 }

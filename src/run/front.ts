@@ -16,6 +16,16 @@ export function nextFront(state: Pick<RunState, 'arrivals' | 'plan'>): readonly 
   return [reached.reduce((first, node) => (plan.nodeOrder(node) < plan.nodeOrder(first) ? node : first))];
 }
 
+/**
+ * Nodes of a front whose start is recorded only up to some node of it, as it can be where a run is forked. None of the
+ * front may have ended yet: what has arrived since would count as part of it.
+ */
+export function notYetStarted({ front, arrivals, plan }: RunState): readonly string[] {
+  const underWay = front.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
+  const whole = nextFront({ plan, arrivals: [...underWay, ...arrivals] });
+  return whole.filter((node) => !front.some((each) => each.node === node));
+}
+
 /** What a node of the next front works on: its arrivals, joined. */
 export function branchInto(state: RunState, node: string, step: number): Branch {
   const joining = state.arrivals.filter((each) => each.node === node);

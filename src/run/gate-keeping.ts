@@ -9,7 +9,7 @@ import type { DecisionScene } from './minutes.js';
 import { decidedBefore } from './repeated.js';
 import type { Gate } from './state.js';
 import { openGate } from './state.js';
-import type { Replay } from './stream.js';
+import type { Replay } from './replay.js';
 
 /** A human's decision on a paused run, as it was asked for. */
 export interface GateRequest {

@@ -2,10 +2,7 @@
  * A human's word on a pause, as facts: approved, modified or rejected. What is chosen runs under this decision, claimed
  * by the instance that takes it in the same append.
  */
-import { noRoute, routeAfter } from '../council/routing.js';
-import { OverrideLeadsNowhere } from '../errors.js';
-import type { GateAction, GateChoice, Route, RunResumedData, StateOverride } from '../generated/schemas.js';
-import { routingFacts } from './branch.js';
+import type { GateAction, GateChoice, Route, RunResumedData } from '../generated/schemas.js';
 import { fail, proceed } from './decide.js';
 import type { RunFact } from './events.js';
 import { rerouted } from './evolve.js';
@@ -14,6 +11,7 @@ import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
 import { overrideState } from './override.js';
+import { routeUnder } from './reroute.js';
 import type { Gate, RunState } from './state.js';
 import { openGate } from './state.js';
 
@@ -90,19 +88,9 @@ interface WayOn {
  * @throws {OverrideLeadsNowhere} when no edge of the last node holds then
  */
 function wayOn(run: RunState, { gate, nextNodes }: Gate, { action, modifiedState }: GateDecision): WayOn {
-  const asShown: WayOn = { nextNodes: [...nextNodes], route: null };
-  const [last, ...others] = run.front;
   if (action === 'reject') return { nextNodes: [], route: null };
-  if (action !== 'modify' || !isRouting(modifiedState) || last === undefined || others.length > 0) return asShown;
-
-  const overridden = overrideState(run, modifiedState, `g${gate}`);
-  const branch = overridden.front[0]?.branch ?? last.branch;
-  const facts = routingFacts(branch, overridden.iterationCount);
-  const route = routeAfter(run.plan, last.node, facts);
-  if (route === null) throw new OverrideLeadsNowhere({ runId: run.runId, reason: noRoute(last.node, facts) });
-  return { nextNodes: [...nextFront(rerouted(overridden, route.next))], route };
-}
-
-function isRouting(override: StateOverride | null): override is StateOverride {
-  return override !== null && (override.critic_score !== undefined || override.route_decision !== undefined);
+  const override = action === 'modify' ? modifiedState : null;
+  const route = routeUnder(run, override, `g${gate}`);
+  if (override === null || route === null) return { nextNodes: [...nextNodes], route: null };
+  return { nextNodes: [...nextFront(rerouted(overrideState(run, override, `g${gate}`), route.next))], route };
 }

@@ -25,8 +25,8 @@ import { RunStarts } from './starts.js';
 import { takeRun } from './takeover.js';
 import { Tally } from './tally.js';
 import type { RunState } from './state.js';
-import type { Replay } from './stream.js';
-import { replayRun, sealFacts } from './stream.js';
+import { sealFacts } from './stream.js';
+import { type Replay, replayRun } from './replay.js';
 import { underWay } from '../under-way.js';
 
 /** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
@@ -227,12 +227,12 @@ export class RunRegistry {
     return actor.run;
   }
 
-  #replayForWork(runId: string): ReturnType<typeof replayRun> {
+  #replayForWork(runId: string): Promise<Replay | null> {
     this.#assertTakingWork();
     return this.#replay(runId);
   }
 
-  #replay(runId: string): ReturnType<typeof replayRun> {
+  #replay(runId: string): Promise<Replay | null> {
     const means = { charts: this.#charts, sha256: this.#around.ambient.sha256, onDamaged: this.#options.onDamaged };
     return replayRun(this.#around.log, runId, means);
   }

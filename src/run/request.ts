@@ -1,7 +1,10 @@
 /** What a start endpoint asks for, as the first event of a run. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../council/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import { decide } from './decide.js';
 import type { RunFact } from './events.js';
+import type { Chart } from './machine.js';
+import type { DecisionScene } from './minutes.js';
 
 /** Takeovers without a completed step before a run fails (architecture, invariant 5). */
 const MAX_TAKEOVERS = 5;
@@ -65,6 +68,21 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
     `${variant}${hex.slice(17, 20)}`,
     hex.slice(20, 32),
   ].join('-');
+}
+
+/** The facts of a new run; with `claim` it starts at once, without it waits for an instance with room. */
+export function requestRun(
+  chart: Chart,
+  requested: RunRequestedData,
+  options: { readonly scene: DecisionScene; readonly claim: boolean },
+): readonly RunFact[] {
+  const first: RunFact = { type: 'RunRequested', data: requested };
+  if (!options.claim) return [first];
+  const snapshot = chart.first({ ...first, seq: 0, id: '', at: options.scene.at, hash: '' });
+  return [
+    first,
+    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }),
+  ];
 }
 
 /** The facts of a run that cannot begin. */

@@ -4,12 +4,11 @@ import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { RunSurroundings } from './actor.js';
 import type { Admission } from './admission.js';
 import type { Charts } from './charts.js';
-import { requestRun } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
 import { sceneNow } from './minutes.js';
 import { requestedBefore } from './repeated.js';
-import { refuseRun } from './request.js';
+import { refuseRun, requestRun } from './request.js';
 
 export interface RunStartsParts {
   readonly around: RunSurroundings;

@@ -1,5 +1,5 @@
 /** A run as its events tell it: the one fold from which poll, channel, history, recovery and decisions are answered. */
-import type { ExecutionMode, GateAction, Graph, RunFailureKind, RunLimits } from '../generated/schemas.js';
+import type { ExecutionMode, GateAction, Graph, RunFailureKind, RunLimits, RunParent } from '../generated/schemas.js';
 import type { Plan } from '../council/plan.js';
 import type { Branch } from './branch.js';
 
@@ -81,6 +81,8 @@ export interface RunState {
   readonly graphHash: string;
   readonly limits: RunLimits;
   readonly bodyHash: string;
+  /** The event of another run that this one goes on from; null when it is no fork. */
+  readonly parent: RunParent | null;
 
   readonly epoch: number;
   /** Instance that runs it now; null when anyone may claim it. */
@@ -105,6 +107,8 @@ export interface RunState {
   readonly gates: number;
   /** The last decision that let the run go on. */
   readonly resumedBy: GateAction | null;
+  /** Whether a human has let the next front start, and none of it has. */
+  readonly isApproved: boolean;
   /** Decisions that were sent with an Idempotency-Key, so that they are known again; at most one a gate. */
   readonly decisions: readonly KeyedDecision[];
 

@@ -1,17 +1,16 @@
-/** A run's stream on the log: facts sealed for an append, recorded events read back, a run folded or replayed. */
+/** A run's stream on the log: facts sealed for an append, recorded events read back, a run folded. */
 import type { Ambient } from '../ambient.js';
 import { RunDamaged } from '../errors.js';
 import type { RunFacts } from '../generated/schemas.js';
-import { canonical } from '../log/canonical.js';
 import type { ExportedEvent } from '../log/chain.js';
-import { checkLink, exportedOf, GENESIS_HASH, sealEvents } from '../log/chain.js';
+import { checkLink, exportedOf, GENESIS_HASH, SCHEMA_VERSION, sealEvents } from '../log/chain.js';
 import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../log/port.js';
-import type { Charts } from './charts.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runIdOf, runStream } from './events.js';
 import { evolve, firstState } from './evolve.js';
-import type { Chart, RunSnapshot } from './machine.js';
 import type { RunState } from './state.js';
+import type { Upcast } from './upcast.js';
+import { upcast } from './upcast.js';
 
 /** Where a stream ends; before the first event there is none. */
 export type StreamHead = Pick<RunState, 'seq' | 'hash' | 'lastEventId'>;
@@ -50,12 +49,13 @@ export function runEventOf(recorded: RecordedEvent): RunEvent {
   return borneOut({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
     const event = exportedOf(recorded);
     if (!isRunEvent(event)) throw new Error(`${recorded.type} is no event of a run`);
-    return event;
+    const schemaVersion = Number(recorded.metadata['schemaVersion'] ?? SCHEMA_VERSION);
+    return schemaVersion < SCHEMA_VERSION ? { ...event, schemaVersion } : event;
   });
 }
 
 /** Data of a known type is taken at its word: only this service writes run streams, and the chain guards them. */
-function isRunEvent(event: ExportedEvent): event is ExportedEvent & RunEvent {
+export function isRunEvent(event: ExportedEvent): event is ExportedEvent & RunEvent {
   return Object.hasOwn(RUN_FACT_TYPES, event.type);
 }
 
@@ -141,102 +141,21 @@ export async function foldRun(
  *
  * @throws {RunDamaged} when nothing can be made of the event
  */
-export function foldNext(runId: string, run: RunState | null, event: RunEvent): RunState {
-  return borneOut({ runId, seq: event.seq }, () => {
+export function foldNext(
+  runId: string,
+  run: RunState | null,
+  recorded: RunEvent,
+  upcasts?: readonly Upcast[],
+): RunState {
+  return borneOut({ runId, seq: recorded.seq }, () => {
+    const event = upcast(recorded, upcasts);
     if (run !== null) return evolve(run, event);
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
     return firstState(event);
   });
 }
-
-export interface Replay {
-  readonly chart: Chart;
-  readonly snapshot: RunSnapshot;
-}
-
-/** What a replay needs beside the events. */
-export interface ReplayMeans {
-  readonly charts: Charts;
-  readonly sha256: Ambient['sha256'];
-}
-
-/** A run replayed event by event through its chart, every link of its hash chain checked. */
-export class Replaying {
-  readonly #runId: string;
-  readonly #means: ReplayMeans;
-  #replay: Replay | null = null;
-  #hash = GENESIS_HASH;
-  #next = 0;
-
-  constructor(runId: string, means: ReplayMeans) {
-    this.#runId = runId;
-    this.#means = means;
-  }
-
-  /** The run after the events so far; null before the first. */
-  get replay(): Replay | null {
-    return this.#replay;
-  }
-
-  /** Events taken so far. */
-  get events(): number {
-    return this.#next;
-  }
-
-  /** Hash of the last event taken; 64 zeros before the first. */
-  get headHash(): string {
-    return this.#hash;
-  }
-
-  /** @throws {RunDamaged} when the chain or the chart does not bear the event out; it is not taken then */
-  take(event: ExportedEvent): void {
-    this.#replay = borneOut({ runId: this.#runId, seq: this.#next }, () => {
-      if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
-      assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#means.sha256 });
-      return this.#follow(event);
-    });
-    this.#hash = event.hash;
-    this.#next += 1;
-  }
-
-  #follow(event: ExportedEvent): Replay {
-    if (!isRunEvent(event)) throw new Error(`${event.type} is no event of a run`);
-    if (this.#replay !== null) {
-      const { chart, snapshot } = this.#replay;
-      return { chart, snapshot: chart.next(snapshot, event) };
-    }
-    if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
-    const { runId, graph, graphHash } = event.data;
-    if (runId !== this.#runId) throw new Error(`it is the request of run "${runId}"`);
-    if (graphHash !== this.#means.sha256(canonical(graph)))
-      throw new Error('its graph is not the one its hash tells of');
-    const chart = this.#means.charts.of(event.data);
-    return { chart, snapshot: chart.first(event) };
-  }
-}
-
-/**
- * A run replayed from the log; null when there is no such run.
- *
- * @throws {RunDamaged} at the first event that the chain or the chart does not bear out
- */
-export async function replayRun(
-  log: EventLog,
-  runId: string,
-  means: ReplayMeans & { readonly onDamaged?: (error: RunDamaged) => void },
-): Promise<Replay | null> {
-  const replaying = new Replaying(runId, means);
-  try {
-    for await (const event of readRun(log, runId)) replaying.take(event);
-    return replaying.replay;
-  } catch (error) {
-    if (error instanceof RunDamaged) means.onDamaged?.(error);
-    throw error;
-  }
-}
-
 /** What is read of an event, or the damage that keeps it from being read. */
-function borneOut<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
+export function borneOut<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
   try {
     return read();
   } catch (error) {

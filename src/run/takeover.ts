@@ -3,7 +3,7 @@ import { nullOnConflict } from './conflict.js';
 import { decide } from './decide.js';
 import type { RunFact } from './events.js';
 import type { DecisionScene } from './minutes.js';
-import type { Replay } from './stream.js';
+import type { Replay } from './replay.js';
 
 /** What the registry lends. */
 export interface TakeoverDeps {

@@ -32,7 +32,7 @@ describe('A request that cannot be served', () => {
     faults = [];
     const deps: HttpDeps = {
       registry: { start: always, refuse: always, repeated: always, cancel: always, decideGate: always },
-      queries: { find: always, state: always, list: always, record: always, folded: always },
+      queries: { find: always, state: always, list: always, record: always, folded: always, forkPoint: always },
       feed: { follow: always },
       verify: always,
       blueprints: { find: always, create: always, update: always, remove: always },

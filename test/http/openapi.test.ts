@@ -26,6 +26,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/stream': ['get'],
   '/api/runs/{run_id}/state': ['get'],
   '/api/runs/{run_id}/verify': ['get'],
+  '/api/runs/{run_id}/fork': ['post'],
   '/api/openapi.json': ['get'],
 };
 

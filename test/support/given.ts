@@ -9,11 +9,12 @@ import type {
   GraphNode,
   NodeOutput,
   RunLimits,
+  RunRequestedData,
   StateOverride,
   ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { RunCommand } from '../../src/run/decide.js';
-import { decide, requestRun } from '../../src/run/decide.js';
+import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { decideGate } from '../../src/run/gate.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
@@ -21,6 +22,7 @@ import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionScene } from '../../src/run/minutes.js';
 import type { FrontNode, RunState } from '../../src/run/state.js';
+import { requestRun } from '../../src/run/request.js';
 import { sealFacts } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
 import { manualAmbient } from './manual-ambient.js';
@@ -46,11 +48,15 @@ export const RUN_ID = '00000000-0000-4000-8000-000000000001';
 /** A run that has just been requested and, unless `pending`, claimed by instance `one`. */
 export function given(graph: Graph, { limits = {}, pending = false, ...options }: Given = {}): Story {
   const plain = runRequest(RUN_ID, { ...options, graph });
-  const requested = { ...plain, limits: { ...plain.limits, ...limits } };
-  const chart = compileChart(graph);
+  return begun({ ...plain, limits: { ...plain.limits, ...limits } }, { pending });
+}
+
+/** A run that has just been requested as it is told here and, unless `pending`, claimed by instance `one`. */
+export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
+  const chart = compileChart(requested.graph);
   const around = { ambient: manualAmbient(), instanceId: 'one' };
   const facts = requestRun(chart, requested, { claim: !pending, scene: sceneOf('one') });
-  const { recorded } = sealFacts(facts, { head: null, runId: RUN_ID, around });
+  const { recorded } = sealFacts(facts, { head: null, runId: requested.runId, around });
   const [first, ...rest] = recorded;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   const start = { snapshot: chart.first(deepFreeze(first)), fold: deepFreeze(firstState(first)) };

@@ -6,7 +6,8 @@ import { checkLink, GENESIS_HASH } from '../../src/log/chain.js';
 import { chartCache } from '../../src/run/charts.js';
 import type { RunFacts } from '../../src/generated/schemas.js';
 import type { RunEvent, RunFactType } from '../../src/run/events.js';
-import { readRun, replayRun } from '../../src/run/stream.js';
+import { readRun } from '../../src/run/stream.js';
+import { replayRun } from '../../src/run/replay.js';
 
 const { sha256 } = systemAmbient();
 

@@ -1,0 +1,100 @@
+/** A new run that goes on from an event of another (contract, section 4). */
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import type { RouterContext } from '@koa/router';
+import { RunUnknown } from '../errors.js';
+import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../generated/schemas.js';
+import type { ForkChanges } from '../run/fork.js';
+import { foreseen, forkedRun } from '../run/fork.js';
+import type { RunState } from '../run/state.js';
+import { bodyOf } from './body.js';
+import { assertFits, overrideOf, refuseDeadEnd } from './override.js';
+import type { RequestRefused } from './problems.js';
+import { brokenRules } from './problems.js';
+import { queryOf } from './query.js';
+import type { Edge, Route } from './route.js';
+import { runIdIn } from './route.js';
+import { outcomeUnknown } from './start-once.js';
+import { forkPlan, runStart } from './wire.js';
+
+/** Where a fork holds its override. */
+const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
+
+/** POST /api/runs/{run_id}/fork. */
+export function forkRoutes(edge: Edge): readonly Route[] {
+  const body = bodyOf(edge.schemas, 'fork-request.json', { isRequired: true });
+  const query = queryOf(edge.schemas, 'fork-query.json');
+  const isOverride = edge.schemas.validator('state-override.json');
+  const route: Route = {
+    method: 'POST',
+    path: '/api/runs/{run_id}/fork',
+    name: 'forkRun',
+    summary: 'Starts a run that goes on from an event of another, with what is changed there',
+    tag: 'audit',
+    body,
+    query,
+    success: {
+      status: 202,
+      description: 'The new run is recorded and goes on in the background',
+      schema: 'run-start.json',
+    },
+    otherSuccess: { status: 200, description: 'With `dry_run=1`: what the fork would do', schema: 'fork-plan.json' },
+    problems: [503],
+    async handle(ctx) {
+      const request = await body.read(ctx);
+      const isDry = query.read(ctx).dry_run === 1;
+      const changes = changesIn(request, isOverride);
+      const requested = await askedFor(ctx, edge, { request, changes });
+      if (isDry) return { status: 200, body: forkPlan(foreseen(requested)) };
+      const begun = await edge.inTime(edge.registry.start(requested), outcomeUnknown(requested.runId));
+      edge.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
+      return { status: 202, body: runStart(begun) };
+    },
+  };
+  return [route];
+}
+
+/** What the new run begins with. */
+async function askedFor(
+  ctx: RouterContext,
+  edge: Edge,
+  { request, changes }: { readonly request: ForkRequest; readonly changes: ForkChanges },
+): Promise<RunRequestedData> {
+  const parentId = runIdIn(ctx);
+  const point = await edge.inTime(edge.queries.forkPoint(parentId, request.at));
+  if (point === null) throw new RunUnknown({ runId: parentId });
+  if (point.run === null) throw noForkPoint(point.refusal);
+  const { run: parent } = point;
+  assertKnown(parent, changes.nodes);
+  const { uuid, sha256 } = edge.ambient;
+  const fork = { runId: uuid(), bodyHash: sha256(edge.canonical(request)), sha256 };
+  try {
+    return forkedRun(parent, changes, fork);
+  } catch (error) {
+    return refuseDeadEnd(error, AT_OVERRIDE);
+  }
+}
+
+/** @throws {RequestRefused} 413, 422 */
+function changesIn({ changes = {} }: ForkRequest, isOverride: ValidateFunction<StateOverride>): ForkChanges {
+  const { input_topic: inputTopic = null, modified_state: sent = null, nodes = [] } = changes;
+  assertFits(sent);
+  const override = sent === null ? null : overrideOf(sent, { isOverride, at: AT_OVERRIDE });
+  const repeated = nodes.findIndex(({ id }, index) => nodes.slice(0, index).some((earlier) => earlier.id === id));
+  if (repeated >= 0) throw brokenRules([nodeError(repeated, 'An earlier node has this id', 'duplicate')]);
+  return { inputTopic, override, nodes };
+}
+
+function assertKnown({ plan }: RunState, nodes: readonly NodeChange[]): void {
+  const unknown = nodes.flatMap(({ id }, index) =>
+    plan.nodeOrder(id) < 0 ? [nodeError(index, 'The run has no such node', 'unknown_node')] : [],
+  );
+  if (unknown.length > 0) throw brokenRules(unknown);
+}
+
+function nodeError(index: number, msg: string, type: string): FieldError {
+  return { loc: ['body', 'changes', 'nodes', index, 'id'], msg, type };
+}
+
+function noForkPoint(refusal: string): RequestRefused {
+  return brokenRules([{ loc: ['body', 'at'], msg: `No run can go on from there: ${refusal}`, type: 'no_fork_point' }]);
+}

@@ -1,0 +1,57 @@
+/** What a human changes of a run's state, as it is sent: its size, its rules, and where it may lead. */
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../council/limits.js';
+import { OverrideLeadsNowhere } from '../errors.js';
+import type { FieldError, StateOverride } from '../generated/schemas.js';
+import { brokenRules, RequestRefused } from './problems.js';
+import { validated } from './validate.js';
+
+/** Largest modified_state, in bytes of its JSON text (contract, section 2). Larger ones might not fit one append. */
+const MAX_OVERRIDE_BYTES = 256 * 1024;
+
+/** An override that would leave the run nowhere to go breaks a rule, and leaves the pause as it is. */
+export function refuseDeadEnd(error: unknown, at: readonly string[]): never {
+  if (!(error instanceof OverrideLeadsNowhere)) throw error;
+  throw brokenRules([{ loc: [...at], msg: error.data.reason, type: 'no_route' }]);
+}
+
+/** @throws {RequestRefused} 413 */
+export function assertFits(override: object | null | undefined): void {
+  if (Buffer.byteLength(JSON.stringify(override ?? null)) <= MAX_OVERRIDE_BYTES) return;
+  throw new RequestRefused(`modified_state is too large: at most ${MAX_OVERRIDE_BYTES} bytes of JSON are taken`, {
+    status: 413,
+  });
+}
+
+/**
+ * A state's override as it was sent.
+ *
+ * @throws {RequestRefused} 422
+ */
+export function overrideOf(
+  sent: object,
+  { isOverride, at }: { readonly isOverride: ValidateFunction<StateOverride>; readonly at: readonly string[] },
+): StateOverride {
+  const override = validated(isOverride, sent, at);
+  const tooLong = tooLongIn(override, at);
+  if (tooLong.length > 0) throw brokenRules(tooLong);
+  return override;
+}
+
+/** Texts that no node could have written (contract, section 2, sizes). */
+function tooLongIn(
+  { current_draft: draft, feedback_history: feedback = [] }: StateOverride,
+  at: readonly string[],
+): readonly FieldError[] {
+  const texts = [
+    { way: ['current_draft'], text: draft ?? '', limit: MAX_DRAFT_BYTES },
+    ...feedback.map((text, index) => ({ way: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES })),
+  ];
+  return texts
+    .filter(({ text, limit }) => jsonBytes(text) > limit)
+    .map(({ way, limit }) => ({
+      loc: [...at, ...way],
+      msg: `String should have at most ${limit} bytes as JSON`,
+      type: 'string_too_long',
+    }));
+}

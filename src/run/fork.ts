@@ -1,0 +1,116 @@
+/** A fork: a new run that goes on from an event of another, with whatever is changed there. */
+import { planOf } from '../council/plan.js';
+import type { Graph, GraphNode, NodeChange, RunRequestedData, StateOverride } from '../generated/schemas.js';
+import { canonical } from '../log/canonical.js';
+import { rerouted } from './evolve.js';
+import { branchShown, nextFront } from './front.js';
+import { compileChart } from './machine.js';
+import { overrideState } from './override.js';
+import { requestRun } from './request.js';
+import { routeUnder } from './reroute.js';
+import { foldedRun, isOutstanding } from './run-fold.js';
+import type { RunState } from './state.js';
+
+/** What a fork does otherwise than its parent. */
+export interface ForkChanges {
+  /** What the new run is asked for; null: what the parent was. */
+  readonly inputTopic: string | null;
+  /** A human's override of the state at the fork point. */
+  readonly override: StateOverride | null;
+  /** Changes of nodes, known by their ids; each id is one of the parent's graph. */
+  readonly nodes: readonly NodeChange[];
+}
+
+/** What a fork would do. */
+export interface ForkPlan {
+  readonly reusedResults: number;
+  /** What it starts with, or waits before; none: it ends at once. */
+  readonly nextNodes: readonly string[];
+}
+
+/** Stands for the gate of an override that no pause was decided with: gates count from 1. */
+const AT_FORK = 'g0';
+
+/**
+ * The first event of a fork.
+ *
+ * @param parent where it is forked, not yet finished
+ * @throws {OverrideLeadsNowhere} when the last node has no route under the override
+ */
+export function forkedRun(
+  parent: RunState,
+  changes: ForkChanges,
+  fork: { readonly runId: string; readonly bodyHash: string; readonly sha256: (text: string) => string },
+): RunRequestedData {
+  const { inputTopic, override, nodes } = changes;
+  const graph = changedGraph(parent.plan.graph, nodes);
+  const run = { ...parent, plan: planOf(graph), inputTopic: inputTopic ?? parent.inputTopic };
+  return {
+    runId: fork.runId,
+    inputTopic: inputTopic ?? parent.requestedTopic,
+    godMode: parent.godMode,
+    executionMode: parent.executionMode,
+    blueprintId: parent.blueprintId,
+    blueprintName: parent.blueprintName,
+    graph,
+    graphHash: fork.sha256(canonical(graph)),
+    limits: parent.limits,
+    parent: { runId: parent.runId, at: parent.seq, hash: parent.hash },
+    state: foldedRun(override === null ? run : overridden(run, override)),
+    keyHash: null,
+    bodyHash: fork.bodyHash,
+  };
+}
+
+/** What a fork would do once an instance claims it; nothing is recorded. */
+export function foreseen(requested: RunRequestedData): ForkPlan {
+  // Only the nodes are looked at: whatever else a start records does not matter here.
+  const scene = { at: '', instanceId: '', defaultModel: '', tools: [], sha256: () => '' };
+  const facts = requestRun(compileChart(requested.graph), requested, { claim: true, scene });
+  const nextNodes = facts.flatMap((fact) => {
+    if (fact.type === 'NodeStarted') return [fact.data.node];
+    return fact.type === 'RunPaused' ? fact.data.nextNodes : [];
+  });
+  const { steps = 0, front = [] } = requested.state ?? {};
+  return { reusedResults: steps - front.filter((each) => each.isOutstanding).length, nextNodes };
+}
+
+/** The state under an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
+function overridden(run: RunState, override: StateOverride): RunState {
+  const hasEnded = run.front.every((each) => !isOutstanding(run, each));
+  const route = hasEnded ? routeUnder(run, override, AT_FORK) : null;
+  const changed = overrideState(run, override, AT_FORK);
+  const routed = route === null ? changed : rerouted(changed, route.next);
+  const next = nextFront(routed);
+  const [first] = routed.front;
+  const isBefore = first === undefined || (run.status === 'paused' && next.length > 0);
+  return { ...routed, shown: isBefore ? branchShown(routed, next) : first.branch };
+}
+
+function changedGraph(graph: Graph, changes: readonly NodeChange[]): Graph {
+  if (changes.length === 0) return graph;
+  const byId = new Map(changes.map((change) => [change.id, change]));
+  return { ...graph, nodes: graph.nodes.map((node) => changedNode(node, byId.get(node.id))) };
+}
+
+/** Field by field: id, role and place in the graph stay. */
+function changedNode(node: GraphNode, change: NodeChange | undefined): GraphNode {
+  if (change === undefined) return node;
+  const { label, systemPrompt, model, temperature, maxOutputTokens, timeoutMs, maxAttempts, tools = {} } = change;
+  const { webSearch, pdfReader } = tools;
+  return {
+    ...node,
+    ...(label !== undefined && { label }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    ...(model !== undefined && { model }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(maxAttempts !== undefined && { maxAttempts }),
+    tools: {
+      ...node.tools,
+      ...(webSearch !== undefined && { webSearch }),
+      ...(pdfReader !== undefined && { pdfReader }),
+    },
+  };
+}

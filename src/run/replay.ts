@@ -1,0 +1,101 @@
+/** A run replayed from its events: every link of its hash chain checked, every step asked of its chart. */
+import type { Ambient } from '../ambient.js';
+import { RunDamaged } from '../errors.js';
+import { canonical } from '../log/canonical.js';
+import type { ExportedEvent } from '../log/chain.js';
+import { GENESIS_HASH } from '../log/chain.js';
+import type { EventLog } from '../log/port.js';
+import type { Charts } from './charts.js';
+import type { Chart, RunSnapshot } from './machine.js';
+import { assertFollows, borneOut, isRunEvent, readRun } from './stream.js';
+import type { Upcast } from './upcast.js';
+import { upcast } from './upcast.js';
+
+export interface Replay {
+  readonly chart: Chart;
+  readonly snapshot: RunSnapshot;
+}
+
+/** What a replay needs beside the events. */
+export interface ReplayMeans {
+  readonly charts: Charts;
+  readonly sha256: Ambient['sha256'];
+  /** Default: those of run/upcast.ts. */
+  readonly upcasts?: readonly Upcast[];
+}
+
+/** A run replayed event by event through its chart, every link of its hash chain checked. */
+export class Replaying {
+  readonly #runId: string;
+  readonly #means: ReplayMeans;
+  #replay: Replay | null = null;
+  #hash = GENESIS_HASH;
+  #next = 0;
+
+  constructor(runId: string, means: ReplayMeans) {
+    this.#runId = runId;
+    this.#means = means;
+  }
+
+  /** The run after the events so far; null before the first. */
+  get replay(): Replay | null {
+    return this.#replay;
+  }
+
+  /** Events taken so far. */
+  get events(): number {
+    return this.#next;
+  }
+
+  /** Hash of the last event taken; 64 zeros before the first. */
+  get headHash(): string {
+    return this.#hash;
+  }
+
+  /** @throws {RunDamaged} when the chain or the chart does not bear the event out; it is not taken then */
+  take(event: ExportedEvent): void {
+    this.#replay = borneOut({ runId: this.#runId, seq: this.#next }, () => {
+      if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
+      assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#means.sha256 });
+      return this.#follow(event);
+    });
+    this.#hash = event.hash;
+    this.#next += 1;
+  }
+
+  #follow(exported: ExportedEvent): Replay {
+    if (!isRunEvent(exported)) throw new Error(`${exported.type} is no event of a run`);
+    const event = upcast(exported, this.#means.upcasts);
+    if (this.#replay !== null) {
+      const { chart, snapshot } = this.#replay;
+      return { chart, snapshot: chart.next(snapshot, event) };
+    }
+    if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
+    const { runId, graph, graphHash } = event.data;
+    if (runId !== this.#runId) throw new Error(`it is the request of run "${runId}"`);
+    if (graphHash !== this.#means.sha256(canonical(graph)))
+      throw new Error('its graph is not the one its hash tells of');
+    const chart = this.#means.charts.of(event.data);
+    return { chart, snapshot: chart.first(event) };
+  }
+}
+
+/**
+ * A run replayed from the log; null when there is no such run.
+ *
+ * @throws {RunDamaged} at the first event that the chain or the chart does not bear out
+ */
+export async function replayRun(
+  log: EventLog,
+  runId: string,
+  means: ReplayMeans & { readonly onDamaged?: (error: RunDamaged) => void },
+): Promise<Replay | null> {
+  const replaying = new Replaying(runId, means);
+  try {
+    for await (const event of readRun(log, runId)) replaying.take(event);
+    return replaying.replay;
+  } catch (error) {
+    if (error instanceof RunDamaged) means.onDamaged?.(error);
+    throw error;
+  }
+}

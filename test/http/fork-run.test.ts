@@ -1,0 +1,234 @@
+import { expect } from 'chai';
+import type { ForkPlan, GraphNode, RunResult } from '../../src/generated/schemas.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { runStream } from '../../src/run/events.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { Script, ScriptedModel } from '../support/scripted-model.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { approveAll, approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
+import { graphOf } from '../support/given.js';
+import { runRequest } from '../support/open-engine.js';
+import { checkRecord, factsOf } from '../support/record-of.js';
+import { runWhen } from '../support/run-when.js';
+
+const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+const DIAMOND = graphOf('plan -> left, right; left -> meet; right -> meet');
+
+describe('POST /api/runs/{run_id}/fork', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let model: ScriptedModel;
+
+  afterEach(() => service.stop());
+
+  const serve = async (script: Script): Promise<void> => {
+    model = scriptedModel(script);
+    service = await startService({ model });
+    rest = restClient(service.url);
+  };
+  /** A finished run of the fixed council: two drafts, the second approved. */
+  const finished = async (): Promise<string> => {
+    const runId = await rest.start();
+    await rest.until(runId, isOver);
+    return runId;
+  };
+  const record = (runId: string): Promise<readonly RunEvent[]> => checkRecord(service.engine.log, runId);
+  /** Revision of the run's n-th event of a type, from 1. */
+  const seqOf = async (runId: string, type: RunEvent['type'], count: number): Promise<number> =>
+    (await record(runId)).filter((event) => event.type === type)[count - 1]?.seq ?? -1;
+  const forkPath = (runId: string): string => `/api/runs/${runId}/fork`;
+  const fork = async (runId: string, at: number, changes?: object): Promise<string> => {
+    const reply = await rest.post(forkPath(runId), { at, ...(changes !== undefined && { changes }) });
+    return rest.read(reply, 202, 'run-start.json').run_id;
+  };
+  const dryRun = async (runId: string, at: number, changes?: object): Promise<ForkPlan> =>
+    rest.read(await rest.post(`${forkPath(runId)}?dry_run=1`, { at, changes }), 200, 'fork-plan.json');
+  /** Steps that a run has called its model for. */
+  const called = async (runId: string): Promise<readonly string[]> =>
+    factsOf(await record(runId), 'NodeStarted').map(({ node, step }) => `${node} ${step}`);
+
+  it('goes on from the middle of a finished run, with its results and another end', async () => {
+    await serve(councilScript([5, 9]));
+    const parent = await finished();
+    const before = await textOf(parent);
+    const at = await seqOf(parent, 'NodeCompleted', 2);
+    const runId = await fork(parent, at);
+    const run = await rest.until(runId, isOver);
+    expect(run).to.deep.include({ status: 'completed', iteration_count: 2, critic_score: 9 });
+    expect(await called(runId)).to.deep.equal(['master_agent 3', 'critic_agent 4', 'writer_agent 5']);
+    const [requested] = factsOf(await record(runId), 'RunRequested');
+    const hash = (await record(parent))[at]?.hash;
+    expect(requested?.parent).to.deep.equal({ runId: parent, at, hash });
+    expect(requested?.graphHash).to.equal(factsOf(await record(parent), 'RunRequested')[0]?.graphHash);
+    expect(await textOf(parent)).to.equal(before);
+  });
+
+  it('tells what it would do and starts nothing when asked to', async () => {
+    await serve(councilScript([5, 9]));
+    const parent = await finished();
+    const runs = async (): Promise<string> => (await rest.get('/api/runs/')).text;
+    const [before, calls] = [await runs(), model.requests.length];
+    const judged = await seqOf(parent, 'NodeCompleted', 2);
+    expect(await dryRun(parent, judged)).to.deep.equal({
+      reused_results: 2,
+      new_calls_at_least: 1,
+      next_nodes: ['master_agent'],
+    });
+    expect(await dryRun(parent, judged, { modified_state: { critic_score: 8 } })).to.deep.include({
+      reused_results: 2,
+      next_nodes: ['writer_agent'],
+    });
+    expect(await dryRun(parent, 0)).to.deep.include({ reused_results: 0, next_nodes: ['master_agent'] });
+    const last = await seqOf(parent, 'NodeCompleted', 5);
+    expect(await dryRun(parent, last)).to.deep.equal({ reused_results: 5, new_calls_at_least: 0, next_nodes: [] });
+    expect(await runs()).to.equal(before);
+    expect(model.requests).to.have.length(calls);
+  });
+
+  it('takes another topic and other prompts, and is told so in the history', async () => {
+    await serve(councilScript([9]));
+    const parent = await finished();
+    const nodes = [{ id: 'writer_agent', systemPrompt: 'Write in verse.', model: 'poet-1', position: { x: 1, y: 2 } }];
+    const runId = await fork(parent, await seqOf(parent, 'NodeCompleted', 2), { input_topic: 'Shrubs', nodes });
+    await rest.until(runId, isOver);
+    const { brief } = model.requests.at(-1) ?? {};
+    expect(brief).to.deep.include({ topic: 'Shrubs', systemPrompt: 'Write in verse.' });
+    const [requested] = factsOf(await record(runId), 'RunRequested');
+    const changed = requested?.graph.nodes.find((node: GraphNode) => node.id === 'writer_agent');
+    expect(changed).to.include({ model: 'poet-1' }).and.not.have.property('position');
+    const kept = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(kept).to.include({ input_topic: 'Shrubs', status: 'completed', blueprint_id: null });
+  });
+
+  it('stays paused at a pause, under an override too, and is decided like any other', async () => {
+    await serve(councilScript([9]));
+    const parent = await startGodRun(service.engine, COUNCIL);
+    await rest.post(approvePath(parent), { action: 'approve' });
+    const at = await pausedBefore(service.engine, parent, 'judge');
+    expect(await dryRun(parent, at)).to.deep.equal({ reused_results: 1, new_calls_at_least: 1, next_nodes: ['judge'] });
+    const runId = await fork(parent, at, { modified_state: { current_draft: 'Mine' } });
+    await pausedBefore(service.engine, runId, 'judge');
+    const [here, there] = [await stateOf(rest, runId), await stateOf(rest, parent)];
+    expect(here.current_state).to.deep.equal({ ...there.current_state, current_draft: 'Mine', run_id: runId });
+    expect(here.blueprint).to.deep.equal(there.blueprint);
+    await approveAll(service.engine, runId);
+    expect(await called(runId)).to.deep.equal(['judge 2', 'polish 3']);
+    expect(await stateOf(rest, parent)).to.deep.equal(there);
+  });
+
+  it('runs only what is outstanding of branches in the middle of a front', async () => {
+    await serve(({ brief }) => (brief.label === 'Left' ? 'hold' : { text: `by ${brief.label}` }));
+    const parent = '00000000-0000-4000-8000-00000000000a';
+    await service.engine.registry.start(runRequest(parent, { graph: DIAMOND }));
+    await runWhen(service.engine, parent, (run) => run.iterationCount === 2);
+    const at = await seqOf(parent, 'NodeCompleted', 2);
+    expect(await dryRun(parent, at)).to.deep.equal({ reused_results: 2, new_calls_at_least: 1, next_nodes: ['left'] });
+    const runId = await fork(parent, at);
+    await model.called(4);
+    for (const call of [...model.held]) call.release('by Left');
+    const [mine, its] = [await rest.until(runId, isOver), await rest.until(parent, isOver)];
+    expect(mine).to.deep.equal({ ...its, run_id: runId });
+    expect(await called(runId)).to.deep.equal(['left 2', 'meet 4']);
+  });
+
+  it('can be forked itself', async () => {
+    await serve(councilScript([5, 9]));
+    const parent = await finished();
+    const child = await fork(parent, await seqOf(parent, 'NodeCompleted', 3));
+    await rest.until(child, isOver);
+    const grandchild = await fork(child, await seqOf(child, 'NodeCompleted', 1));
+    const run: RunResult = await rest.until(grandchild, isOver);
+    expect(run.status).to.equal('completed');
+    expect(await called(grandchild)).to.deep.equal(['writer_agent 5']);
+  });
+
+  it('refuses what breaks a rule, an end, what lies beyond it, and dead ends', async () => {
+    await serve(councilScript([9]));
+    const parent = await finished();
+    const head = (await record(parent)).length - 1;
+    const cases: readonly (readonly [unknown, ...(string | number)[]])[] = [
+      [{}, 'body', 'at'],
+      [{ at: -1 }, 'body', 'at'],
+      [{ at: 1.5 }, 'body', 'at'],
+      [{ at: '1' }, 'body', 'at'],
+      [{ at: head }, 'body', 'at'],
+      [{ at: head + 1 }, 'body', 'at'],
+      [{ at: 0, changes: 1 }, 'body', 'changes'],
+      [{ at: 0, changes: { input_topic: '' } }, 'body', 'changes', 'input_topic'],
+      [{ at: 0, changes: { input_topic: 'x'.repeat(10_001) } }, 'body', 'changes', 'input_topic'],
+      [{ at: 0, changes: { modified_state: { colour: 1 } } }, 'body', 'changes', 'modified_state', 'colour'],
+      [
+        { at: 0, changes: { modified_state: { critic_score: 11 } } },
+        'body',
+        'changes',
+        'modified_state',
+        'critic_score',
+      ],
+      [{ at: 0, changes: { nodes: [{ label: 'x' }] } }, 'body', 'changes', 'nodes', 0, 'id'],
+      [{ at: 0, changes: { nodes: [{ id: 'nobody' }] } }, 'body', 'changes', 'nodes', 0, 'id'],
+      [
+        { at: 0, changes: { nodes: [{ id: 'writer_agent' }, { id: 'writer_agent' }] } },
+        'body',
+        'changes',
+        'nodes',
+        1,
+        'id',
+      ],
+      [
+        { at: 0, changes: { nodes: [{ id: 'writer_agent', temperature: 3 }] } },
+        'body',
+        'changes',
+        'nodes',
+        0,
+        'temperature',
+      ],
+    ];
+    for (const [body, ...loc] of cases) {
+      for (const query of ['', '?dry_run=1']) {
+        const { errors } = rest.problem(await rest.post(forkPath(parent) + query, body), 422);
+        expect(errors?.[0]?.loc, JSON.stringify(body)).to.deep.equal(loc);
+      }
+    }
+    const critic = await seqOf(parent, 'NodeCompleted', 2);
+    const nowhere = { at: critic, changes: { modified_state: { route_decision: null } } };
+    expect(rest.problem(await rest.post(forkPath(parent), nowhere), 422).detail).to.include('critic_agent');
+    rest.problem(await rest.post(`${forkPath(parent)}?dry_run=2`, { at: 0 }), 422);
+    const large = { at: 0, changes: { modified_state: { current_draft: 'x'.repeat(300_000) } } };
+    rest.problem(await rest.post(forkPath(parent), large), 413);
+  });
+
+  it('answers 404 naming the id of an unknown run, after the fields are checked', async () => {
+    await serve(councilScript([9]));
+    for (const id of [NO_RUN, 'nothing']) {
+      expect(rest.problem(await rest.post(forkPath(id), { at: 3 }), 404).detail).to.include(id);
+      rest.problem(await rest.post(forkPath(id), { at: 'x' }), 422);
+    }
+  });
+
+  it('answers 500 for a damaged run, wherever the damage is', async () => {
+    await serve(councilScript([9]));
+    const parent = await finished();
+    const last = (await record(parent)).length - 1;
+    const forged = { id: '00000000-0000-4000-8000-0000000000ff', type: 'RunReleased', data: '{}', metadata: {} };
+    await service.engine.log.append(runStream(parent), [forged], last);
+    expect(rest.problem(await rest.post(forkPath(parent), { at: 1 }), 500).detail).to.include('damaged');
+  });
+
+  it('refuses a fork whose first event would not fit', async () => {
+    const graph = graphOf('plan -> a, b, c, d, e; a, b, c, d, e -> meet');
+    await serve(({ brief }) => ({ text: brief.label.repeat(brief.label === 'Plan' ? 1 : 120_000) }));
+    const parent = '00000000-0000-4000-8000-00000000000b';
+    await service.engine.registry.start(runRequest(parent, { graph }));
+    await rest.until(parent, isOver);
+    const at = await seqOf(parent, 'NodeCompleted', 6);
+    expect(rest.problem(await rest.post(forkPath(parent), { at }), 422).detail).to.include('too large');
+    await rest.until(await fork(parent, await seqOf(parent, 'NodeCompleted', 3)), isOver);
+  });
+
+  async function textOf(runId: string): Promise<string> {
+    return (await rest.get(`/api/runs/${runId}/events?limit=1000`)).text;
+  }
+});

@@ -1,0 +1,347 @@
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { OverrideLeadsNowhere } from '../../src/errors.js';
+import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
+import { openSchemas } from '../../src/http/schema.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { evolve, firstState } from '../../src/run/evolve.js';
+import type { ForkChanges } from '../../src/run/fork.js';
+import { forkedRun, foreseen } from '../../src/run/fork.js';
+import type { RunState } from '../../src/run/state.js';
+import { isFinished, openGate } from '../../src/run/state.js';
+import type { Story } from '../support/given.js';
+import {
+  attemptOf,
+  begun,
+  broke,
+  completed,
+  given,
+  graphOf,
+  inShort,
+  looked,
+  scored,
+  underWay,
+  wrote,
+} from '../support/given.js';
+import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
+
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const HISTORIES = IS_SOAK ? 200 : 25;
+const TIMEOUT_MS = IS_SOAK ? 1_800_000 : 60_000;
+/** Forks are played out at every event of a history in a soak; else at one of so many, not the same in each history. */
+const STRIDE = IS_SOAK ? 1 : 9;
+
+const { sha256 } = systemAmbient();
+const FORK_ID = '00000000-0000-4000-8000-000000000002';
+const isRunFold = openSchemas().validator('run-fold.json');
+
+const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+const DIAMOND = graphOf('plan -> left, right; left -> meet; right -> meet');
+const APPROVED = { action: 'approve', modifiedState: null } as const;
+
+/** The first event of a fork at a state. */
+function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunRequestedData {
+  const all = { inputTopic: null, override: null, nodes: [], ...changes };
+  return forkedRun(run, all, { runId: FORK_ID, bodyHash: 'b', sha256 });
+}
+
+/** The run after each of its events; a revision is its place. */
+function statesOf(events: readonly RunEvent[]): readonly RunState[] {
+  const [first, ...rest] = events;
+  if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
+  const states = [firstState(first)];
+  for (const event of rest) states.push(evolve(states.at(-1) ?? firstState(first), event));
+  return states;
+}
+
+/** Where a story can be forked: the run after every event but the last of a finished one. */
+function forkPoints(story: Story): readonly RunState[] {
+  return statesOf(story.events).filter((run) => !isFinished(run));
+}
+
+/** The run after the last event of a type. */
+function after(story: Story, type: RunEvent['type']): RunState {
+  const run = statesOf(story.events)[story.events.findLastIndex((event) => event.type === type)];
+  if (run === undefined) throw new Error(`No ${type} in ${story.events.map((event) => event.type).join()}`);
+  return run;
+}
+
+/** A fork that nobody has claimed yet. */
+function pendingAt(run: RunState): RunState {
+  return firstState({ type: 'RunRequested', data: requestAt(run), seq: 0, id: '', at: '', hash: '' });
+}
+
+/** What clients see of a run, but for what tells it from another. */
+function seen(run: RunState): unknown {
+  const { requestedTopic, inputTopic, godMode, blueprintId, blueprintName, graphHash, limits } = run;
+  const { scores, iterationCount, activeNode, shown, steps, sources } = run;
+  return {
+    ...{ requestedTopic, inputTopic, godMode, blueprintId, blueprintName, graphHash, limits },
+    ...{ scores, iterationCount, activeNode, shown, steps, sources },
+  };
+}
+
+/** Steps without a result. */
+function outstandingIn(run: RunState): readonly number[] {
+  return (requestAt(run).state?.front ?? []).filter((each) => each.isOutstanding).map(({ step }) => step);
+}
+
+/** Lets everything end as its step says, every pause approved, until the run has ended. */
+function playedToTheEnd(story: Story): Story {
+  let played = story;
+  while (!isFinished(played.run)) {
+    const [node] = underWay(played.run);
+    if (node === undefined) {
+      played = played.whenDecided(APPROVED);
+    } else {
+      const at = attemptOf(played.run, node);
+      played = played.when(completed(at, outputOf(played.run, node, at.step)));
+    }
+  }
+  return played;
+}
+
+/** What a run comes to. */
+function endOf({ run }: Story): unknown {
+  const { failure, finalDraft, iterationCount, scores, shown, steps } = run;
+  return failure === null ? { finalDraft, iterationCount, scores, shown, steps } : failure;
+}
+
+function stepsOf(events: readonly RunEvent[], type: 'NodeStarted' | 'NodeCompleted'): readonly number[] {
+  return events.flatMap((event) => (event.type === type && 'step' in event.data ? [event.data.step] : []));
+}
+
+describe('A fork at every event of random histories', function () {
+  this.timeout(TIMEOUT_MS);
+  const stories: Story[] = [];
+  const everywhere = (check: (point: RunState, story: Story) => void, stride = 1): void => {
+    stories.forEach((story, index) => {
+      for (const point of forkPoints(story).filter(({ seq }) => (seq + index) % stride === 0))
+        named(index + 1, () => {
+          try {
+            check(point, story);
+          } catch (error) {
+            if (error instanceof Error) error.message = `at ${point.seq}: ${error.message}`;
+            throw error;
+          }
+        });
+    });
+  };
+
+  before(() => {
+    for (let seed = 1; seed <= HISTORIES; seed += 1) stories.push(randomStory(seed));
+  });
+
+  it('shows what its parent shows there', () => {
+    everywhere((point) => {
+      const run = pendingAt(point);
+      expect(seen(run)).to.deep.equal(seen(point));
+      expect(run.parent).to.deep.equal({ runId: point.runId, at: point.seq, hash: point.hash });
+    });
+  });
+
+  it('begins with data that fits its schema and survives being text', () => {
+    everywhere((point) => {
+      const { state } = requestAt(point);
+      expect(isRunFold(state), JSON.stringify(isRunFold.errors)).to.equal(true);
+      expect(JSON.parse(JSON.stringify(state))).to.deep.equal(state);
+    });
+  });
+
+  it('calls what was outstanding anew, stays paused where it was, and reuses the rest', () => {
+    let forks = 0;
+    everywhere((point, story) => {
+      const fork = begun(requestAt(point));
+      const done = stepsOf(story.events.slice(0, point.seq + 1), 'NodeCompleted');
+      const outstanding = outstandingIn(point);
+      expect(foreseen(requestAt(point)).reusedResults).to.equal(point.parent === null ? done.length : -1);
+      const gate = openGate(point);
+      if (gate !== null) {
+        expect(openGate(fork.run)).to.include({ gate: gate.gate });
+        expect(openGate(fork.run)?.nextNodes).to.deep.equal(gate.nextNodes);
+      }
+      const started = stepsOf(fork.events, 'NodeStarted');
+      if (fork.run.status === 'running') expect(started.slice(0, outstanding.length)).to.deep.equal(outstanding);
+      const played = playedToTheEnd(fork);
+      const called = stepsOf(played.events, 'NodeStarted');
+      expect(new Set(called).size).to.equal(called.length);
+      expect(called.filter((step) => done.includes(step))).to.deep.equal([]);
+      expect(new Set([...done, ...called]).size).to.equal(played.run.steps);
+      forks += 1;
+    }, STRIDE);
+    process.stderr.write(`      ${forks} forks of ${stories.length} histories\n`);
+  });
+
+  it('can be forked again to the same end', () => {
+    everywhere((point) => {
+      const again = begun({ ...requestAt(pendingAt(point)), runId: '00000000-0000-4000-8000-000000000003' });
+      expect(endOf(playedToTheEnd(again))).to.deep.equal(endOf(playedToTheEnd(begun(requestAt(point)))));
+    }, 2 * STRIDE);
+  });
+});
+
+describe('A fork at every event of an undisturbed run', function () {
+  this.timeout(TIMEOUT_MS);
+  for (const godMode of [false, true]) {
+    it(`comes to the same end${godMode ? ' in God Mode' : ''}`, () => {
+      for (let seed = 1; seed <= HISTORIES; seed += godMode ? 4 : 1) {
+        named(seed, () => {
+          const parent = playedToTheEnd(given(randomGraph(drawsOf(seed)), { godMode }));
+          for (const point of forkPoints(parent).filter((each) => (each.seq + seed) % STRIDE === 0)) {
+            const fork = playedToTheEnd(begun(requestAt(point)));
+            expect(endOf(fork), `at ${point.seq}`).to.deep.equal(endOf(parent));
+            const left = [...outstandingIn(point), ...stepsOf(parent.events.slice(point.seq + 1), 'NodeStarted')];
+            expect(stepsOf(fork.events, 'NodeStarted')).to.have.members([...new Set(left)]);
+          }
+        });
+      }
+    });
+  }
+});
+
+describe('A fork', () => {
+  const shortly = (graph: Graph, story: Story): readonly string[] => {
+    expect(story.chart.machine).to.exist;
+    expect(story.run.plan.graph).to.deep.equal(graph);
+    return story.events.map(inShort);
+  };
+
+  it('of a run just requested starts from its beginning', () => {
+    const fork = begun(requestAt(given(COUNCIL, { pending: true }).run));
+    expect(shortly(COUNCIL, fork)).to.deep.equal([
+      'RunRequested',
+      'RunClaimed started 1 by one',
+      'RunStarted 1',
+      'NodeStarted write 1.1',
+    ]);
+  });
+
+  it('calls a node anew whose attempt failed, also when that ended its parent', () => {
+    const parent = given(COUNCIL).when(broke('write', 5)).when(broke('write'));
+    expect(parent.run.failure?.kind).to.equal('node_failed');
+    const fork = begun(requestAt(after(parent, 'NodeFailed')));
+    expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
+    expect(fork.run.front[0]?.failures).to.equal(0);
+  });
+
+  it('calls a node anew that was in the middle of its tools', () => {
+    const hit = { document: 'd'.repeat(64), page: 3, chunk: 1, score: 0.5 };
+    const fork = begun(requestAt(given(COUNCIL).when(looked('write', [hit])).run));
+    expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
+    expect(fork.run.sources).to.deep.equal(['dddddddd:3']);
+  });
+
+  it('of a front half done runs only the other half, then joins both', () => {
+    const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
+    const fork = begun(requestAt(parent.run));
+    expect(underWay(fork.run)).to.deep.equal(['left']);
+    const joined = fork.whenAll(wrote('left'), wrote('meet'));
+    expect(joined.run.front[0]?.branch.draftFrom).to.equal('4');
+    expect(joined.run).to.include({ status: 'completed', iterationCount: 4 });
+    expect(endOf(joined)).to.deep.equal(endOf(parent.whenAll(wrote('left'), wrote('meet'))));
+  });
+
+  it('starts the rest of a front whose start it was forked in', () => {
+    const parent = given(DIAMOND).when(wrote('plan'));
+    const [leftStarted] = parent.events.flatMap(({ type, data, seq }) =>
+      type === 'NodeStarted' && data.node === 'left' ? [seq] : [],
+    );
+    const fork = begun(requestAt(statesOf(parent.events)[leftStarted ?? -1] ?? parent.run));
+    expect(underWay(fork.run)).to.deep.equal(['left', 'right']);
+  });
+
+  it('stays paused at a pause, also when that was decided and not resumed yet', () => {
+    const parent = given(COUNCIL, { godMode: true }).whenDecided(APPROVED);
+    for (const type of ['RunPaused', 'GateDecided'] as const) {
+      const { run } = begun(requestAt(after(parent, type)));
+      expect(openGate(run)?.nextNodes).to.deep.equal(['write']);
+    }
+    expect(openGate(begun(requestAt(after(parent, 'RunPaused'))).run)?.gate).to.equal(1);
+    expect(openGate(begun(requestAt(after(parent, 'GateDecided'))).run)?.gate).to.equal(2);
+  });
+
+  it('asks again what was rejected', () => {
+    const parent = given(COUNCIL, { godMode: true }).whenDecided({ action: 'reject', modifiedState: null });
+    expect(openGate(begun(requestAt(after(parent, 'GateDecided'))).run)?.nextNodes).to.deep.equal(['write']);
+  });
+
+  it('does not ask again what was resumed', () => {
+    const parent = given(COUNCIL, { godMode: true }).whenDecided(APPROVED);
+    const fork = begun(requestAt(after(parent, 'RunResumed')));
+    expect(underWay(fork.run)).to.deep.equal(['write']);
+  });
+
+  it('fails where its parent had no way on, unless it is shown one', () => {
+    const graph = graphOf('write -> judge?; judge -approve-> polish');
+    const parent = given(graph).whenAll(wrote('write'), scored('judge', 3));
+    const point = after(parent, 'NodeCompleted');
+    expect(begun(requestAt(point)).run.failure).to.deep.equal(parent.run.failure);
+    expect(foreseen(requestAt(point))).to.deep.equal({ reusedResults: 2, nextNodes: [] });
+    const shown = requestAt(point, { override: { route_decision: 'approve' } });
+    expect(underWay(begun(shown).run)).to.deep.equal(['polish']);
+    const elsewhere = (): unknown => requestAt(point, { override: { critic_score: 2 } });
+    expect(elsewhere).to.throw(OverrideLeadsNowhere);
+  });
+});
+
+describe('The changes of a fork', () => {
+  const atJudge = given(COUNCIL).when(wrote('write'));
+
+  it('give it another topic, in the history too', () => {
+    const { run } = begun(requestAt(atJudge.run, { inputTopic: 'Another' }));
+    expect(run).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
+  });
+
+  it('are told to nodes outstanding', () => {
+    const override: StateOverride = { current_draft: 'Mine', input_topic: 'Other', feedback_history: ['Do'] };
+    const { run } = begun(requestAt(atJudge.run, { override }));
+    expect(run).to.include({ requestedTopic: 'The sea', inputTopic: 'Other' });
+    expect(run.front[0]?.branch).to.include({ draft: 'Mine' });
+    expect(run.shown.feedback.map(({ text }) => text)).to.deep.equal(['Do']);
+  });
+
+  it('route the last node again, when one has ended alone', () => {
+    const point = after(atJudge.when(scored('judge', 9)), 'NodeCompleted');
+    expect(underWay(begun(requestAt(point)).run)).to.deep.equal(['polish']);
+    expect(underWay(begun(requestAt(point, { override: { critic_score: 3 } })).run)).to.deep.equal(['write']);
+  });
+
+  it('are shown at a pause', () => {
+    const paused = given(COUNCIL, { godMode: true }).whenDecided(APPROVED).when(wrote('write'));
+    const { run } = begun(requestAt(paused.run, { override: { current_draft: 'Mine' } }));
+    expect(openGate(run)?.nextNodes).to.deep.equal(['judge']);
+    expect(run.shown.draft).to.equal('Mine');
+  });
+
+  it('reach every branch, and a later join takes them for common ground', () => {
+    const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
+    const fork = begun(requestAt(parent.run, { override: { current_draft: 'Mine' } }));
+    const joined = fork.when(wrote('left'));
+    expect(joined.run.front[0]?.branch.draft).to.equal('## Left\nby left');
+  });
+
+  it('of nodes make another graph, its parent left as it was', () => {
+    const tools = { webSearch: true };
+    const requested = requestAt(atJudge.run, { nodes: [{ id: 'judge', systemPrompt: 'Be kind', model: 'm', tools }] });
+    const { plan, graphHash } = begun(requested).run;
+    expect(plan.node('judge')).to.deep.include({ systemPrompt: 'Be kind', model: 'm', role: 'critic' });
+    expect(plan.node('judge').tools).to.deep.equal({ webSearch: true, pdfReader: false });
+    expect(plan.node('write')).to.deep.equal(COUNCIL.nodes[0]);
+    expect(graphHash).not.to.equal(atJudge.run.graphHash);
+    expect(atJudge.run.plan.node('judge').systemPrompt).to.equal('');
+  });
+});
+
+describe('The state a fork begins with', () => {
+  it('holds a draft once, however many branches share it', () => {
+    const draft = 'x'.repeat(100_000);
+    const parent = given(DIAMOND).when(wrote('plan', draft));
+    expect(JSON.stringify(requestAt(parent.run)).length).to.be.below(110_000);
+  });
+
+  it('keeps counts of nodes with names that objects inherit', () => {
+    const graph = graphOf('write -> constructor?; constructor -rework-> write; constructor -approve-> polish');
+    const parent = given(graph).whenAll(wrote('write'), scored('constructor', 3));
+    expect(begun(requestAt(parent.run)).run.scores).to.deep.equal({ constructor: 1 });
+  });
+});

@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { exportLine, readExport } from '../../src/audit/export.js';
+import { verifyRecord } from '../../src/audit/verify.js';
+import { openSchemas } from '../../src/http/schema.js';
+import { chartCache } from '../../src/run/charts.js';
+import type { RunFactType } from '../../src/run/events.js';
+import type { GoldenHistory } from '../support/golden.js';
+import { answerOf, eventIn, readGolden } from '../support/golden.js';
+import { goldenHistories } from '../support/golden-histories.js';
+
+const { sha256 } = systemAmbient();
+const ALL_TYPES: readonly RunFactType[] = [
+  ...(['RunRequested', 'RunClaimed', 'RunReleased', 'RunStarted', 'RunResumed', 'NodeStarted', 'ToolCalled'] as const),
+  ...(['NodeCompleted', 'NodeFailed', 'RunPaused', 'GateDecided', 'RunCompleted', 'RunFailed'] as const),
+];
+
+describe('Golden histories', () => {
+  const golden = readGolden();
+
+  it('hold every kind of event and every end', () => {
+    const events = golden.flatMap(({ lines }) => lines.map(eventIn));
+    expect(new Set(events.map(({ type }) => type))).to.have.all.keys(...ALL_TYPES);
+    const kinds = events.flatMap(({ type, data }) => (type === 'RunFailed' && 'kind' in data ? [data.kind] : []));
+    expect(kinds).to.include.members(['cancelled', 'rejected', 'node_failed', 'no_route']);
+    const actions = events.flatMap(({ data }) => ('action' in data ? [data.action] : []));
+    expect(actions).to.include.members(['approve', 'modify', 'reject']);
+  });
+
+  it('are each recorded alike every time', () => {
+    const lines = (): unknown => [...goldenHistories()].map(([name, events]) => [name, events.map(exportLine)]);
+    expect(lines()).to.deep.equal(lines());
+  });
+
+  for (const history of golden) {
+    it(`fold to the answers they always had: ${history.name}`, async () => {
+      const answers: string[] = [];
+      for (let count = 1; count <= history.lines.length; count += 1) {
+        const { firstDifference, run } = await verified(history, count);
+        expect(firstDifference).to.equal(null);
+        if (run !== null) answers.push(answerOf(run));
+      }
+      expect(answers).to.deep.equal(history.answers);
+    });
+  }
+
+  it('of forks begin with a state that fits its schema', () => {
+    const isRunFold = openSchemas().validator('run-fold.json');
+    const states = golden
+      .map(({ lines }) => eventIn(lines[0] ?? '').data)
+      .map((data) => ('state' in data ? data.state : null));
+    const forks = states.filter((state) => state !== null);
+    expect(forks).to.have.length.at.least(2);
+    for (const state of forks) expect(isRunFold(state), JSON.stringify(isRunFold.errors)).to.equal(true);
+  });
+});
+
+function verified({ lines }: GoldenHistory, count: number): ReturnType<typeof verifyRecord> {
+  const { data } = eventIn(lines[0] ?? '');
+  const runId = 'runId' in data ? String(data.runId) : '';
+  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { charts: chartCache(), sha256 });
+}
+
+async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {
+  yield* items;
+}

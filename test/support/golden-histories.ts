@@ -1,0 +1,218 @@
+/** Histories for test/golden/: every kind of thing that can happen to a run, recorded alike each time. */
+import { fixedGraph } from '../../src/council/fixed-graph.js';
+import type { GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import { canonical } from '../../src/log/canonical.js';
+import { decide } from '../../src/run/decide.js';
+import type { RunEvent, RunFact } from '../../src/run/events.js';
+import { foldNext, sealFacts } from '../../src/run/stream.js';
+import type { ForkChanges } from '../../src/run/fork.js';
+import { forkedRun } from '../../src/run/fork.js';
+import { decideGate } from '../../src/run/gate.js';
+import type { Chart, RunSnapshot } from '../../src/run/machine.js';
+import { compileChart } from '../../src/run/machine.js';
+import { requestedRun, requestRun } from '../../src/run/request.js';
+import type { RunState } from '../../src/run/state.js';
+import type { When } from './given.js';
+import { broke, graphOf, looked, scored, wrote } from './given.js';
+import { manualAmbient } from './manual-ambient.js';
+
+/** A run while it is recorded: a second passes before each append. */
+class Recording {
+  readonly events: RunEvent[] = [];
+  readonly #ambient: ReturnType<typeof manualAmbient>;
+  readonly #chart: Chart;
+  readonly #runId: string;
+  #snapshot: RunSnapshot | null = null;
+
+  constructor(
+    requested: RunRequestedData,
+    { seed, claim = true }: { readonly seed: number; readonly claim?: boolean },
+  ) {
+    this.#ambient = manualAmbient(seed);
+    this.#chart = compileChart(requested.graph);
+    this.#runId = requested.runId;
+    this.#record(requestRun(this.#chart, requested, { claim, scene: this.#scene('one') }), 'one');
+  }
+
+  when(when: When, instanceId = 'one'): this {
+    this.#ambient.advance(1_000);
+    const snapshot = this.#at();
+    const command = typeof when === 'function' ? when(snapshot.context.run) : when;
+    this.#record(decide(this.#chart, snapshot, { command, scene: this.#scene(instanceId) }), instanceId);
+    return this;
+  }
+
+  decided(choice: GateChoice): this {
+    this.#ambient.advance(60_000);
+    const decision = { ...choice, keyHash: null, bodyHash: this.#ambient.sha256(canonical(choice)) };
+    this.#record(decideGate(this.#chart, this.#at(), { decision, scene: this.#scene('one') }), 'one');
+    return this;
+  }
+
+  /** The run after its n-th event of a type, from 1. */
+  after(type: RunEvent['type'], count: number): RunState {
+    const seq = this.events.filter((event) => event.type === type)[count - 1]?.seq ?? -1;
+    let run: RunState | null = null;
+    for (const event of this.events.slice(0, seq + 1)) run = foldNext(this.#runId, run, event);
+    if (run === null) throw new Error(`There is no ${type} ${count}`);
+    return run;
+  }
+
+  #at(): RunSnapshot {
+    if (this.#snapshot === null) throw new Error('Nothing is recorded yet');
+    return this.#snapshot;
+  }
+
+  #record(facts: readonly RunFact[], instanceId: string): void {
+    const head = this.#snapshot?.context.run ?? null;
+    const { recorded } = sealFacts(facts, { head, runId: this.#runId, around: { ambient: this.#ambient, instanceId } });
+    for (const event of recorded) {
+      this.#snapshot = this.#snapshot === null ? this.#chart.first(event) : this.#chart.next(this.#snapshot, event);
+      this.events.push(event);
+    }
+  }
+
+  #scene(instanceId: string) {
+    const { sha256 } = this.#ambient;
+    return { at: this.#ambient.now(), instanceId, defaultModel: 'model-1', tools: ['pdfReader' as const], sha256 };
+  }
+}
+
+const FIXED = fixedGraph({ timeoutMs: 120_000, maxAttempts: 4 });
+const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+const BRANCHES = graphOf(`plan -> left, right; left -> check?; check -> meet; right -> meet;
+  meet -> judge?; judge -rework-> plan; judge -approve-> polish`);
+const ONE_WAY = graphOf('write -> judge?; judge -approve-> polish');
+const READER = graphOf('read -> polish', { tools: { webSearch: true, pdfReader: true } });
+const APPROVE: GateChoice = { action: 'approve', modifiedState: null };
+
+/** Every history by its name. */
+export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
+  const branches = branchesRun(5);
+  const modified = modifiedRun(8);
+  const histories: Record<string, Recording> = {
+    'fixed-graph': fixedRun(1),
+    blueprint: recording(2, COUNCIL).when(wrote('write', 'Bäume 🌳')).when(scored('judge', 9.5)).when(wrote('polish')),
+    'failure-after-retries': recording(3, COUNCIL)
+      .when(broke('write', 250))
+      .when(broke('write', 500))
+      .when(broke('write')),
+    'failure-without-route': recording(4, ONE_WAY).when(wrote('write')).when(scored('judge', 3)),
+    branches,
+    cancel: recording(6, BRANCHES).when(wrote('plan')).when(wrote('right')).when({ type: 'CancelRun' }),
+    'god-approve': recording(7, ONE_WAY, true)
+      .decided(APPROVE)
+      .when(wrote('write'))
+      .decided(APPROVE)
+      .when(scored('judge', 8))
+      .decided({ action: 'approve', modifiedState: { current_draft: 'sent, not applied' } })
+      .when(wrote('polish')),
+    'god-modify': modified,
+    'god-reject': recording(9, COUNCIL, true)
+      .decided(APPROVE)
+      .when(wrote('write'))
+      .decided({ action: 'reject', modifiedState: null }),
+    'tool-calls': toolRun(10),
+    takeover: takenRun(11),
+    'fork-of-branches': forked(12, branches.after('NodeCompleted', 2), { override: { feedback_history: ['Be brief'] } })
+      .when(wrote('left'))
+      .when(scored('check', 7))
+      .when(wrote('meet'))
+      .when(scored('judge', 8))
+      .when(wrote('polish')),
+    'fork-at-a-pause': forked(13, modified.after('RunPaused', 2), {
+      inputTopic: 'Shrubs',
+      override: { current_draft: 'Another draft' },
+      nodes: [{ id: 'judge', systemPrompt: 'Be strict.' }],
+    })
+      .decided(APPROVE)
+      .when(scored('judge', 9))
+      .decided(APPROVE)
+      .when(wrote('polish')),
+  };
+  return new Map(Object.entries(histories).map(([name, { events }]) => [name, events]));
+}
+
+function recording(seed: number, graph: Graph, godMode = false): Recording {
+  return new Recording(requested(seed, graph, godMode), { seed });
+}
+
+function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedData {
+  const { uuid, sha256 } = manualAmbient(1_000 + seed);
+  return requestedRun({
+    runId: uuid(),
+    inputTopic: 'Trees',
+    godMode,
+    blueprint: graph === FIXED ? null : { id: 'blueprint', name: 'Blueprint' },
+    graph,
+    graphHash: sha256(canonical(graph)),
+    keyHash: null,
+    bodyHash: sha256('Trees'),
+  });
+}
+
+function forked(seed: number, parent: RunState, changes: Partial<ForkChanges>): Recording {
+  const { uuid, sha256 } = manualAmbient(1_000 + seed);
+  const all = { inputTopic: null, override: null, nodes: [], ...changes };
+  return new Recording(forkedRun(parent, all, { runId: uuid(), bodyHash: sha256('fork'), sha256 }), { seed });
+}
+
+function fixedRun(seed: number): Recording {
+  return recording(seed, FIXED)
+    .when(wrote('master_agent', 'First draft'))
+    .when(scored('critic_agent', 6.5, 'More depth'))
+    .when(wrote('master_agent', 'Second draft'))
+    .when(scored('critic_agent', 8))
+    .when(wrote('writer_agent', 'Final text'));
+}
+
+/** Two branches of different length, joined, sent back once as a whole. */
+function branchesRun(seed: number): Recording {
+  const run = recording(seed, BRANCHES);
+  for (const score of [4, 9]) {
+    run.when(wrote('plan')).when(wrote('right')).when(broke('left', 100)).when(wrote('left'));
+    run.when(scored('check', score)).when(wrote('meet')).when(scored('judge', score));
+  }
+  return run.when(wrote('polish'));
+}
+
+/** A draft is changed, then a score, by which the last node is routed again. */
+function modifiedRun(seed: number): Recording {
+  return recording(seed, COUNCIL, true)
+    .decided({ action: 'modify', modifiedState: null })
+    .when(wrote('write'))
+    .decided({ action: 'modify', modifiedState: { current_draft: 'A human draft', input_topic: 'Old trees' } })
+    .when(scored('judge', 3))
+    .decided({
+      action: 'modify',
+      modifiedState: { critic_score: 8, feedback_history: ['Good enough'], iteration_count: 4 },
+    })
+    .when(wrote('polish'));
+}
+
+function toolRun(seed: number): Recording {
+  const document = 'd'.repeat(64);
+  const hits = [1, 2].map((page) => ({ document, page, chunk: page, score: 0.5 }));
+  return recording(seed, READER)
+    .when(looked('read', hits))
+    .when(broke('read', 100))
+    .when(looked('read', [{ url: 'http://127.0.0.1/trees', title: 'Trees', score: null }]))
+    .when(wrote('read', 'Oaks [dddddddd:2], elms [dddddddd:7]'))
+    .when(wrote('polish', 'Oaks [dddddddd:2], elms [dddddddd:7]'));
+}
+
+/** Waits for room, loses its owner, is handed over. */
+function takenRun(seed: number): Recording {
+  return new Recording(requested(seed, BRANCHES, false), { seed, claim: false })
+    .when({ type: 'ClaimRun', reason: 'started' })
+    .when(wrote('plan'))
+    .when(wrote('right'))
+    .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
+    .when({ type: 'ReleaseRun' }, 'two')
+    .when({ type: 'ClaimRun', reason: 'handover' })
+    .when(wrote('left'))
+    .when(scored('check', 8))
+    .when(wrote('meet'))
+    .when(scored('judge', 8))
+    .when(wrote('polish'));
+}

@@ -1,0 +1,50 @@
+/** The files of test/golden/, and the answers that go with them. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { ExportedEvent } from '../../src/log/chain.js';
+import { canonical } from '../../src/log/canonical.js';
+import type { RunState } from '../../src/run/state.js';
+import { openGate } from '../../src/run/state.js';
+
+/** From dist/test/support, where this file runs. */
+export const GOLDEN = new URL('../../../test/golden/', import.meta.url);
+
+/** A recorded history of one version, as an export has it, and what it folds to. */
+export interface GoldenHistory {
+  readonly name: string;
+  readonly lines: readonly string[];
+  /** The answer after each event, a line each. */
+  readonly answers: readonly string[];
+}
+
+export function readGolden(): readonly GoldenHistory[] {
+  const names = readdirSync(GOLDEN).filter((file) => /^v\d+-.*\.ndjson$/.test(file));
+  return names.sort().map((file) => {
+    const name = file.replace(/\.ndjson$/, '');
+    return { name, lines: linesOf(file), answers: linesOf(`${name}.answers`) };
+  });
+}
+
+function linesOf(file: string): readonly string[] {
+  return readFileSync(new URL(file, GOLDEN), 'utf8').trimEnd().split('\n');
+}
+
+export function eventIn(line: string): ExportedEvent {
+  return JSON.parse(line) as ExportedEvent;
+}
+
+/** What clients see of a run, and what it goes on with, as one line. Only what every later version must tell too. */
+export function answerOf(run: RunState): string {
+  const { seq, status, activeNode, inputTopic, shown, finalDraft, iterationCount, failure, steps, scores, front } = run;
+  return canonical({
+    ...{ seq, status, activeNode, inputTopic, finalDraft, iterationCount, failure, steps, scores },
+    draft: shown.draft,
+    score: shown.score,
+    feedback: shown.feedback.map(({ text }) => text),
+    routeDecision: shown.decision,
+    nextNodes: openGate(run)?.nextNodes ?? [],
+    underWay: front.filter((each) => each.active).map(({ node, step, attempt }) => ({ node, step, attempt })),
+    waiting: run.arrivals.map(({ node, branch }) => ({ node, draft: branch.draft })),
+    owner: run.owner,
+    parent: run.parent,
+  });
+}

@@ -1,0 +1,27 @@
+/**
+ * Records the histories of test/golden/ that are not there yet: `npm run build && node dist/test/support/record-golden.js`.
+ * A file that is there is never written again: what a version has recorded, every later one must fold. When the schema
+ * version is raised, the same histories are recorded under its number, beside the old ones.
+ */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { exportLine } from '../../src/audit/export.js';
+import { SCHEMA_VERSION } from '../../src/log/chain.js';
+import type { RunState } from '../../src/run/state.js';
+import { foldNext } from '../../src/run/stream.js';
+import { answerOf, GOLDEN } from './golden.js';
+import { goldenHistories } from './golden-histories.js';
+
+mkdirSync(GOLDEN, { recursive: true });
+for (const [name, events] of goldenHistories()) {
+  const file = new URL(`v${SCHEMA_VERSION}-${name}.ndjson`, GOLDEN);
+  if (existsSync(file)) continue;
+  const answers: string[] = [];
+  let run: RunState | null = null;
+  for (const event of events) {
+    run = foldNext(run?.runId ?? '', run, event);
+    answers.push(answerOf(run));
+  }
+  writeFileSync(file, `${events.map(exportLine).join('\n')}\n`);
+  writeFileSync(new URL(`v${SCHEMA_VERSION}-${name}.answers`, GOLDEN), `${answers.join('\n')}\n`);
+  process.stdout.write(`recorded ${name}: ${events.length} events\n`);
+}
