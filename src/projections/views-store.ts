@@ -82,6 +82,9 @@ export function openViewsStore(
   );
   const find = database.prepare('SELECT summary FROM runs WHERE id = ?');
   const list = database.prepare('SELECT summary FROM runs ORDER BY created_at DESC, id LIMIT ? OFFSET ?');
+  const listBackwards = database.prepare('SELECT summary FROM runs ORDER BY created_at, id DESC LIMIT ? OFFSET ?');
+  // Rows are never deleted, so the last key counts them.
+  const count = database.prepare('SELECT max(key) AS rows FROM runs');
   const unfinished = database.prepare(
     `SELECT id, summary ->> 'owner' AS owner FROM runs WHERE status IN ('pending', 'running') ORDER BY key`,
   );
@@ -102,7 +105,14 @@ export function openViewsStore(
       }
     },
     find: (id) => summaryIn(find.get(id)),
-    list: ({ limit, offset }) => list.all(limit, offset).flatMap((row) => summaryIn(row) ?? []),
+    // What is passed over is read too: a page of the older half is found from the other end.
+    list({ limit, offset }) {
+      const rows = Number(Reflect.get(count.get() ?? {}, 'rows') ?? 0);
+      const taken = Math.max(0, Math.min(limit, rows - offset));
+      const isOld = offset > rows / 2;
+      const found = isOld ? listBackwards.all(taken, rows - offset - taken).reverse() : list.all(limit, offset);
+      return found.flatMap((row) => summaryIn(row) ?? []);
+    },
     unfinished: () =>
       unfinished.all().flatMap((row) => {
         const runId = textOf(row, 'id');
