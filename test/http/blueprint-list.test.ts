@@ -13,18 +13,25 @@ const COUNCILS = '/api/councils/';
 /** More bytes than sockets take that nobody reads. */
 const MANY = 80;
 const STALL_MS = 60_000;
+/** How long a list waits for its turn, and every request for the log. */
+const DEADLINE_MS = 10_000;
 
 describe('A list of large blueprints', () => {
   let service: RunningService;
   let rest: RestClient;
   /** What happens to a timer that is to cut off a client. */
   let onStallTimer: (callback: () => void) => () => void;
+  /** Whether requests wait for as long as it takes, however busy the machine is. */
+  let isPatient: boolean;
   let open: IncomingMessage[];
 
   before(async () => {
     const real = systemAmbient();
-    const after: typeof real.after = (ms, callback) =>
-      ms === STALL_MS ? onStallTimer(callback) : real.after(ms, callback);
+    const after: typeof real.after = (ms, callback) => {
+      if (ms === STALL_MS) return onStallTimer(callback);
+      return ms === DEADLINE_MS && isPatient ? () => undefined : real.after(ms, callback);
+    };
+    isPatient = false;
     service = await startService({ model: scriptedModel(), ambient: { ...real, after } });
     rest = restClient(service.url);
     const nodes = [{ id: 'a', systemPrompt: 'p'.repeat(250_000) }];
@@ -34,6 +41,7 @@ describe('A list of large blueprints', () => {
   });
   beforeEach(() => {
     onStallTimer = () => () => undefined;
+    isPatient = false;
     open = [];
   });
   afterEach(() => {
@@ -108,14 +116,14 @@ describe('A list of large blueprints', () => {
   });
 
   it('refuses past a hundred that wait', async () => {
+    isPatient = true;
     await Promise.all([begin(), begin()]);
     const waiting = Array.from({ length: 105 }, () => rest.get(`${COUNCILS}?limit=1`));
     const refused = await Promise.race(waiting);
     expect(rest.problem(refused, 503).detail).to.include('try again');
     for (const reply of open) reply.destroy();
     const statuses = (await Promise.all(waiting)).map(({ status }) => status);
-    // On a busy machine some may wait for too long.
-    expect(statuses.filter((status) => status === 200).length).to.be.within(50, 104);
+    expect(statuses.filter((status) => status === 200).length).to.be.within(100, 104);
     expect(statuses.every((status) => status === 200 || status === 503)).to.equal(true);
   });
 });
