@@ -10,6 +10,8 @@ export interface Config {
   /** The server that keeps the record; null: the embedded log in `dataDir` does. */
   readonly eventStore: EventStoreSettings | null;
   readonly modelProvider: ModelSettings;
+  /** What makes vectors of texts. `model` is the one of embeddings. */
+  readonly embeddings: OfflineEmbeddingsSettings | GeminiSettings | OpenAiSettings;
   /** Null: agents cannot search the web. */
   readonly webSearch: TavilySettings | SearxngSettings | null;
   /** Deadline of one call to the model, in milliseconds. */
@@ -66,6 +68,11 @@ export interface OpenAiSettings {
   readonly model: string;
 }
 
+/** Vectors are computed here, and nothing is sent. */
+export interface OfflineEmbeddingsSettings {
+  readonly name: 'offline';
+}
+
 export interface TavilySettings {
   readonly name: 'tavily';
   readonly apiKey: string;
@@ -95,6 +102,7 @@ export function readConfig(environment: Environment): Config {
     dataDir: setting('DATA_DIR') ?? './data',
     eventStore: eventStore(setting),
     modelProvider: provider(setting),
+    embeddings: embeddings(setting),
     webSearch: webSearch(setting),
     modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
       fallback: 120_000,
@@ -162,6 +170,22 @@ function openAiSettings(setting: Setting): OpenAiSettings | null {
 }
 
 const OPENAI_NEEDS = 'OPENAI_MODEL and OPENAI_API_KEY (or the OPENAI_BASE_URL of a server that asks for no key)';
+
+/**
+ * Of the provider that answers, so that texts go where prompts go and nowhere else. An OpenAI-compatible server need
+ * not have a model of embeddings: without one named, as without a provider, vectors are computed here.
+ */
+function embeddings(setting: Setting): Config['embeddings'] {
+  const geminiEmbedding = setting('GEMINI_EMBEDDING_MODEL') ?? GEMINI_EMBEDDING_MODEL;
+  const openAiEmbedding = modelName('OPENAI_EMBEDDING_MODEL', setting('OPENAI_EMBEDDING_MODEL'));
+  const chosen = provider(setting);
+  if (chosen.name === 'gemini') return { ...chosen, model: geminiEmbedding };
+  if (chosen.name === 'openai' && openAiEmbedding !== null) return { ...chosen, model: openAiEmbedding };
+  return { name: 'offline' };
+}
+
+/** For texts alone, 768 of its 3,072 dimensions asked for (ai.google.dev/gemini-api/docs/embeddings). */
+const GEMINI_EMBEDDING_MODEL = 'gemini-embedding-001';
 
 /** Tavily where there is a key, else SearXNG where there is an address. */
 function webSearch(setting: Setting): Config['webSearch'] {

@@ -115,6 +115,7 @@ describe('Settings', () => {
       dataDir: './data',
       eventStore: null,
       modelProvider: { name: 'offline', latencyMs: 0 },
+      embeddings: { name: 'offline' },
       webSearch: null,
       modelTimeoutMs: 120_000,
       modelMaxAttempts: 4,
@@ -135,7 +136,13 @@ describe('Settings', () => {
       'CORS_ORIGINS',
       'LOG_LEVEL',
     ];
-    const others = ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL'];
+    const others = [
+      'OPENAI_API_KEY',
+      'OPENAI_BASE_URL',
+      'OPENAI_MODEL',
+      'OPENAI_EMBEDDING_MODEL',
+      'GEMINI_EMBEDDING_MODEL',
+    ];
     const search = ['TAVILY_API_KEY', 'TAVILY_BASE_URL', 'SEARXNG_URL'];
     const empty = Object.fromEntries([...names, ...more, ...others, ...search, ...many].map((name) => [name, '']));
     expect(readConfig(empty)).to.deep.equal(defaults);
@@ -173,6 +180,7 @@ describe('Settings', () => {
       dataDir: '/var/lib/council',
       eventStore: { url: 'esdb://127.0.0.1:2113?tls=false', prefix: 'staging2' },
       modelProvider: { name: 'offline', latencyMs: 60_000 },
+      embeddings: { name: 'offline' },
       webSearch: { name: 'searxng', baseUrl: 'http://localhost:8888' },
       modelTimeoutMs: 2_147_483_647,
       modelMaxAttempts: 100,

@@ -105,6 +105,33 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Chooses the adapter by the environment's word.
   'model/provider': { ...ADAPTER, ours: ['errors', 'model'], types: [...SHARED_TYPES, 'config'], node: 'none' },
   library: { ...ADAPTER, types: [...SHARED_TYPES, 'ambient'] },
+  'library/embedding-call': {
+    ...ADAPTER,
+    ours: [
+      ...ADAPTER.ours,
+      'library',
+      'wait',
+      ...['call-aborted', 'failed-exchange', 'field', 'retry-after'].map((name) => `model/${name}`),
+    ],
+    node: 'none',
+  },
+  'library/gemini-embeddings': { ...ADAPTER, ours: ['library', 'model/field'], node: 'none' },
+  'library/openai-embeddings': { ...ADAPTER, ours: ['library', 'model/field'], node: 'none' },
+  // Chooses the adapter by the environment's word.
+  'library/provider': {
+    ...ADAPTER,
+    ours: ['errors', 'library', 'model/gemini'],
+    types: [...SHARED_TYPES, 'config'],
+    node: 'none',
+  },
+  'library/full-text': { ...ADAPTER, ours: ['library'], node: 'none', npm: ['@photostructure/sqlite'] },
+  'library/passage-rows': { ...ADAPTER, ours: ['library'], node: 'none', npm: ['@photostructure/sqlite'] },
+  'library/passages-store': {
+    ...ADAPTER,
+    ours: ['library'],
+    node: ['node:fs'],
+    npm: ['@photostructure/sqlite'],
+  },
   // One parser a file: whoever loads neither cannot run a stranger's file in this process.
   'library/pdf2json-runs': { ...ADAPTER, ours: ['errors', 'library'], npm: ['pdf2json'] },
   'library/pdf2json-scale': { ...ADAPTER, ours: ['errors', 'library'], node: 'none', npm: ['pdf2json'] },

@@ -17,6 +17,7 @@ export const FULL_EFFORT: Effort = {
   graphSeconds: 3,
   starts: 7,
   pdfPages: 100,
+  passages: [1_000, 10_000, 100_000],
   fillSeconds: 35,
 };
 
@@ -37,5 +38,6 @@ export const QUICK_EFFORT: Effort = {
   graphSeconds: 0.3,
   starts: 2,
   pdfPages: 10,
+  passages: [100, 1_000],
   fillSeconds: 5,
 };

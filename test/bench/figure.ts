@@ -52,6 +52,8 @@ export interface Effort {
   readonly starts: number;
   /** Pages of the PDF whose text is extracted. */
   readonly pdfPages: number;
+  /** Passages in the indexes that are searched. */
+  readonly passages: readonly number[];
   /** Longest time spent on making the runs that a measurement needs. */
   readonly fillSeconds: number;
 }

@@ -14,6 +14,7 @@ import { graphsPart } from './graphs.js';
 import { historyPart } from './history.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
+import { passagesPart } from './passages.js';
 import { pausedPart } from './paused.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
@@ -31,6 +32,7 @@ const PARTS = [
   pausedPart,
   historyPart,
   extractionPart,
+  passagesPart,
 ];
 
 const { values } = parseArgs({

@@ -1,0 +1,51 @@
+/** Vectors of Gemini. Plain HTTP: the SDK's types lack `outputDimensionality`, and it hides the head of an answer. */
+import { fieldOf } from '../model/field.js';
+import { askForVectors, listIn, vectorIn, type EmbeddingAmbient } from './embedding-call.js';
+import { DIMENSIONS, type EmbeddingTerms, type Embeddings } from './embeddings.js';
+import { inBatches } from './in-batches.js';
+
+export interface GeminiEmbeddingsOptions extends EmbeddingAmbient {
+  /** Sent in the header `x-goog-api-key` and nowhere else. */
+  readonly apiKey: string;
+  /** Where the API is, without a trailing slash: `/v1beta/…` is put after it. */
+  readonly baseUrl: string;
+  /** Such as `isModelName` takes: it becomes part of the address. */
+  readonly model: string;
+}
+
+/** Texts of one request at the most, by the API's word. */
+const TEXTS_AT_ONCE = 100;
+
+/**
+ * Vectors by `POST {baseUrl}/v1beta/models/{model}:batchEmbedContents`, 768 dimensions asked for. Those are cut off the
+ * model's 3,072 and no longer of length 1 (ai.google.dev/gemini-api/docs/embeddings), so they are normalised here.
+ * Requests go one after the other.
+ */
+export function geminiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: GeminiEmbeddingsOptions): Embeddings {
+  const path = /^(?:models|tunedModels)\//.test(model) ? model : `models/${model}`;
+
+  function embedAll(texts: readonly string[], { kind, signal }: EmbeddingTerms): Promise<readonly Float32Array[]> {
+    const taskType = kind === 'query' ? 'RETRIEVAL_QUERY' : 'RETRIEVAL_DOCUMENT';
+    const requests = texts.map((text) => ({
+      model: path,
+      content: { parts: [{ text }] },
+      taskType,
+      outputDimensionality: DIMENSIONS,
+    }));
+    const call = {
+      url: `${baseUrl}/v1beta/${path}:batchEmbedContents`,
+      headers: { 'x-goog-api-key': apiKey },
+      body: { requests },
+      model,
+      keySetting: 'GEMINI_API_KEY',
+      hidden: [apiKey, ...texts],
+    };
+    const read = (answer: unknown): readonly Float32Array[] =>
+      listIn(answer, 'embeddings', texts.length, model).map((each) =>
+        vectorIn(fieldOf(each, 'values'), DIMENSIONS, model),
+      );
+    return askForVectors(call, { signal, read }, circumstances);
+  }
+
+  return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, embedAll) };
+}

@@ -1,0 +1,49 @@
+/** Vectors of any server that speaks OpenAI's embeddings: the vendor's, or a local one (Ollama, vLLM, llama.cpp). */
+import { fieldOf } from '../model/field.js';
+import { askForVectors, failure, listIn, vectorIn, type EmbeddingAmbient } from './embedding-call.js';
+import { DIMENSIONS, type EmbeddingTerms, type Embeddings } from './embeddings.js';
+import { inBatches } from './in-batches.js';
+
+export interface OpenAiEmbeddingsOptions extends EmbeddingAmbient {
+  /** Sent as a bearer token and nowhere else. Null: none is sent. */
+  readonly apiKey: string | null;
+  /** Where the API is, version included, without a trailing slash: `/embeddings` is put after it. */
+  readonly baseUrl: string;
+  readonly model: string;
+}
+
+/** Local servers take no more by default than they have room for at once. */
+const TEXTS_AT_ONCE = 64;
+
+/**
+ * Vectors by `POST {baseUrl}/embeddings`, 768 dimensions asked for. A server that cannot cut its model's vectors ignores
+ * that or refuses it; another number of dimensions than 768 is a failure, `bad_vector`. Kinds of texts are not told
+ * apart. Requests go one after the other.
+ */
+export function openAiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: OpenAiEmbeddingsOptions): Embeddings {
+  function embedAll(texts: readonly string[], { signal }: EmbeddingTerms): Promise<readonly Float32Array[]> {
+    const call = {
+      url: `${baseUrl}/embeddings`,
+      headers: apiKey === null ? {} : { Authorization: `Bearer ${apiKey}` },
+      body: { model, input: texts, dimensions: DIMENSIONS, encoding_format: 'float' },
+      model,
+      keySetting: 'OPENAI_API_KEY',
+      hidden: [apiKey ?? '', ...texts],
+    };
+    const read = (answer: unknown): readonly Float32Array[] => {
+      const data = listIn(answer, 'data', texts.length, model);
+      return texts.map((_, at) => vectorIn(fieldOf(entryAt(data, at, model), 'embedding'), DIMENSIONS, model));
+    };
+    return askForVectors(call, { signal, read }, circumstances);
+  }
+
+  return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, embedAll) };
+}
+
+/** By its own `index`: the order of the list means nothing where that is told. */
+function entryAt(data: readonly unknown[], at: number, model: string): unknown {
+  const entry = data.find((each) => fieldOf(each, 'index') === at) ?? data[at];
+  const index = fieldOf(entry, 'index');
+  if (index === at || index === undefined) return entry;
+  throw failure(model, `the vector of text ${at} is missing`, 'unreadable_answer', true);
+}

@@ -1,0 +1,162 @@
+/** The index of passages as the main thread sees it: calls to the passages worker. */
+import { Worker } from 'node:worker_threads';
+import type { PassageRow } from './passage-rows.js';
+
+export interface PassagesSetup {
+  readonly file: string;
+  /** The log the passages are folded from, and its newest position. */
+  readonly log: { readonly identity: string; readonly head: string | null };
+  /** Of all vectors in the file; another one than the file's begins it anew. */
+  readonly model: string;
+  /** Of each vector, a multiple of 8, at most 1,024. */
+  readonly dimensions: number;
+}
+
+/** A passage to be found from now on. */
+export interface NewPassage extends PassageRow {
+  /** Null: computed in the worker, where the model is the offline one. Of any length but 0: it is normalised here. */
+  readonly vector: Float32Array | null;
+}
+
+export interface PassagesWrite {
+  /** At most 256. A chunk that is there already takes the place of the earlier one. */
+  readonly added: readonly NewPassage[];
+  /** Documents, all of whose passages go. They go before the others come. */
+  readonly removed: readonly string[];
+  /** Position up to which all is folded with this; null leaves it where it was. */
+  readonly checkpoint: string | null;
+}
+
+export interface PassageQuery {
+  /** Its first 4,096 UTF-16 units count. */
+  readonly text: string;
+  /** Null: computed in the worker where the model is the offline one; of another model, words alone rank then. */
+  readonly vector: Float32Array | null;
+  /** 1..100. */
+  readonly topK: number;
+  /** Both when absent. */
+  readonly ranking?: 'vector' | 'text';
+}
+
+export interface FoundPassage extends PassageRow {
+  /** Higher is nearer; comparable within one answer only. */
+  readonly score: number;
+}
+
+type Call =
+  | { readonly call: 'write'; readonly change: PassagesWrite }
+  | { readonly call: 'search'; readonly query: PassageQuery }
+  | { readonly call: 'close' };
+
+export type PassagesRequest = Call & { readonly id: number };
+
+export type PassagesAnswer =
+  | { readonly id: number; readonly ok: true; readonly value: unknown; readonly count: number }
+  | { readonly id: number; readonly ok: false; readonly message: string };
+
+export interface PassagesIndex {
+  /** Position the passages were folded to when the file was opened; null: nothing is folded yet. */
+  readonly checkpoint: string | null;
+  /**
+   * Resolves once it is written and found. To be awaited before the next: searches are answered in between. A document
+   * goes in one write, about 0.1 ms a passage.
+   */
+  write(change: PassagesWrite): Promise<void>;
+  /** The nearest passages, best first, ties in the order in which they came. */
+  search(query: PassageQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly FoundPassage[]>;
+  /** Passages that can be found, as of the worker's last answer. */
+  count(): number;
+  /** May be called twice. */
+  close(): Promise<void>;
+}
+
+/** A write holds up the searches behind it: this many take some 50 ms. */
+export const MAX_ADDED = 256;
+/** Searches that wait at once; another is refused. At 20 ms each, the last has waited 2 s. */
+const MAX_SEARCHES = 100;
+const MAX_QUERY_UNITS = 4_096;
+const MAX_TOP_K = 100;
+
+/** Starts the passages worker on a file; rejects when the file cannot be opened. */
+export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesIndex> {
+  const thread = passagesThread(setup);
+  const checkpoint = await thread.answerOf<string | null>(0);
+  let searches = 0;
+  return {
+    checkpoint,
+    async write(change) {
+      if (change.added.length > MAX_ADDED) {
+        throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);
+      }
+      await thread.call({ call: 'write', change });
+    },
+    async search({ text, topK, ...query }, { signal } = {}) {
+      signal?.throwIfAborted();
+      if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
+      const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
+      searches += 1;
+      const found = thread.call<readonly FoundPassage[]>({ call: 'search', query: { ...query, ...bounded } });
+      return unlessAborted(
+        found.finally(() => (searches -= 1)),
+        signal,
+      );
+    },
+    count: () => thread.count(),
+    close: () => thread.close(),
+  };
+}
+
+/** The worker, and the calls that wait for its answers. */
+function passagesThread(setup: PassagesSetup) {
+  const worker = new Worker(new URL('./passages-worker.js', import.meta.url), { workerData: setup });
+  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  let lastId = 0;
+  let count = 0;
+  let failure: Error | null = null;
+  let closed: Promise<void> | null = null;
+
+  worker.on('message', (answer: PassagesAnswer) => {
+    const caller = waiting.get(answer.id);
+    waiting.delete(answer.id);
+    if (!answer.ok) return caller?.reject(new Error(`The passage index failed: ${answer.message}`));
+    count = answer.count;
+    caller?.resolve(answer.value);
+  });
+  const fail = (error: Error): void => {
+    failure ??= error;
+    for (const caller of waiting.values()) caller.reject(error);
+    waiting.clear();
+  };
+  worker.on('error', (error) => fail(error instanceof Error ? error : new Error(String(error))));
+  worker.on('exit', () => fail(new Error('The passages worker has stopped')));
+
+  const answerOf = <T>(id: number): Promise<T> =>
+    new Promise((resolve, reject) => {
+      if (failure !== null) return reject(failure);
+      // The worker answers each call with what passages-store.ts returns for it.
+      waiting.set(id, { resolve: (value) => resolve(value as T), reject });
+    });
+  const call = <T>(request: Call): Promise<T> => {
+    lastId += 1;
+    const answered = answerOf<T>(lastId);
+    worker.postMessage({ ...request, id: lastId } satisfies PassagesRequest);
+    return answered;
+  };
+  const end = async (): Promise<void> => {
+    if (failure !== null) return;
+    await call({ call: 'close' });
+    await worker.terminate();
+  };
+  return { answerOf, call, count: () => count, close: () => (closed ??= end()) };
+}
+
+/** The worker's answer comes all the same, and is dropped. */
+function unlessAborted<T>(answered: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return answered;
+  return new Promise((resolve, reject) => {
+    const stop = (): void =>
+      reject(signal.reason instanceof Error ? signal.reason : new Error('The search was aborted'));
+    signal.addEventListener('abort', stop, { once: true });
+    answered.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

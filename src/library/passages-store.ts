@@ -1,0 +1,192 @@
+/**
+ * The passages that can be found: one SQLite file that may be deleted while the service is stopped. Passages and the
+ * checkpoint they were folded to are written in one transaction; a power cut may cost the newest ones, which are folded
+ * again, but never the file. Vectors stay in the file, a byte a dimension of them in memory. Runs inside the passages worker.
+ */
+import { rmSync } from 'node:fs';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { normalised } from './embeddings.js';
+import { FULL_TEXT_SCHEMA, fullText, type FullText } from './full-text.js';
+import { fused } from './fused.js';
+import { byScore } from './nearest.js';
+import { offlineVector, OFFLINE_EMBEDDING_MODEL } from './offline-embeddings.js';
+import { passageRows, PASSAGES_SCHEMA, textOf, type PassageRows } from './passage-rows.js';
+import type { FoundPassage, PassageQuery, PassagesSetup, PassagesWrite } from './passages-index.js';
+import { codeOf, codeScan, type CodeScan } from './code-scan.js';
+
+/** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
+const PASSAGES_VERSION = '1';
+
+/** Rows whose exact scores are computed: the best by their codes. */
+const LOOKED_AT = 300;
+/** Places of each ranking that count. */
+const RANKED = 100;
+
+const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
+const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
+
+export interface PassagesStore {
+  /** Position the passages were folded to; null when there are none yet, or none that can be trusted. */
+  readonly checkpoint: string | null;
+  write(change: PassagesWrite): void;
+  search(query: PassageQuery): readonly FoundPassage[];
+  count(): number;
+  close(): void;
+}
+
+/**
+ * Opens the file, or begins it anew when it belongs to another log, another version or another model of embeddings, or
+ * lies past the log's head: vectors of two models are never in one file.
+ */
+export function openPassagesStore(setup: PassagesSetup): PassagesStore {
+  const database = open(setup) ?? openAnew(setup);
+  const shelf = { rows: passageRows(database), words: fullText(database), vectors: vectorsOf(setup) };
+  const scan = loadedScan(shelf.rows, setup.dimensions);
+  const saveMeta = database.prepare(
+    'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+  );
+  return {
+    checkpoint: metaIn(database, 'checkpoint'),
+    write(change) {
+      database.exec('BEGIN');
+      let changed: ScanChange;
+      try {
+        changed = applied(change, shelf);
+        if (change.checkpoint !== null) saveMeta.run('checkpoint', change.checkpoint);
+        database.exec('COMMIT');
+      } catch (error) {
+        if (database.isTransaction) database.exec('ROLLBACK');
+        throw error;
+      }
+      scan.remove(changed.gone);
+      for (const [key, code] of changed.come) scan.add(key, code);
+    },
+    search: (query) => found(query, shelf, scan),
+    count: () => scan.count(),
+    close: () => database.close(),
+  };
+}
+
+interface Shelf {
+  readonly rows: PassageRows;
+  readonly words: FullText;
+  readonly vectors: ReturnType<typeof vectorsOf>;
+}
+
+function applied({ added, removed }: PassagesWrite, { rows, words, vectors }: Shelf): ScanChange {
+  const gone = new Set<number>();
+  const come = new Map<number, Uint8Array>();
+  const forget = (key: number): void => {
+    const row = rows.find(key);
+    if (row !== null) words.remove(key, row.text);
+    rows.remove(key);
+    if (!come.delete(key)) gone.add(key);
+  };
+  for (const document of removed) rows.keysOf(document).forEach(forget);
+  for (const { vector: given, ...row } of added) {
+    const earlier = rows.keyOf(row.document, row.chunk);
+    if (earlier !== null) forget(earlier);
+    const vector = vectors.ofPassage(row.text, given);
+    const code = codeOf(vector);
+    const key = rows.add(row, vector, code);
+    words.add(key, row.text);
+    come.set(key, code);
+  }
+  return { gone, come };
+}
+
+function found(
+  { text, vector, topK, ranking }: PassageQuery,
+  { rows, words, vectors }: Shelf,
+  scan: CodeScan,
+): readonly FoundPassage[] {
+  const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
+  const near = query === null ? [] : scan.nearest(query, LOOKED_AT);
+  const byVector = near
+    .map(({ key }) => ({ key, score: query === null ? 0 : dot(query, rows.vector(key)) }))
+    .filter(({ score }) => score > 0)
+    .sort(byScore)
+    .slice(0, RANKED);
+  const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED);
+  return fused([byVector, byWords])
+    .slice(0, topK)
+    .flatMap(({ key, score }) => {
+      const row = rows.find(key);
+      return row === null ? [] : [{ ...row, score }];
+    });
+}
+
+/** What becomes of the codes in memory once the transaction is through. */
+interface ScanChange {
+  readonly gone: ReadonlySet<number>;
+  readonly come: ReadonlyMap<number, Uint8Array>;
+}
+
+function loadedScan(rows: PassageRows, dimensions: number): CodeScan {
+  const scan = codeScan(dimensions);
+  for (const { key, code } of rows.codes()) scan.add(key, code);
+  return scan;
+}
+
+/** Vectors as they come, or computed here when the model is the offline one. */
+function vectorsOf({ model, dimensions }: PassagesSetup) {
+  const isOffline = model === OFFLINE_EMBEDDING_MODEL;
+  const checked = (vector: Float32Array): Float32Array | null => {
+    if (vector.length === dimensions) return normalised(vector);
+    throw new RangeError(`Cannot use a vector of ${vector.length} dimensions: those of "${model}" have ${dimensions}`);
+  };
+  return {
+    ofPassage(text: string, given: Float32Array | null): Float32Array {
+      if (given !== null) return checked(given) ?? new Float32Array(dimensions);
+      if (isOffline) return offlineVector(text);
+      throw new TypeError(`Cannot add a passage without its vector of "${model}"`);
+    },
+    /** Null: found by words alone. */
+    ofQuery(text: string, given: Float32Array | null): Float32Array | null {
+      if (given !== null) return checked(given);
+      return isOffline ? normalised(offlineVector(text)) : null;
+    },
+  };
+}
+
+function dot(one: Float32Array, other: Float32Array | null): number {
+  let sum = 0;
+  if (other !== null) for (let at = 0; at < one.length; at += 1) sum += (one[at] ?? 0) * (other[at] ?? 0);
+  return sum;
+}
+
+/** The file as it is; null when it cannot be used: none there, damaged, or folded from something else. */
+function open({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInstance | null {
+  let database: DatabaseSyncInstance | null = null;
+  try {
+    database = new DatabaseSync(file);
+    database.exec(SETTINGS);
+    const wanted = { identity: log.identity, version: PASSAGES_VERSION, model, dimensions: String(dimensions) };
+    const isOurs = Object.entries(wanted).every(([key, value]) => database && metaIn(database, key) === value);
+    const checkpoint = metaIn(database, 'checkpoint');
+    const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
+    if (isOurs && !isPast) return database;
+  } catch {
+    // No database, or none of ours: all of it can be folded again.
+  }
+  database?.close();
+  return null;
+}
+
+function openAnew({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInstance {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  const database = new DatabaseSync(file);
+  database.exec(SETTINGS);
+  database.exec(`${META}${PASSAGES_SCHEMA}${FULL_TEXT_SCHEMA}`);
+  const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
+  save.run('identity', log.identity);
+  save.run('version', PASSAGES_VERSION);
+  save.run('model', model);
+  save.run('dimensions', String(dimensions));
+  return database;
+}
+
+function metaIn(database: DatabaseSyncInstance, key: string): string | null {
+  return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
+}

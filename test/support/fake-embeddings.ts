@@ -1,0 +1,42 @@
+/** A server that speaks Gemini's batchEmbedContents and OpenAI's embeddings, well or badly, by a script. */
+import { DIMENSIONS } from '../../src/library/embeddings.js';
+import { fakeServer, sends, type FakeServer, type Reply, type Script } from './fake-server.js';
+
+/** What of a request body tests look at. */
+export interface EmbeddingRequest {
+  readonly requests: readonly {
+    readonly model: string;
+    readonly content: { readonly parts: readonly { readonly text: string }[] };
+    readonly taskType: string;
+    readonly outputDimensionality: number;
+  }[];
+  readonly model: string;
+  /** Of OpenAI's alone. */
+  readonly input?: readonly string[];
+  readonly dimensions: number;
+}
+
+export function fakeEmbeddings(
+  script: Script<EmbeddingRequest> | readonly Reply[],
+): Promise<FakeServer<EmbeddingRequest>> {
+  return fakeServer(script);
+}
+
+/** Numbers that follow from a text, of no particular length. */
+export function numbersOf(text: string): readonly number[] {
+  return Array.from({ length: DIMENSIONS }, (_, at) => ((text.length * 31 + at * 7) % 13) - 5);
+}
+
+/** Answers each text of a request. */
+export const embeds: Script<EmbeddingRequest> = ({ body }) => {
+  if (body.input !== undefined) return sends({ object: 'list', data: openAiData(body.input).reverse() });
+  return geminiAnswer(body.requests.map(({ content }) => numbersOf(content.parts[0]?.text ?? '')));
+};
+
+function geminiAnswer(vectors: readonly unknown[]): Reply {
+  return sends({ embeddings: vectors.map((values) => ({ values })) });
+}
+
+function openAiData(texts: readonly string[]) {
+  return texts.map((text, index) => ({ object: 'embedding', index, embedding: numbersOf(text) }));
+}

@@ -1,0 +1,12 @@
+import type { PassagesIndex } from '../../src/library/passages-index.js';
+
+const AT_ONCE = 64;
+
+/** Writes texts into an index as the chunks of one document, with offline vectors. */
+export async function filledIndex(index: PassagesIndex, texts: readonly string[]): Promise<void> {
+  for (let from = 0; from < texts.length; from += AT_ONCE) {
+    const part = texts.slice(from, from + AT_ONCE);
+    const added = part.map((text, at) => ({ document: 'd', chunk: from + at, page: 1, text, vector: null }));
+    await index.write({ added, removed: [], checkpoint: '1' });
+  }
+}
