@@ -87,7 +87,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'log/eventstoredb': {
     ...ADAPTER,
     ours: ['errors', 'wait', 'log/eventstoredb', 'log/port', 'log/append-check'],
-    npm: ['@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf'],
+    npm: ['@eventstore/db-client', '@grpc/grpc-js', 'protobufjs'],
   },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
   // Chooses the adapter by the environment's word.

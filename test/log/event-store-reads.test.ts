@@ -4,6 +4,7 @@ import { LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
 import { positionOf } from '../../src/log/eventstoredb/position.js';
 import { eventIn } from '../../src/log/eventstoredb/recorded.js';
 import { streamNames } from '../../src/log/eventstoredb/stream-names.js';
+import { decodeReadAnswer } from '../../src/log/eventstoredb/wire.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/log/port.js';
 import type { ReadFate } from '../support/event-store-calls.js';
 import { eventAnswer } from '../support/event-store-messages.js';
@@ -13,6 +14,7 @@ import { all, eventsIn, idsOf, newEvent, numbered, until } from './contract-benc
 import { eventStoreBench, SHORT_MS, surely } from './event-store-bench.js';
 import { following } from './following-under-way.js';
 
+const SEVENTH = { commit: { low: 7, high: 0 }, prepare: { low: 7, high: 0 } };
 const NEVER = new AbortController().signal;
 
 /** More than the sockets between hold, so that a reader is in the middle of it. */
@@ -134,13 +136,15 @@ describe('EventStoreDB log: reads', () => {
   });
 
   it('do not show the mark that a deleted stream leaves', () => {
-    const event = { ...newEvent(), stream: 'run-1', revision: 0, position: positionOf({ commit: '7', prepare: '7' }) };
+    const bare = { ...newEvent(), revision: 0, position: positionOf(SEVENTH) };
+    const event = { ...bare, stream: 'run-1' };
     const tombstone = eventAnswer('run-1', event, 7);
     tombstone.getEvent()?.getEvent()?.setStreamRevision('9223372036854775807');
-    expect(eventIn(tombstone, streamNames(''))?.stream).to.equal(null);
-    expect(eventIn(eventAnswer('run-1', event, 7), streamNames(''))?.stream).to.equal('run-1');
-    expect(eventIn(eventAnswer('run-1', { ...event, type: '$>' }, 7), streamNames(''))?.stream).to.equal(null);
-    expect(eventIn(new streamsPb.ReadResp(), streamNames(''))).to.equal(null);
+    const read = (answer: streamsPb.ReadResp) => eventIn(decodeReadAnswer(answer.serializeBinary()), streamNames(''));
+    expect(read(tombstone)?.stream).to.equal(null);
+    expect(read(eventAnswer('run-1', event, 7))).to.deep.equal({ stream: 'run-1', event: bare });
+    expect(read(eventAnswer('run-1', { ...event, type: '$>' }, 7))?.stream).to.equal(null);
+    expect(read(new streamsPb.ReadResp())).to.equal(null);
   });
 });
 

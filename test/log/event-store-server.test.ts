@@ -165,12 +165,15 @@ describe('EventStoreDB log: closing', () => {
 
 describe('EventStoreDB log: positions and connection strings', () => {
   it('compares positions as the server orders them, whatever their digits, and gives them back', () => {
-    const numbers = ['0', '9', '10', '255', '256', '4294967296', '9007199254740993', '18446744073709551615'];
-    const positions = numbers.flatMap((commit) => ['0', '7', commit].map((prepare) => ({ commit, prepare })));
+    const wide = (number: bigint) => ({ low: Number(number & 0xffffffffn), high: Number(number >> 32n) });
+    const numbers = [0n, 9n, 10n, 255n, 256n, 4294967296n, 9007199254740993n, 18446744073709551615n].map(wide);
+    const positions = numbers.flatMap((commit) => [wide(0n), wide(7n), commit].map((prepare) => ({ commit, prepare })));
     const texts = numbers.map((number) => positionOf({ commit: number, prepare: number }));
     expect([...texts].sort()).to.deep.equal(texts);
     for (const position of positions) expect(serverPositionOf(positionOf(position))).to.deep.equal(position);
-    expect(positionOf({ commit: '9', prepare: '9' }) < positionOf({ commit: '9', prepare: '10' })).to.equal(true);
+    expect(
+      positionOf({ commit: wide(9n), prepare: wide(9n) }) < positionOf({ commit: wide(9n), prepare: wide(10n) }),
+    ).to.equal(true);
   });
 
   it('refuses positions of another kind of log', async () => {

@@ -1,11 +1,11 @@
 /** One stream of appends to the server: many go out one behind the other, the answers come as they are made. */
-import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { AppendOutcomeUnknown } from '../../errors.js';
 import type { Appended } from '../port.js';
 import type { CheckedAppend } from './append-message.js';
 import { appendMessage, correlationIdOf, outcomeOf } from './append-message.js';
+import type { AppendAnswer, AppendRequest } from './wire.js';
 
 /** The text by which alone the server tells it. */
 const NOT_READY = 'Server Is Not Ready';
@@ -20,7 +20,7 @@ export interface Dispatch {
 
 /** Owns one call. Its end leaves the outcome of everything unanswered unknown. */
 export class AppendLine {
-  readonly #call: ClientDuplexStream<BatchAppendReq, BatchAppendResp>;
+  readonly #call: ClientDuplexStream<AppendRequest, AppendAnswer>;
   readonly #unanswered = new Map<string, Dispatch>();
   readonly #onEnd: (error: Error) => void;
   #sent = 0;
@@ -28,10 +28,10 @@ export class AppendLine {
   #isOpen = true;
 
   /** `onEnd` hears once why the line carries nothing more, before those who wait do. */
-  constructor(call: ClientDuplexStream<BatchAppendReq, BatchAppendResp>, onEnd: (error: Error) => void) {
+  constructor(call: ClientDuplexStream<AppendRequest, AppendAnswer>, onEnd: (error: Error) => void) {
     this.#call = call;
     this.#onEnd = onEnd;
-    call.on('data', (answer: BatchAppendResp) => this.#hear(answer));
+    call.on('data', (answer: AppendAnswer) => this.#hear(answer));
     call.on('error', (error) => this.#end(error));
     call.on('end', () => this.#end(new Error('The server ended the stream of appends')));
   }
@@ -64,7 +64,7 @@ export class AppendLine {
     this.#call.cancel();
   }
 
-  #hear(answer: BatchAppendResp): void {
+  #hear(answer: AppendAnswer): void {
     this.#heard += 1;
     if (isUnready(answer)) return this.#end(Object.assign(new Error(NOT_READY), { code: status.UNAVAILABLE }));
     const id = correlationIdOf(answer);
@@ -92,6 +92,6 @@ export class AppendLine {
 }
 
 /** A node that was cut off from its cluster answers so for as long as it is; another may lead meanwhile. */
-function isUnready(answer: BatchAppendResp): boolean {
-  return answer.getError()?.getMessage() === NOT_READY;
+function isUnready(answer: AppendAnswer): boolean {
+  return answer.error?.message === NOT_READY;
 }

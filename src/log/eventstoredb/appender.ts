@@ -6,6 +6,7 @@ import type { Appended } from '../port.js';
 import { AppendLine } from './append-line.js';
 import type { CheckedAppend } from './append-message.js';
 import type { Connection, Route } from './connection.js';
+import { batchAppend } from './wire.js';
 
 /** What may wait for an answer; more is refused, surely not sent. */
 const MAX_WAITING = 20_000;
@@ -141,7 +142,7 @@ export class Appender {
 
   #opened(route: Route): OpenLine {
     const { connection } = this.#options;
-    const call = connection.begin(route, (streams, metadata, options) => streams.batchAppend(metadata, options));
+    const call = connection.begin(route, batchAppend);
     return { route, line: new AppendLine(call, (error) => connection.failed(route, error)) };
   }
 }

@@ -1,5 +1,4 @@
 /** A subscription to everything this log records: one call that never ends by itself. */
-import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../wait.js';
 import type { Followed, Following, Position } from '../port.js';
@@ -11,6 +10,7 @@ import { subscribeMessage } from './read-message.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
 import { eventIn } from './recorded.js';
+import type { ReadAnswer } from './wire.js';
 
 /** Events passed over here before a subscriber is told how far it has come; the server tells of those it passes over. */
 const CHECKPOINT_EVERY = 1_000;
@@ -55,7 +55,7 @@ async function* answersFrom(
   { connection, names, ambient, deadlineMs }: Reader,
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
-): AsyncGenerator<ReadResp> {
+): AsyncGenerator<ReadAnswer> {
   let waiting = patience(ambient, deadlineMs);
   try {
     for (;;) {
@@ -87,19 +87,15 @@ function isFinal(error: unknown): boolean {
 }
 
 function followedIn(
-  answer: ReadResp,
+  answer: ReadAnswer,
   { reader, progress, following }: { reader: Reader; progress: Progress; following: Following },
 ): Followed | null {
   const { names } = reader;
-  if (answer.hasCaughtUp() && !progress.isCaughtUp) {
+  if (answer.caughtUp !== null && !progress.isCaughtUp) {
     progress.isCaughtUp = true;
     return { kind: 'caughtUp' };
   }
-  const checkpoint = answer.getCheckpoint();
-  if (checkpoint !== undefined) {
-    const [commit, prepare] = [checkpoint.getCommitPosition(), checkpoint.getPreparePosition()];
-    return told(progress, positionOf({ commit, prepare }));
-  }
+  if (answer.checkpoint !== null) return told(progress, positionOf(answer.checkpoint));
   const read = eventIn(answer, names);
   if (read === null) return null;
   const { event, stream } = read;

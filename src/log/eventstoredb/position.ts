@@ -1,31 +1,32 @@
 /** Positions of an EventStoreDB: commit and prepare position within, fixed-width text without, so that `<` compares them. */
 import type { Position } from '../port.js';
+import type { Wide, WirePosition } from './wire.js';
 
-/** A place in the server's transaction log, both numbers as decimal text (they are 64 bits wide). */
-export interface ServerPosition {
-  readonly commit: string;
-  readonly prepare: string;
-}
-
-/** Hex digits of a 64-bit number. */
-const DIGITS = 16;
+/** Hex digits of half a 64-bit number. */
+const DIGITS = 8;
 const TEXT = /^[0-9a-f]{32}$/;
 
 /** The position of an event at a place in the server's log. */
-export function positionOf({ commit, prepare }: ServerPosition): Position {
-  return `${wide(commit)}${wide(prepare)}` as Position;
+export function positionOf({ commit, prepare }: WirePosition): Position {
+  return (hex(commit) + hex(prepare)) as Position;
 }
 
 /** The place at a position. @throws {TypeError} for a position of another kind of log */
-export function serverPositionOf(position: Position): ServerPosition {
+export function serverPositionOf(position: Position): WirePosition {
   if (!TEXT.test(position)) throw new TypeError(`No position of this log: "${position}"`);
-  return { commit: decimal(position.slice(0, DIGITS)), prepare: decimal(position.slice(DIGITS)) };
+  return { commit: wideAt(position, 0), prepare: wideAt(position, 2 * DIGITS) };
 }
 
-function wide(number: string): string {
-  return BigInt(number).toString(16).padStart(DIGITS, '0');
+/** 64 bits as fixed-width hex. */
+export function hex({ low, high }: Wide): string {
+  return half(high) + half(low);
 }
 
-function decimal(hex: string): string {
-  return BigInt(`0x${hex}`).toString();
+function half(bits: number): string {
+  return (bits >>> 0).toString(16).padStart(DIGITS, '0');
+}
+
+function wideAt(position: string, from: number): Wide {
+  const at = (digit: number): number => Number.parseInt(position.slice(digit, digit + DIGITS), 16);
+  return { high: at(from), low: at(from + DIGITS) };
 }

@@ -1,6 +1,7 @@
 /** One read call to the server and the answers it gives. */
-import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Connection } from './connection.js';
+import type { ReadAnswer, ReadRequest } from './wire.js';
+import { read } from './wire.js';
 
 /** Why a call is ended whose server says nothing. */
 export class ServerSilent extends Error {
@@ -15,17 +16,17 @@ export class ServerSilent extends Error {
  * heard of it then.
  */
 export async function* answersTo(
-  request: ReadReq,
+  request: ReadRequest,
   connection: Connection,
   signal: AbortSignal,
-): AsyncGenerator<ReadResp> {
+): AsyncGenerator<ReadAnswer> {
   signal.throwIfAborted();
   const route = await orAborted(connection.route(), signal);
-  const call = connection.begin(route, (streams, metadata, options) => streams.read(request, metadata, options));
+  const call = connection.begin(route, (streams, metadata, options) => read(streams, request, { metadata, options }));
   const leave = (): void => call.cancel();
   signal.addEventListener('abort', leave);
   try {
-    yield* call as AsyncIterable<ReadResp>;
+    yield* call as AsyncIterable<ReadAnswer>;
   } catch (error) {
     if (signal.reason instanceof ServerSilent) connection.replace(route.client);
     signal.throwIfAborted();

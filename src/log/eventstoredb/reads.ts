@@ -1,5 +1,4 @@
 /** Reads that survive a lost connection: they go on where they were, as long as the server comes back in time. */
-import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Ambient } from '../../ambient.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
 import { wait } from '../../wait.js';
@@ -11,6 +10,7 @@ import { answersTo } from './read-call.js';
 import { readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
 import { eventIn } from './recorded.js';
 import type { StreamNames } from './stream-names.js';
+import type { ReadAnswer, ReadRequest } from './wire.js';
 
 export interface Reader {
   readonly connection: Connection;
@@ -35,7 +35,7 @@ export async function* streamEvents(
   let from = range.from ?? null;
   let left = range.max ?? EVERYTHING;
   if (left <= 0) return;
-  const next = (): ReadReq | null =>
+  const next = (): ReadRequest | null =>
     left > 0 && from !== -1 ? readStreamMessage({ serverStream, from, backwards, max: left }) : null;
   for await (const answer of answers(reader, next)) {
     const read = eventIn(answer, reader.names);
@@ -59,7 +59,7 @@ export async function* allEvents(
   let left = range.max ?? EVERYTHING;
   if (until === null) return;
   // One more, because the server begins with the event at the position.
-  const next = (): ReadReq | null =>
+  const next = (): ReadRequest | null =>
     left > 0 && (seen === null || seen < until)
       ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) })
       : null;
@@ -108,7 +108,7 @@ export async function identityIn(reader: Reader): Promise<string | null> {
  *
  * @throws {LogUnavailable} nothing came for as long as the deadline @throws {LogClosed}
  */
-async function* answers(reader: Reader, next: () => ReadReq | null): AsyncGenerator<ReadResp> {
+async function* answers(reader: Reader, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
   const { connection, ambient, deadlineMs } = reader;
   const waiting = patience(ambient, deadlineMs);
   try {

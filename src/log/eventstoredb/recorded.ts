@@ -1,11 +1,9 @@
 /** Events as they come over the wire, given the port's shape. */
-import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { RecordedEvent } from '../port.js';
 import { positionOf } from './position.js';
 import type { StreamNames } from './stream-names.js';
-
-/** The mark a deleted stream leaves has the greatest revision there is. */
-const TOMBSTONE = '9223372036854775807';
+import type { ReadAnswer } from './wire.js';
+import { narrow } from './wire.js';
 
 /** An event under its name on the server; its stream here is null when it is not for readers of this log. */
 export interface ReadEvent {
@@ -14,29 +12,30 @@ export interface ReadEvent {
 }
 
 /** The event in an answer, null when it holds something else. */
-export function eventIn(answer: ReadResp, names: StreamNames): ReadEvent | null {
-  const record = answer.getEvent()?.getEvent();
-  if (record === undefined) return null;
-  const type = record.getMetadataMap().get('type') ?? '';
-  const revision = record.getStreamRevision();
-  const serverStream = Buffer.from(record.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString();
+export function eventIn(answer: ReadAnswer, names: StreamNames): ReadEvent | null {
+  const record = answer.event?.event ?? null;
+  if (record === null) return null;
+  const type = record.metadata['type'] ?? '';
+  const revision = narrow(record.revision);
+  // The mark a deleted stream leaves has the greatest revision there is.
+  const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
   return {
-    stream: type.startsWith('$') || revision === TOMBSTONE ? null : names.fromServer(serverStream),
+    stream: isForReaders ? names.fromServer(record.stream?.name ?? '') : null,
     event: {
-      id: record.getId()?.getString() ?? '',
+      id: record.id?.string ?? '',
       type,
-      data: Buffer.from(record.getData_asU8()).toString(),
-      metadata: metadataIn(record.getCustomMetadata_asU8()),
-      revision: Number(revision),
-      position: positionOf({ commit: record.getCommitPosition(), prepare: record.getPreparePosition() }),
+      data: record.data,
+      metadata: metadataIn(record.customMetadata),
+      revision,
+      position: positionOf(record),
     },
   };
 }
 
 /** Another program's metadata that is no flat JSON is read as none: the event then has no hash, and the chain names it. */
-function metadataIn(bytes: Uint8Array): Readonly<Record<string, string>> {
+function metadataIn(text: string): Readonly<Record<string, string>> {
   try {
-    const metadata: unknown = JSON.parse(Buffer.from(bytes).toString());
+    const metadata: unknown = JSON.parse(text);
     return isFlat(metadata) ? metadata : {};
   } catch {
     return {};
