@@ -16,7 +16,7 @@ export interface RecordPlace {
   readonly file: string;
   /** Told once when the embedded log can take nothing more in this process; a server may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
-  readonly ambient: Pick<Ambient, 'after' | 'uuid'>;
+  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**

@@ -45,6 +45,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     it(`are open when the server's answer is ${fate}, and asking again writes them`, async () => {
       const server = await bench.server();
       const log = bench.log(server, { deadlineMs: SHORT_MS });
+      await log.identity();
       server.behave({ append: onceFated(fate) });
       const events = numbered(2);
       const error = await rejectionOf(log.append('run-1', events, 'none'));
@@ -128,6 +129,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     const server = await bench.server();
     const log = bench.log(server);
     let asked = 0;
+    await log.identity();
     server.behave({
       append: () => {
         asked += 1;
@@ -147,6 +149,8 @@ describe('EventStoreDB log: appends without an answer', () => {
   it('stay so for the second of two processes while the first is being written, and are settled by asking again', async () => {
     const server = await bench.server();
     const [one, two] = [bench.log(server), bench.log(server, { deadlineMs: SHORT_MS })];
+    await two.identity();
+    await one.identity();
     let release = (): void => undefined;
     const released = new Promise<AppendFate>((resolve) => (release = () => resolve('answered')));
     let asked = 0;
@@ -177,8 +181,10 @@ describe('EventStoreDB log: appends that are surely not written', () => {
 
   it('say so when the stream was deleted', async () => {
     const server = await bench.server();
+    const log = bench.log(server);
+    await log.identity();
     server.behave({ append: () => 'stream deleted' });
-    const error = await rejectionOf(bench.log(server).append('run-1', numbered(1), 'none'));
+    const error = await rejectionOf(log.append('run-1', numbered(1), 'none'));
     expect(error).to.be.instanceOf(AppendInvalid);
     expect(error).to.have.deep.property('data', { stream: 'run-1', reason: 'the stream was deleted' });
   });
@@ -258,8 +264,9 @@ describe('EventStoreDB log: appends through an outage', () => {
 
   it('find the leader when the node they went to is none', async () => {
     const [leader, follower] = [await bench.server(), await bench.server()];
-    follower.behave({ leaderPort: leader.port });
     const log = bench.log(follower);
+    await log.identity();
+    follower.behave({ leaderPort: leader.port });
     const events = numbered(1);
     expect(await rejectionOf(log.append('run-1', events, 'none'))).to.be.instanceOf(AppendOutcomeUnknown);
     expect((await surely(log, 'run-1', events, 'none')).revision).to.equal(0);

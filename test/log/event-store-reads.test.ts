@@ -67,7 +67,7 @@ describe('EventStoreDB log: reads', () => {
   it('wait as long as their consumer takes', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: 50 });
-    await appendAll(log, 'run-1', large(500));
+    await appendAll(bench.log(server), 'run-1', large(500));
     let count = 0;
     for await (const event of log.readStream('run-1')) {
       if (event.revision === 20) {
@@ -195,6 +195,59 @@ describe('EventStoreDB log: subscriptions', () => {
     await stop();
     expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
     expect(collected.filter(({ kind }) => kind === 'caughtUp')).to.have.length(1);
+  });
+
+  it('come in pages while events come densely, and one by one again after, each event once', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    let pages = 0;
+    server.behave({
+      read(kind) {
+        pages += kind === 'all' ? 1 : 0;
+        return 'answered';
+      },
+    });
+    const { collected, waitFor, stop } = following(log, null);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    const events: NewEvent[] = [];
+    for (const stream of ['run-1', 'run-2']) {
+      const enough = pages + 5;
+      for (let last: number | 'none' = 'none'; pages < enough;) {
+        const some = numbered(100);
+        last = (await log.append(stream, some, last)).revision;
+        events.push(...some);
+      }
+      await waitFor((seen) => eventsIn(seen).length === events.length);
+      await untilTrue(() => server.subscriptions() === 1);
+      const single = newEvent();
+      await log.append(`${stream}-after`, [single], 'none');
+      events.push(single);
+      await waitFor((seen) => eventsIn(seen).length === events.length);
+    }
+    await stop();
+    expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
+  });
+
+  it('begin where their log was named, whatever others had appended to the server before', async () => {
+    const server = await bench.server();
+    await appendAll(bench.log(server, { prefix: 'a' }), 'run-1', numbered(500));
+    const places: number[] = [];
+    server.behave({
+      read(kind, from) {
+        if (kind !== 'stream') places.push(from);
+        return 'answered';
+      },
+    });
+    const log = bench.log(server, { prefix: 'b' });
+    const { collected, waitFor, stop } = following(log, null);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    await log.append('run-1', numbered(3), 'none');
+    await waitFor((seen) => eventsIn(seen).length === 3);
+    await stop();
+    expect(await all(log.readAll(null))).to.have.length(3);
+    expect(eventsIn(collected)).to.have.length(3);
+    for (const from of places) expect(from === 0 || from > 500, String(from)).to.equal(true);
+    expect(places.filter((from) => from > 500)).to.have.length(2);
   });
 
   it('do not take more from the server than their consumer does', async () => {

@@ -48,7 +48,8 @@ export type ReadKind = 'stream' | 'all' | 'subscription';
 /** What goes wrong, asked call by call; absent: nothing. */
 export interface Script {
   append?: (asked: AskedAppend) => AppendFate | Promise<AppendFate>;
-  read?: (kind: ReadKind) => ReadFate;
+  /** `from`: place among all events from which a read of all, or a subscription, was asked for. */
+  read?: (kind: ReadKind, from: number) => ReadFate;
   /** The port of another node that leads; null: this one does. */
   leaderPort?: number | null;
   /** Whether gossip is answered. */
@@ -113,7 +114,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   function read(call: ServerWritableStream<ReadReq, ReadResp>): void {
     call.on('error', () => undefined);
     const kind = kindOf(call.request);
-    const fate = script().read?.(kind) ?? 'answered';
+    const fate = script().read?.(kind, kind === 'stream' ? 0 : placeIn(call.request)) ?? 'answered';
     const error = leaderElsewhere(call) ?? errorOf(fate);
     if (error !== null) call.emit('error', error);
     else if (fate === 'reset') reset();

@@ -9,7 +9,7 @@ import type { Connection, Route } from './connection.js';
 import { batchAppend } from './wire.js';
 
 /** What may wait for an answer; more is refused, surely not sent. */
-const MAX_WAITING = 20_000;
+export const MAX_WAITING = 20_000;
 const MAX_WAITING_CHARS = 64 * 1024 * 1024;
 
 /** Wait between attempts to reach the server, in milliseconds. */

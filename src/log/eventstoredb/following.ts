@@ -1,4 +1,5 @@
 /** A subscription to everything this log records: one call that never ends by itself. */
+import type { Ambient } from '../../ambient.js';
 import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../wait.js';
 import type { Followed, Following, Position } from '../port.js';
@@ -6,7 +7,7 @@ import { faultOf } from './faults.js';
 import { patience } from './patience.js';
 import { positionOf } from './position.js';
 import { answersTo } from './read-call.js';
-import { subscribeMessage } from './read-message.js';
+import { readAllMessage, subscribeMessage } from './read-message.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
 import { eventIn } from './recorded.js';
@@ -15,9 +16,17 @@ import type { ReadAnswer } from './wire.js';
 /** Events passed over here before a subscriber is told how far it has come; the server tells of those it passes over. */
 const CHECKPOINT_EVERY = 1_000;
 
+/** Live events within a time, in milliseconds, from which on they are read in pages: 2,500 a second. */
+const MANY = 250;
+const MANY_WITHIN_MS = 100;
+/** Most events of a page, time between two pages in milliseconds, and events of a page below which live ones do. */
+const PAGE = 1_000;
+const PAGE_EVERY_MS = 20;
+const FEW = 10;
+
 /** How far the subscriber has come: told of, or seen and passed over. */
 interface Progress {
-  seen: Position | null;
+  seen: Position;
   passed: number;
   isCaughtUp: boolean;
 }
@@ -31,9 +40,9 @@ interface Progress {
  */
 export async function* follow(reader: Reader, after: Position | null, following: Following): AsyncGenerator<Followed> {
   const { signal } = following;
-  const progress: Progress = { seen: after, passed: 0, isCaughtUp: false };
   let last = after;
   try {
+    const progress: Progress = { seen: after ?? (await reader.naming.name()).position, passed: 0, isCaughtUp: false };
     for await (const answer of answersFrom(reader, progress, following)) {
       const followed = followedIn(answer, { reader, progress, following });
       if (signal.aborted) return;
@@ -47,11 +56,23 @@ export async function* follow(reader: Reader, after: Position | null, following:
   }
 }
 
+/** What comes, one by one while it is little, in pages while it is much. */
+async function* answersFrom(
+  reader: Reader,
+  progress: Progress,
+  following: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
+): AsyncGenerator<ReadAnswer> {
+  while (!following.signal.aborted) {
+    yield* liveAnswers(reader, progress, following);
+    yield* pagedAnswers(reader, progress, following);
+  }
+}
+
 /**
  * Answers to a subscription, made again while the server has not answered and is waited for, and after it has let go
- * a subscriber that was too slow and came forward all the same.
+ * a subscriber that was too slow and came forward all the same. Ends when live events come too densely.
  */
-async function* answersFrom(
+async function* liveAnswers(
   { connection, names, ambient, deadlineMs }: Reader,
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
@@ -60,15 +81,17 @@ async function* answersFrom(
   try {
     for (;;) {
       const either = AbortSignal.any([signal, waiting.signal]);
+      const density = new Density(ambient);
       let answered = 0;
       try {
         const request = subscribeMessage(progress.seen, { names, categories });
-        for await (const answer of answersTo(request, connection, either)) {
+        for await (const answer of density.while(answersTo(request, connection, either))) {
           // From the first answer on silence means that nothing is appended.
           waiting.end();
           answered += 1;
           yield answer;
         }
+        if (density.isDense) return;
         throw new Error('The server ended the subscription');
       } catch (error) {
         const isTooSlow = faultOf(error) === 'too-slow' && answered > 1;
@@ -76,6 +99,72 @@ async function* answersFrom(
         if (isTooSlow) waiting = patience(ambient, deadlineMs);
       }
       await wait(ambient, RETRY_MS, AbortSignal.any([signal, waiting.signal]));
+    }
+  } finally {
+    waiting.end();
+  }
+}
+
+/** How densely live events come. */
+class Density {
+  readonly #ambient: Pick<Ambient, 'monotonicMs'>;
+  #isLive = false;
+  #count = 0;
+  #sinceMs = 0;
+
+  constructor(ambient: Pick<Ambient, 'monotonicMs'>) {
+    this.#ambient = ambient;
+  }
+
+  /** Whether so many have come that they are better read in pages. */
+  isDense = false;
+
+  /** The answers until then. */
+  async *while(answers: AsyncIterable<ReadAnswer>): AsyncGenerator<ReadAnswer> {
+    for await (const answer of answers) {
+      yield answer;
+      this.#take(answer);
+      if (this.isDense) return;
+    }
+  }
+
+  #take({ caughtUp, event }: ReadAnswer): void {
+    // History comes in pages as it is.
+    this.#isLive ||= caughtUp !== null;
+    if (!this.#isLive || event === null) return;
+    this.#count += 1;
+    if (this.#count % MANY !== 1) return;
+    const nowMs = this.#ambient.monotonicMs();
+    this.isDense = this.#count > 1 && nowMs - this.#sinceMs < MANY_WITHIN_MS;
+    this.#sinceMs = nowMs;
+  }
+}
+
+/**
+ * What has been appended since, read every few milliseconds: a live event costs server and service three times what
+ * one of a page does. Ends when there is little.
+ */
+async function* pagedAnswers(
+  { connection, names, ambient, deadlineMs }: Reader,
+  progress: Progress,
+  { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
+): AsyncGenerator<ReadAnswer> {
+  const waiting = patience(ambient, deadlineMs);
+  const either = AbortSignal.any([signal, waiting.signal]);
+  try {
+    for (let count = PAGE; count >= FEW;) {
+      count = 0;
+      const request = readAllMessage(progress.seen, { names, categories, max: PAGE });
+      for await (const answer of answersTo(request, connection, either)) {
+        count += 1;
+        waiting.pause();
+        yield answer;
+        waiting.resume();
+      }
+      waiting.pause();
+      if (count < PAGE) await wait(ambient, PAGE_EVERY_MS, signal);
+      waiting.resume();
+      signal.throwIfAborted();
     }
   } finally {
     waiting.end();
@@ -99,6 +188,8 @@ function followedIn(
   const read = eventIn(answer, names);
   if (read === null) return null;
   const { event, stream } = read;
+  // A page begins with the event before it.
+  if (event.position <= progress.seen) return null;
   if (stream !== null && names.isWanted(stream, following.categories ?? null)) {
     told(progress, event.position);
     return { kind: 'event', event: { ...event, stream } };

@@ -1,6 +1,6 @@
 /** The record on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
 import type { Ambient } from '../../ambient.js';
-import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable, RevisionConflict } from '../../errors.js';
+import { ConfigInvalid, LogClosed, LogUnavailable, RevisionConflict } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
 import type {
   AllRange,
@@ -15,12 +15,13 @@ import type {
   StreamRange,
 } from '../port.js';
 import { categoryOf } from '../port.js';
-import { Appender } from './appender.js';
+import type { CheckedAppend } from './append-message.js';
+import { Appender, MAX_WAITING } from './appender.js';
 import { Connection } from './connection.js';
 import { follow } from './following.js';
-import { identityOf } from './identity.js';
+import { Naming } from './identity.js';
 import type { Reader } from './reads.js';
-import { allEvents, headPosition, streamEvents } from './reads.js';
+import { allEvents, headPosition, roundTrip, streamEvents } from './reads.js';
 import { streamNames } from './stream-names.js';
 import { untilVisible } from './visible.js';
 
@@ -29,6 +30,9 @@ import { untilVisible } from './visible.js';
  * outcomes unknown; a leader's death is felt for this long at least.
  */
 const DEADLINE_MS = 2_500;
+
+/** Longest that the newest event is looked for among those of others, in milliseconds. */
+const LONGEST_HEAD_MS = 30_000;
 
 export interface EventStoreOptions {
   /** Connection string: `esdb://` or `kurrentdb://`, with credentials and TLS settings where needed. */
@@ -39,7 +43,7 @@ export interface EventStoreOptions {
   readonly keepLast?: Readonly<Record<string, number>>;
   /** How long any call may take to be answered, in milliseconds. Default: 2,500. */
   readonly deadlineMs?: number;
-  readonly ambient: Pick<Ambient, 'after' | 'uuid'>;
+  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**
@@ -51,9 +55,11 @@ export interface EventStoreOptions {
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
   const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, ambient } = options;
   const connection = connectionTo(url, { ambient, deadlineMs });
-  const reader: Reader = { connection, names: streamNames(prefix), ambient, deadlineMs };
+  const means = { connection, names: streamNames(prefix), ambient, deadlineMs };
   const appender = new Appender({ connection, ambient, deadlineMs });
-  return new EventStoreLog(reader, appender, { keepLast, newId: () => ambient.uuid() });
+  const newId = (): string => ambient.uuid();
+  const reader: Reader = { ...means, naming: new Naming(means, appender, newId) };
+  return new EventStoreLog(reader, appender, { keepLast, newId });
 }
 
 interface Settled {
@@ -65,26 +71,28 @@ class EventStoreLog implements EventLog {
   readonly #reader: Reader;
   readonly #appender: Appender;
   readonly #settled: Settled;
-  #identity: Promise<string> | null = null;
   #closing: Promise<void> | null = null;
+  /** Appends of before it was known that the log has its name. */
+  readonly #unnamed = new Set<Promise<Appended>>();
+  #isNamed = false;
+  /** How long the server may look for the newest event, in milliseconds. */
+  #headPatienceMs: number;
 
   constructor(reader: Reader, appender: Appender, settled: Settled) {
     this.#reader = reader;
+    this.#headPatienceMs = reader.deadlineMs;
     this.#appender = appender;
     this.#settled = settled;
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
-    const metadata = checkAppend(stream, events, expected);
-    const kept = this.#settled.keepLast[categoryOf(stream)];
-    if (kept !== undefined && expected === 'none') await this.#keepLast(stream, kept);
-    try {
-      return await this.#appender.append({ stream, events, expected, metadata }, this.#reader.names.toServer(stream));
-    } catch (error) {
-      if (error instanceof RevisionConflict) await this.#untilReadable(stream, error.data.actual);
-      throw error;
-    }
+    const append = { stream, events, expected, metadata: checkAppend(stream, events, expected) };
+    if (this.#isNamed) return await this.#append(append);
+    if (this.#unnamed.size >= MAX_WAITING) throw new LogUnavailable();
+    const appended = this.#reader.naming.name().then(() => this.#append(append));
+    this.#unnamed.add(appended);
+    return await appended.finally(() => this.#unnamed.delete(appended));
   }
 
   async *readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
@@ -103,22 +111,33 @@ class EventStoreLog implements EventLog {
 
   async identity(): Promise<string> {
     this.#checkOpen();
-    this.#identity ??= identityOf(this.#reader, this.#appender, this.#settled.newId);
-    try {
-      return await this.#identity;
-    } catch (error) {
-      this.#identity = null;
-      throw error instanceof AppendOutcomeUnknown ? new LogUnavailable({ cause: error }) : error;
-    }
+    return (await this.#reader.naming.name()).identity;
   }
 
   async head(): Promise<Position | null> {
     this.#checkOpen();
-    return await headPosition(this.#reader);
+    try {
+      const head = await headPosition({ ...this.#reader, deadlineMs: this.#headPatienceMs });
+      this.#headPatienceMs = this.#reader.deadlineMs;
+      return head;
+    } catch (error) {
+      this.#beMorePatient();
+      throw error;
+    }
+  }
+
+  /** A server that answers, but not this in time, is looking through what others have appended. */
+  #beMorePatient(): void {
+    const next = Math.min(LONGEST_HEAD_MS, 2 * this.#headPatienceMs);
+    roundTrip(this.#reader).then(
+      () => (this.#headPatienceMs = next),
+      () => undefined,
+    );
   }
 
   async ping(): Promise<void> {
-    await this.head();
+    this.#checkOpen();
+    await roundTrip(this.#reader);
   }
 
   close(): Promise<void> {
@@ -127,8 +146,22 @@ class EventStoreLog implements EventLog {
   }
 
   async #close(): Promise<void> {
+    await Promise.allSettled(this.#unnamed);
     await this.#appender.stop();
     this.#reader.connection.close();
+  }
+
+  async #append(append: CheckedAppend & { readonly expected: ExpectedRevision }): Promise<Appended> {
+    this.#isNamed = true;
+    const { stream, expected } = append;
+    const kept = this.#settled.keepLast[categoryOf(stream)];
+    if (kept !== undefined && expected === 'none') await this.#keepLast(stream, kept);
+    try {
+      return await this.#appender.append(append, this.#reader.names.toServer(stream));
+    } catch (error) {
+      if (error instanceof RevisionConflict) await this.#untilReadable(stream, error.data.actual);
+      throw error;
+    }
   }
 
   /** Whoever hears of a conflict reads what it lost to. @throws {LogUnavailable} when that cannot be read in time */

@@ -30,13 +30,13 @@ export function readStreamMessage({ serverStream, from, backwards, max }: Stream
   return { options: { ...PLAIN, stream: { stream, ...place }, count: max, direction, noFilter: {} } };
 }
 
-/** The events of all streams of this log from a position on, inclusive as the server reads; null: from the first. */
+/** The events of all streams of this log from a position on, inclusive as the server reads. */
 export function readAllMessage(
-  from: Position | null,
+  from: Position,
   { names, categories, max }: { names: StreamNames; categories: readonly string[] | null; max: number },
 ): ReadRequest {
   const filter = filterOf(names, categories);
-  return { options: { ...PLAIN, all: allFrom(from), filter, count: max, direction: FORWARDS } };
+  return { options: { ...PLAIN, all: { position: serverPositionOf(from) }, filter, count: max, direction: FORWARDS } };
 }
 
 /** The newest events of this log, newest first. */
@@ -45,20 +45,30 @@ export function readLastMessage(names: StreamNames, max: number): ReadRequest {
   return { options: { ...PLAIN, all: { end: {} }, filter, count: max, direction: BACKWARDS } };
 }
 
+/** The server's newest event, whosever it is. */
+export const NEWEST_OF_ALL: ReadRequest = {
+  options: {
+    uuids: { string: {} },
+    resolveLinks: false,
+    all: { end: {} },
+    noFilter: {},
+    count: 1,
+    direction: BACKWARDS,
+  },
+};
+
 /** What comes after a position, exclusive as the server subscribes, and whatever is appended later. */
 export function subscribeMessage(
-  after: Position | null,
+  after: Position,
   { names, categories }: { names: StreamNames; categories: readonly string[] | null },
 ): ReadRequest {
   const filter = filterOf(names, categories);
-  return { options: { ...PLAIN, all: allFrom(after), filter, subscription: {}, direction: FORWARDS } };
+  return {
+    options: { ...PLAIN, all: { position: serverPositionOf(after) }, filter, subscription: {}, direction: FORWARDS },
+  };
 }
 
 const PLAIN = { uuids: { string: {} }, resolveLinks: false } as const;
-
-function allFrom(position: Position | null): NonNullable<ReadRequest['options']['all']> {
-  return position === null ? { start: {} } : { position: serverPositionOf(position) };
-}
 
 /** Spares the wire what is surely another's; the rest is looked at when it comes. */
 function filterOf(

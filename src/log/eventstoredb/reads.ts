@@ -7,7 +7,7 @@ import type { Connection } from './connection.js';
 import { faultOf } from './faults.js';
 import { patience } from './patience.js';
 import { answersTo } from './read-call.js';
-import { readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
+import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
 import { eventIn } from './recorded.js';
 import type { StreamNames } from './stream-names.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
@@ -15,9 +15,17 @@ import type { ReadAnswer, ReadRequest } from './wire.js';
 export interface Reader {
   readonly connection: Connection;
   readonly names: StreamNames;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
   /** How long the server may say nothing while it is waited for, in milliseconds. */
   readonly deadlineMs: number;
+  /** Tells where this log begins among all that the server holds. */
+  readonly naming: { name(): Promise<LogName> };
+}
+
+/** What a log is called, and where it was given that name: everything in the log comes after. */
+export interface LogName {
+  readonly identity: string;
+  readonly position: Position;
 }
 
 /** Wait between attempts to reach the server, in milliseconds. */
@@ -55,17 +63,15 @@ export async function* allEvents(
   const { names } = reader;
   const categories = range.categories ?? null;
   const until = await headPosition(reader);
-  let seen = after;
+  let seen = after ?? (await reader.naming.name()).position;
   let left = range.max ?? EVERYTHING;
   if (until === null) return;
   // One more, because the server begins with the event at the position.
   const next = (): ReadRequest | null =>
-    left > 0 && (seen === null || seen < until)
-      ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) })
-      : null;
+    left > 0 && seen < until ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) }) : null;
   for await (const answer of answers(reader, next)) {
     const read = eventIn(answer, names);
-    if (read === null || (seen !== null && read.event.position <= seen)) continue;
+    if (read === null || read.event.position <= seen) continue;
     const { event, stream } = read;
     if (event.position > until) return;
     seen = event.position;
@@ -76,29 +82,35 @@ export async function* allEvents(
   }
 }
 
-/** Position of this log's newest event. */
+/** Position of this log's newest event. What others have appended since is looked through by the server. */
 export async function headPosition(reader: Reader): Promise<Position | null> {
-  // The newest is this log's own but for the identity's event and the marks of deleted streams.
-  for (const max of [2, EVERYTHING]) {
-    let count = 0;
+  const { position: begin } = await reader.naming.name();
+  // The newest is this log's own but for its name and the marks of deleted streams.
+  for (const max of [1, EVERYTHING]) {
     for await (const answer of answers(reader, () => readLastMessage(reader.names, max))) {
       const read = eventIn(answer, reader.names);
       if (read === null) continue;
+      if (read.event.position <= begin) return null;
       if (read.stream !== null) return read.event.position;
-      count += 1;
     }
-    if (count < max) return null;
   }
   return null;
 }
 
+/** Resolves once the server has answered. */
+export async function roundTrip(reader: Reader): Promise<void> {
+  for await (const _ of answers(reader, () => NEWEST_OF_ALL)) return;
+}
+
 /** The name given to this log, null when it has none yet. */
-export async function identityIn(reader: Reader): Promise<string | null> {
+export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | null> {
   const { names } = reader;
   const first = readStreamMessage({ serverStream: names.identityStream, from: null, backwards: false, max: 1 });
   for await (const answer of answers(reader, () => first)) {
-    const named: unknown = JSON.parse(eventIn(answer, names)?.event.data ?? 'null');
-    if (typeof named === 'object' && named !== null && 'identity' in named) return String(named.identity);
+    const event = eventIn(answer, names)?.event ?? null;
+    const named: unknown = JSON.parse(event?.data ?? 'null');
+    if (event === null || typeof named !== 'object' || named === null || !('identity' in named)) continue;
+    return { identity: String(named.identity), position: event.position };
   }
   return null;
 }
@@ -108,7 +120,7 @@ export async function identityIn(reader: Reader): Promise<string | null> {
  *
  * @throws {LogUnavailable} nothing came for as long as the deadline @throws {LogClosed}
  */
-async function* answers(reader: Reader, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
+async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
   const { connection, ambient, deadlineMs } = reader;
   const waiting = patience(ambient, deadlineMs);
   try {
