@@ -35,6 +35,7 @@ function textOf(value: unknown, depth: number): string {
 }
 
 function textOfString(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   if (!text.isWellFormed()) throw new TypeError('No canonical JSON for a string with an unpaired surrogate');
   return JSON.stringify(text);
 }
@@ -50,17 +51,13 @@ function textOfArray(items: readonly unknown[], depth: number): string {
 function textOfObject(object: Readonly<Record<string, unknown>>, depth: number): string {
   let text = '{';
   for (const name of sortedNames(object)) {
-    text += (text.length === 1 ? '' : ',') + textOfName(name) + ':' + textOf(object[name], depth + 1);
+    text += (text.length === 1 ? '' : ',') + textOfString(name) + ':' + textOf(object[name], depth + 1);
   }
   return text + '}';
 }
 
-/** Names that need no escaping are the rule; asking so is three times as fast as having them escaped. */
-function textOfName(name: string): string {
-  return PLAIN_NAME.test(name) ? `"${name}"` : textOfString(name);
-}
-
-const PLAIN_NAME = /^[\w$-]*$/;
+/** Needs no escaping, as names, ids and dates do not; asking so is three times as fast as having it escaped. */
+const PLAIN = /^[\w$:.-]{0,64}$/;
 
 /** Longest list of names sorted in place by insertion, which below this beats the engine's sort. */
 const FEW_NAMES = 16;

@@ -71,13 +71,13 @@ export function sealEvents(head: ChainHead, facts: readonly Fact[], sealing: Sea
   const exported: ExportedEvent[] = [];
   let { seq, hash } = head;
   let causationId = sealing.causationId;
+  const shared = { ...metadata, schemaVersion: String(SCHEMA_VERSION), $correlationId: correlationId, occurredAt: at };
   for (const { type, data } of facts) {
     const id = nextId();
     const text = canonical(data);
     seq += 1;
     hash = sha256(hash + hashedText({ at, id, seq, type }, text));
-    const chained = { $correlationId: correlationId, $causationId: causationId, occurredAt: at, hash };
-    events.push({ id, type, data: text, metadata: { ...metadata, schemaVersion: String(SCHEMA_VERSION), ...chained } });
+    events.push({ id, type, data: text, metadata: { ...shared, $causationId: causationId, hash } });
     exported.push({ seq, id, type, at, data, hash });
     causationId = id;
   }

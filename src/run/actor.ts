@@ -109,7 +109,7 @@ export class RunActor {
   /** Gives up all calls and forgets; what is recorded stays. May be called twice. */
   stop(): void {
     if (this.#stopped.signal.aborted) return;
-    this.#stopped.abort();
+    this.#stopped.abort(GIVEN_UP);
     this.#giveUpAll();
     this.#live.stop();
     this.#around.onLeft(this.run);

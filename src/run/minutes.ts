@@ -34,11 +34,11 @@ export function sceneNow({
 
 /** The facts of one append in the making; `run` is the state they add up to. */
 export class Minutes {
-  readonly facts: RunFact[] = [];
   readonly scene: DecisionScene;
   readonly #chart: Chart;
+  readonly #facts: RunFact[] = [];
   #snapshot: RunSnapshot;
-  /** Allowed, but not gone through with yet: often nobody asks what the last fact leads to. */
+  /** Written, but not gone through with yet: often nobody asks what the last fact leads to. */
   #pending: RunEvent | null = null;
 
   constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionScene) {
@@ -51,13 +51,17 @@ export class Minutes {
     return this.#at().context.run;
   }
 
-  /** @throws {TransitionRefused} when the chart does not allow the fact here */
+  /** What has been written. @throws {TransitionRefused} when the chart does not allow the last fact where it stands */
+  get facts(): readonly RunFact[] {
+    if (this.#pending !== null) this.#chart.check(this.#snapshot, this.#pending);
+    return this.#facts;
+  }
+
+  /** @throws {TransitionRefused} when the chart does not allow the fact before, where that stands */
   write(fact: RunFact): void {
-    const snapshot = this.#at();
-    const event = { ...fact, seq: snapshot.context.run.seq + 1, id: '', at: this.scene.at, hash: '' };
-    this.#chart.check(snapshot, event);
-    this.#pending = event;
-    this.facts.push(fact);
+    const { seq } = this.#at().context.run;
+    this.#pending = { ...fact, seq: seq + 1, id: '', at: this.scene.at, hash: '' };
+    this.#facts.push(fact);
   }
 
   #at(): RunSnapshot {
