@@ -132,8 +132,8 @@ function clusterTimes(setting: Setting): ClusterTimes | null {
 /** The prefix is checked without a server too. */
 function eventStore(setting: Setting): EventStoreSettings | null {
   const prefix = setting('EVENTSTORE_PREFIX') ?? '';
-  if (!/^[a-z0-9]*$/.test(prefix)) {
-    const accepted = 'a text of lower-case letters and digits';
+  if (!/^[a-z0-9]{0,64}$/.test(prefix)) {
+    const accepted = 'a text of lower-case letters and digits, 64 at most';
     throw new ConfigInvalid({ variable: 'EVENTSTORE_PREFIX', value: prefix, accepted });
   }
   const url = setting('EVENTSTORE_URL');

@@ -66,7 +66,8 @@ const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
   maxDiscoverAttempts: /^[1-9]\d{0,3}$/,
   discoveryInterval: /^\d{1,6}$/,
   gossipTimeout: /^[1-9]\d{0,3}$/,
-  keepAliveInterval: /^(-1|\d{1,9})$/,
+  // Below ten seconds the client complains in plain text.
+  keepAliveInterval: /^(-1|[1-9]\d{4,8})$/,
   keepAliveTimeout: /^(-1|\d{1,9})$/,
 };
 

@@ -94,13 +94,14 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
     'tls=no',
     'nodePreference=follower',
     'gossipTimeout=0',
+    'keepAliveInterval=9999',
     'x',
   ].map((option): [Environment, string, string] => [
     { EVENTSTORE_URL: `kurrentdb://admin:${KEY}@host?tls=true&${option}` },
     'EVENTSTORE_URL',
     'for the option',
   ]),
-  ...['Staging', 'a-b', 'a b', 'ä'].map((EVENTSTORE_PREFIX): [Environment, string, string] => [
+  ...['Staging', 'a-b', 'a b', 'ä', 'a'.repeat(65)].map((EVENTSTORE_PREFIX): [Environment, string, string] => [
     { EVENTSTORE_PREFIX },
     'EVENTSTORE_PREFIX',
     'lower-case letters and digits',
