@@ -6,12 +6,14 @@
  */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { CallOptions, ChannelInterface, Metadata } from '@grpc/grpc-js';
-import { connectivityState } from '@grpc/grpc-js';
+import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
+import { connectivityState, Metadata } from '@grpc/grpc-js';
 import type { Ambient } from '../../ambient.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
 import { connectionString } from './address.js';
 import { faultOf } from './faults.js';
+import { NEWEST_OF_ALL } from './read-message.js';
+import { read } from './wire.js';
 
 type Client = ReturnType<typeof EventStoreDBClient.connectionString>;
 
@@ -135,7 +137,7 @@ export class Connection {
       throw new Error('Another connection has taken its place');
     }
     this.#streams = streams;
-    await whenReady(streams.getChannel());
+    await whenReady(streams.getChannel()).catch(async () => Promise.reject(await whyNot(streams)));
     return { client, streams };
   }
 
@@ -143,6 +145,15 @@ export class Connection {
     this.#made += 1;
     return EventStoreDBClient.connectionString(connectionString(this.#options.url, this.#made));
   }
+}
+
+/** Why a channel carries nothing, such as a certificate that is not trusted: told to calls alone. */
+function whyNot(streams: StreamsClient): Promise<Error> {
+  return new Promise((resolve) => {
+    const call = read(streams, NEWEST_OF_ALL, { metadata: new Metadata(), options: {} });
+    call.on('error', resolve);
+    call.on('data', () => call.cancel());
+  });
 }
 
 /** Resolves once calls will be carried; rejects when the attempt under way has failed. */

@@ -6,7 +6,7 @@ import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js'
 import type { Connection } from './connection.js';
 import { faultOf } from './faults.js';
 import { patience } from './patience.js';
-import { answersTo } from './read-call.js';
+import { answersTo, ServerSilent } from './read-call.js';
 import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
 import { eventIn } from './recorded.js';
 import type { StreamNames } from './stream-names.js';
@@ -123,6 +123,7 @@ export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | 
 async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
   const { connection, ambient, deadlineMs } = reader;
   const waiting = patience(ambient, deadlineMs);
+  let last: unknown = null;
   try {
     for (let request = next(); request !== null; request = next()) {
       try {
@@ -136,7 +137,9 @@ async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest 
         const fault = faultOf(error);
         if (fault === 'missing' || fault === 'deleted') return;
         if (error instanceof LogClosed) throw error;
-        if (fault === 'denied' || waiting.signal.aborted) throw new LogUnavailable({ cause: error });
+        // The silence of a server that could not even be reached has a reason worth telling.
+        if (last === null || !(error instanceof ServerSilent)) last = error;
+        if (fault === 'denied' || waiting.signal.aborted) throw new LogUnavailable({ cause: last });
       }
       await wait(ambient, RETRY_MS, waiting.signal);
     }
