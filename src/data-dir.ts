@@ -4,6 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
 
+const HOLDER_FILE = 'holder.json';
+
 /** Who holds a data directory, for the one who finds it held. */
 export interface Holder {
   readonly pid: number;
@@ -72,7 +74,7 @@ function createFolder(path: string): void {
 }
 
 function lock(path: string, holder: Holder): () => void {
-  const holderFile = join(path, 'holder.json');
+  const holderFile = join(path, HOLDER_FILE);
   const database = new DatabaseSync(join(path, 'lock.sqlite'));
   try {
     // A rollback-journal transaction that never ends: others cannot begin one, and it dies with the process.
@@ -80,7 +82,7 @@ function lock(path: string, holder: Holder): () => void {
   } catch (error) {
     database.close();
     if (!isBusy(error)) throw error;
-    throw new DataDirHeld({ path, holder: nameOf(holderFile) });
+    throw new DataDirHeld({ path, holder: holderOf(path) });
   }
   writeFileSync(holderFile, JSON.stringify(holder));
   return () => {
@@ -108,10 +110,10 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && /locked|busy/i.test(error.message);
 }
 
-/** One line, whatever the file holds: it may be missing or half-written in the moment a process takes the lock. */
-function nameOf(holderFile: string): string {
+/** Who holds a folder that is held. One line, whatever its file says: it may be missing or half-written when a process takes the lock. */
+export function holderOf(path: string): string {
   try {
-    const holder: unknown = JSON.parse(readFileSync(holderFile, 'utf8'));
+    const holder: unknown = JSON.parse(readFileSync(join(path, HOLDER_FILE), 'utf8'));
     if (isHolder(holder)) return `process ${holder.pid} on ${holder.hostname} (since ${holder.startedAt})`;
   } catch {
     // Without a name it is held all the same.

@@ -175,6 +175,31 @@ const RULES: Readonly<Record<string, Rule>> = {
     npm: [],
   },
 
+  // Reads records where they lie, and proves them.
+  'cli/audit': {
+    ours: [
+      'cli',
+      'config',
+      'ambient',
+      'signals',
+      'errors',
+      'audit',
+      'http/schema',
+      'log/unreadable',
+      'run/charts',
+      'run/state',
+    ],
+    types: ['generated', 'log/chain', 'run/replay'],
+    node: 'any',
+    npm: [],
+  },
+  'cli/audit/folder-records': {
+    ours: ['cli', 'errors', 'audit', 'data-dir', 'http/wire', 'log/embedded/read-only', 'run/stream'],
+    types: ['log/chain', 'run/replay'],
+    node: ['node:path'],
+    npm: [],
+  },
+
   surroundings: { ours: [], types: [...INSIDE], node: 'none', npm: [] },
   'runs-here': { ours: [...INSIDE, 'surroundings'], types: ['generated'], node: 'none', npm: [] },
   engine: { ours: [...INSIDE, 'surroundings', 'runs-here'], types: ['generated'], node: 'any', npm: [] },

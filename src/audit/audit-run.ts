@@ -11,7 +11,8 @@ import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { ReplayMeans } from '../run/replay.js';
-import { readChecked, readRun } from '../run/stream.js';
+import { readRun } from '../run/stream.js';
+import { parentDifference } from './parent.js';
 import type { Difference, Verified } from './verify.js';
 import { verifyRecord } from './verify.js';
 
@@ -78,36 +79,6 @@ function cutOff({ events }: Verified, { recorded, stored }: Before): Difference 
   return seen < events
     ? null
     : { seq: events, what: `the record ends before it, and has gone on to event ${seen} once` };
-}
-
-/** A run that goes on from another's event names it by its hash. */
-async function parentDifference(first: ExportedEvent | null, auditing: Auditing): Promise<Difference | null> {
-  const parent = parentIn(first);
-  if (parent === null) return null;
-  const { runId, at, hash } = parent;
-  try {
-    for await (const event of readChecked(auditing.log, runId, { sha256: auditing.sha256, from: at, max: 1 })) {
-      if (event.hash === hash) return null;
-    }
-    return { seq: 0, what: `its parent "${runId}" has no event ${at} with the hash ${hash}` };
-  } catch (error) {
-    if (!(error instanceof RunDamaged)) throw error;
-    auditing.onDamaged(error);
-    return { seq: 0, what: `its parent "${runId}" is damaged at event ${error.data.seq}: ${error.data.reason}` };
-  }
-}
-
-interface Parent {
-  readonly runId: string;
-  readonly at: number;
-  readonly hash: string;
-}
-
-function parentIn(first: ExportedEvent | null): Parent | null {
-  const parent: unknown = first === null ? null : Reflect.get(first.data, 'parent');
-  if (typeof parent !== 'object' || parent === null) return null;
-  const { runId, at, hash } = parent as Record<string, unknown>;
-  return { runId: String(runId), at: Number(at), hash: String(hash) };
 }
 
 function viewDifference(viewed: RunState | null, { recorded, stored }: Before): Difference | null {

@@ -45,7 +45,8 @@ function canonicalOf(event: ExportedEvent): string | null {
   }
 }
 
-function isEvent(value: unknown): value is ExportedEvent {
+/** Whether a value has the shape of an event, of whatever type. */
+export function isEvent(value: unknown): value is ExportedEvent {
   if (typeof value !== 'object' || value === null) return false;
   const { at, data, hash, id, seq, type } = value as Record<string, unknown>;
   const isText = [at, hash, id, type].every((each) => typeof each === 'string');

@@ -5,14 +5,23 @@ import { build } from '../build.mjs';
 
 const USAGE = `Usage: council serve
        council run "<topic>" [options]   (council run --help tells them)
+       council events | tail | state | diff | verify | fork | export RUN …   (council verify --help tells them)
        council migrate                  (copies the log in DATA_DIR to EVENTSTORE_URL; the service is stopped)
        council --help | --version`;
+
+const AUDIT = ['events', 'tail', 'state', 'diff', 'verify', 'fork', 'export'];
 
 const [command = '', ...rest] = process.argv.slice(2);
 if (command === 'serve' && rest.length === 0) {
   await start('main.js');
 } else if (command === 'run') {
   await start('cli/main.js');
+} else if (AUDIT.includes(command)) {
+  await start('cli/audit/main.js').catch((fault) => {
+    process.stderr.write(`${fault.stack}\n`);
+    // Of verify 1 would mean that a record is not valid.
+    process.exitCode = command === 'verify' ? 2 : 1;
+  });
 } else if (command === 'migrate' && rest.length === 0) {
   await start('cli/migrate.js');
 } else if (['help', '--help', '-h'].includes(command)) {

@@ -63,9 +63,8 @@ export function restCalls(url: string): RestCalls {
         },
         ...(body && { body: JSON.stringify(body) }),
       });
-      const value = jsonValue(text);
-      if (status >= 200 && status < 300) return { status, value };
-      throw new ServiceRefused({ status, detail: detailOf(value) ?? `${method} ${url}${path} answers ${status}` });
+      if (status >= 200 && status < 300) return { status, value: jsonValue(text) };
+      throw refusalOf({ status, text }, `${method} ${url}${path}`);
     },
   };
 }
@@ -77,6 +76,14 @@ async function exchange(url: string, path: string, request: RequestInit) {
   } catch (error) {
     throw new ServiceUnreachable(url, error);
   }
+}
+
+/** The refusal that an answer's body tells. @param what was asked, for one that tells nothing */
+export function refusalOf(
+  { status, text }: { readonly status: number; readonly text: string },
+  what: string,
+): ServiceRefused {
+  return new ServiceRefused({ status, detail: detailOf(jsonValue(text)) ?? `${what} answers ${status}` });
 }
 
 /** The value of a JSON text; null when it is none. */

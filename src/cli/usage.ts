@@ -67,7 +67,8 @@ function parsed(words: readonly string[]) {
   }
 }
 
-function serviceUrl(text: string): string {
+/** An address as `--url` takes it, without trailing slash. @throws {UsageFault} */
+export function serviceUrl(text: string): string {
   const url = plainUrl(text);
   if (url === null)
     throw new UsageFault('--url takes an http or https address without credentials, query and fragment');

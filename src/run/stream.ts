@@ -126,7 +126,7 @@ export function assertFollows(
  * @throws {RunDamaged}
  */
 export async function foldRun(
-  log: EventLog,
+  log: Pick<EventLog, 'readStream'>,
   runId: string,
   { sha256, to }: { readonly sha256: Ambient['sha256']; readonly to?: number },
 ): Promise<RunState | null> {

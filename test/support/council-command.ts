@@ -27,6 +27,8 @@ export interface CouncilBench {
   start(words: readonly string[], given?: Given): Child;
   /** Runs it to its end; its input is empty when none is given. */
   run(words: readonly string[], given?: Given): Promise<ChildExit>;
+  /** Runs any other `council` command to its end; its input is empty when none is given. */
+  council(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Starts any program in the environment of the commands. */
   program(command: string, words: readonly string[], given?: Given): Child;
   /** Writes a file; returns its path. */
@@ -63,6 +65,7 @@ export function councilBench(): CouncilBench {
     dataDir,
     start,
     run: (words, given) => start(words, { input: '', ...given }).exit,
+    council: (words, given) => program(process.execPath, [COUNCIL, ...words], { input: '', ...given }).exit,
     program,
     written,
     pair: () => written('pair.json', JSON.stringify(pair)),

@@ -12,11 +12,15 @@ const SCHEMA_VERSION = 1;
 /** Page cache in KiB. The index over stream names is looked up at random places and should stay in it. */
 const CACHE_KIB = 64 * 1024;
 
+/** How long an opening waits, in milliseconds, for whoever only looks whether the file is free (read-only.ts). */
+const LOOK_MS = 1_000;
+
 /**
  * What is acknowledged survives a power cut (synchronous, fullfsync); one process writes (locking_mode); the journal
  * is folded into the file by the store itself (wal_autocheckpoint), because SQLite hides an automatic one's failure.
  */
 const SETTINGS = [
+  `busy_timeout = ${LOOK_MS}`,
   'locking_mode = EXCLUSIVE',
   'journal_mode = WAL',
   'synchronous = FULL',
@@ -63,7 +67,8 @@ export function openLogFile(file: string): DatabaseSyncInstance {
   }
 }
 
-function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
+/** What a database file holds. @throws {Error} when it is something else than a log of this version */
+export function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
   const applicationId = pragmaOf(database, 'application_id');
   const version = pragmaOf(database, 'user_version');
   if (applicationId === 0 && version === 0 && pragmaOf(database, 'schema_version') === 0) return 'new';

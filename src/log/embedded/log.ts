@@ -9,6 +9,7 @@ import { eventsOn } from './events.js';
 import { ordinalOf, positionOf } from './position.js';
 import { follow } from './following.js';
 import { liveFeed } from './live-feed.js';
+import { streamPages } from './stream-pages.js';
 import type {
   AllRange,
   Appended,
@@ -84,17 +85,8 @@ class EmbeddedLog implements EventLog {
     return this.#queue.add({ stream, events, expected, metadata });
   }
 
-  async *readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
-    const backwards = range.direction === 'backwards';
-    let left = range.max ?? Number.MAX_SAFE_INTEGER;
-    for (let from: number | null = range.from ?? null; left > 0;) {
-      const page = await this.#page({ of: 'stream', stream, from, backwards, max: left });
-      const events = eventsOn(page);
-      yield* events;
-      left -= events.length;
-      if (page.end === null) return;
-      from = backwards ? page.end - 1 : page.end + 1;
-    }
+  readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
+    return streamPages((query) => this.#page(query), stream, range);
   }
 
   async *readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {

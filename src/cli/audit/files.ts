@@ -1,0 +1,70 @@
+/** The files of the commands: one appears when it is whole, or not at all. */
+import { createReadStream } from 'node:fs';
+import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CouncilError } from '../../errors.js';
+
+/** The file cannot be written; one of that name from before is as it was. */
+export class FileLost extends CouncilError<{ readonly file: string }> {
+  readonly code = 'cli.file-lost';
+  constructor({ file, cause }: { readonly file: string; readonly cause: Error }) {
+    super(`Cannot write "${file}": ${cause.message}`, { file }, { cause });
+  }
+}
+
+/** A file cannot be read. */
+export class FileUnreadable extends CouncilError<{ readonly file: string }> {
+  readonly code = 'cli.file-unreadable';
+  constructor({ file, cause }: { readonly file: string; readonly cause: Error }) {
+    super(`Cannot read "${file}": ${cause.message}`, { file }, { cause });
+  }
+}
+
+/** The bytes of a file, piece by piece; of `input` for `-`. @throws {FileUnreadable} */
+export async function* bytesIn(file: string, input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* file === '-' ? input : (createReadStream(file) as AsyncIterable<Uint8Array>);
+  } catch (cause) {
+    throw new FileUnreadable({ file, cause: errorOf(cause) });
+  }
+}
+
+/** Writes a file. @throws {FileLost} or what the pieces throw, or the signal's reason; then nothing is left */
+export async function writeWhole(
+  file: string,
+  pieces: AsyncIterable<Uint8Array>,
+  { uuid, signal }: { readonly uuid: () => string; readonly signal: AbortSignal },
+): Promise<void> {
+  const told = <T>(act: Promise<T>): Promise<T> =>
+    act.catch((cause: unknown) => {
+      throw new FileLost({ file, cause: errorOf(cause) });
+    });
+  const target = await told(targetOf(file));
+  const begun = join(dirname(target), `.${basename(target)}.${uuid()}`);
+  const handle = await told(open(begun, 'wx'));
+  try {
+    for await (const piece of pieces) {
+      signal.throwIfAborted();
+      await told(handle.writeFile(piece));
+    }
+    await told(handle.sync());
+    await handle.close();
+    await told(rename(begun, target));
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(begun, { force: true });
+    throw error;
+  }
+}
+
+/** What a new file would take the place of: the file behind a link, and no device, pipe or folder. */
+async function targetOf(file: string): Promise<string> {
+  const target = await realpath(file).catch(() => file);
+  const found = await stat(target).catch(() => null);
+  if (found !== null && !found.isFile()) throw new Error('it is there, and is no regular file');
+  return target;
+}
+
+function errorOf(cause: unknown): Error {
+  return cause instanceof Error ? cause : new Error(String(cause));
+}

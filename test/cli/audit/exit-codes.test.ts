@@ -1,0 +1,242 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { ChildExit } from '../../support/child.js';
+import type { CouncilBench } from '../../support/council-command.js';
+import { COUNCIL, councilBench } from '../../support/council-command.js';
+import { damageEvent } from '../../support/damaged-log.js';
+import { recordOf } from '../../support/record-of.js';
+import type { Fate } from '../spoilt-service.js';
+import { spoiltService } from '../spoilt-service.js';
+import { isOver, NO_RUN, restClient } from '../../support/rest-client.js';
+import type { RunningService } from '../../support/running-service.js';
+import { startService } from '../../support/running-service.js';
+
+const ALL = ['events', 'tail', 'state', 'verify', 'export'] as const;
+
+describe('The exit code of the commands on a run', function () {
+  this.timeout(60_000);
+  let bench: CouncilBench;
+  let service: RunningService;
+  let runId: string;
+  /** A run of the same service whose record was changed behind its back, and its folder. */
+  let damagedDir: string;
+  let damagedId: string;
+
+  before(async () => {
+    bench = councilBench();
+    damagedDir = join(bench.path, 'damaged');
+    const spoilt = await startService({ dataDir: damagedDir, eventStore: null });
+    const rest = restClient(spoilt.url);
+    damagedId = await rest.start('Trees');
+    await rest.until(damagedId, isOver);
+    const [, , , , written] = await recordOf(spoilt.engine.log, damagedId);
+    await spoilt.stop();
+    damageEvent(damagedDir, written?.id ?? '', ['In short', 'In brief']);
+    service = await startService({ dataDir: join(bench.path, 'service'), eventStore: null });
+    runId = await restClient(service.url).start('Trees');
+    await restClient(service.url).until(runId, isOver);
+  });
+
+  after(async () => {
+    await bench.clear();
+    await service.stop();
+  });
+
+  const council = (...words: readonly string[]): Promise<ChildExit> => bench.council(words);
+  const expectOneLine = ({ stdout, stderr }: ChildExit, told: RegExp): void => {
+    expect(stdout).to.equal('');
+    expect(stderr.trimEnd().split('\n'), stderr).to.have.lengthOf(1);
+    expect(stderr).to.match(told);
+  };
+
+  it('is 2 for wrong usage, with the usage', async () => {
+    const faults: readonly (readonly [readonly string[], string])[] = [
+      [['events'], 'A run is missing'],
+      [['state', runId, 'x'], 'Too many words'],
+      [['state', runId, '--at', '-1'], '--at'],
+      [['state', runId, '--at', '1.5'], '--at takes the number of an event'],
+      [['events', runId, '--head', '0'], 'council events takes no --head'],
+      [['diff', runId], '--from is missing'],
+      [['verify', runId, '--head', 'abc'], '--head takes 64 hexadecimal digits'],
+      [['fork', runId, '--at', '3'], 'A fork needs --url'],
+      [['fork', runId, '--url', service.url], '--at is missing'],
+      [['fork', runId, '--at', '3', '--url', service.url, '--set', 'critic_score=eight'], 'takes JSON'],
+      [['fork', runId, '--at', '3', '--url', service.url, '--model', 'writer_agent'], '--model takes NODE=MODEL'],
+      [['events', runId, '--url', 'ftp://x'], '--url takes'],
+      [['tail', runId, '--loud'], '--loud'],
+    ];
+    for (const [words, told] of faults) {
+      const ended = await council(...words);
+      expect(ended, ended.stderr).to.include({ code: 2, stdout: '' });
+      expect(ended.stderr).to.include(told).and.include('Usage: council events RUN');
+    }
+  });
+
+  it('is 2 for what the service does not take', async () => {
+    for (const [words, told] of [
+      [['--at', '13'], /the run is completed there/],
+      [['--at', '3', '--model', 'nobody=x'], /no such node/],
+      [['--at', '3', '--set', 'mood="good"'], /mood/],
+    ] as const) {
+      const ended = await council('fork', runId, '--url', service.url, ...words);
+      expect(ended.code, ended.stderr).to.equal(2);
+      expectOneLine(ended, told);
+    }
+  });
+
+  it('is 0 for --help', async () => {
+    const ended = await council('verify', '--help');
+    expect(ended).to.include({ code: 0, stderr: '' });
+    expect(ended.stdout).to.include('Of verify: 0 valid, 1 not valid, 2 could not tell');
+  });
+
+  it('is 3 where no service answers, and 2 of verify', async () => {
+    const silent = createServer((_, answer) => answer.writeHead(503).end('{"detail":"Not now"}'));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const busy = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    for (const command of ALL) {
+      const ended = await council(command, runId, '--url', busy);
+      expect(ended.code, command).to.equal(command === 'verify' ? 2 : 3);
+      expectOneLine(ended, /^Not now$/m);
+    }
+    await new Promise((resolve) => silent.close(resolve));
+    for (const command of ALL) {
+      const ended = await council(command, runId, '--url', busy);
+      expect(ended.code, command).to.equal(command === 'verify' ? 2 : 3);
+      expectOneLine(ended, /^Cannot reach the service at http:\S+: is it running\?$/m);
+    }
+  });
+
+  it('is 4 for a run or an event that is not there, and 2 of verify', async () => {
+    for (const command of ALL) {
+      const ended = await council(command, NO_RUN, '--url', service.url);
+      expect(ended.code, command).to.equal(command === 'verify' ? 2 : 4);
+      expectOneLine(ended, new RegExp(`^Cannot find run "${NO_RUN}"$`, 'm'));
+    }
+    const beyond = await council('state', runId, '--at', '99', '--url', service.url);
+    expect(beyond.code).to.equal(4);
+    expectOneLine(beyond, /^Cannot find event 99 of run "\S+": its last one is event 13$/m);
+    const stranger = await council('diff', runId, NO_RUN, '--url', service.url);
+    expect(stranger.code).to.equal(4);
+  });
+
+  it('is 5 where a service runs, or no log is, and 2 of verify', async () => {
+    const empty = join(bench.path, 'empty');
+    const strange = join(bench.path, 'strange');
+    for (const folder of [empty, strange]) mkdirSync(folder);
+    writeFileSync(join(strange, 'log.sqlite'), 'This is no database, and longer than nothing.');
+    const held = new RegExp(
+      `^Cannot use the data directory ".*": process ${process.pid} on \\S+ .* holds it; ask`,
+      'm',
+    );
+    for (const [dataDir, told] of [
+      [service.dataDir, held],
+      [empty, /^Cannot read the event log ".*log\.sqlite": there is no such file; ask/m],
+      [strange, /^Cannot read the event log ".*": file is not a database; ask/m],
+      [join(bench.path, 'nowhere'), /there is no such file/],
+    ] as const) {
+      for (const command of ALL) {
+        const ended = await bench.council([command, runId], { env: { DATA_DIR: dataDir } });
+        expect(ended.code, ended.stderr).to.equal(command === 'verify' ? 2 : 5);
+        expectOneLine(ended, told);
+      }
+    }
+    expect(readdirSync(empty)).to.deep.equal([]);
+    const server = { DATA_DIR: damagedDir, EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false' };
+    const elsewhere = await bench.council(['events', damagedId], { env: server });
+    expect(elsewhere.code).to.equal(5);
+    expectOneLine(elsewhere, /kept by the server that EVENTSTORE_URL names/);
+  });
+
+  it('is 1 for a damaged record, of which verify tells more', async () => {
+    const env = { DATA_DIR: damagedDir };
+    for (const command of ALL) {
+      const ended = await bench.council([command, damagedId], { env });
+      expect(ended.code, command).to.equal(1);
+      if (command === 'verify') {
+        expect(ended.stdout).to.match(/^not valid: event 4: its hash does not follow/);
+        expect(ended.stdout).to.match(/^4 events bear out before it$/m);
+      } else expect(ended.stderr).to.match(/^The record of run "\S+" is damaged at seq 4: its hash does not follow/);
+    }
+    const out = join(bench.path, 'damaged.ndjson');
+    expect(await bench.council(['export', damagedId, '--out', out], { env })).to.include({ code: 1 });
+    expect(readdirSync(bench.path).filter((name) => name.includes('damaged.ndjson'))).to.deep.equal([]);
+  });
+
+  it('is 1 for a damaged record at a service', async () => {
+    const spoilt = await startService({ dataDir: damagedDir, eventStore: null });
+    for (const command of ALL) {
+      const ended = await council(command, damagedId, '--url', spoilt.url);
+      expect(ended.code, `${command}: ${ended.stderr}`).to.equal(1);
+    }
+    await spoilt.stop();
+  });
+
+  it('is 1 for output that cannot be written', async () => {
+    const words = ['export', runId, '--url', service.url];
+    const lost = await council(...words, '--out', join(bench.path, 'no', 'such.ndjson'));
+    expect(lost.code).to.equal(1);
+    expectOneLine(lost, /^Cannot write ".*such\.ndjson": ENOENT/);
+    for (const place of ['/dev/stdout', bench.path]) {
+      const strange = await council(...words, '--out', place);
+      expect(strange.code).to.equal(1);
+      expectOneLine(strange, /^Cannot write ".*": it is there, and is no regular file$/m);
+    }
+    const shell = (line: string) => bench.program('/bin/sh', ['-c', line, process.execPath, COUNCIL, ...words]).exit;
+    const full = await shell('"$0" "$@" > /dev/full; echo "exit $?"');
+    expect(full.stdout).to.equal('exit 1\n');
+    expect(full.stderr).to.match(/^Cannot write the output: .*ENOSPC/);
+  });
+
+  it('is 2 of verify for a file that cannot be read, or tells nothing', async () => {
+    const missing = await council('verify', join(bench.path, 'missing.ndjson'));
+    expect(missing.code).to.equal(2);
+    expectOneLine(missing, /^Cannot read ".*missing\.ndjson": ENOENT/);
+    expect(await council('verify', bench.written('empty.ndjson', ''))).to.include({ code: 2 });
+    expect(await council('verify', bench.path)).to.include({ code: 2, stdout: '' });
+  });
+
+  it('is the verdict of verify, also when nobody reads it', async () => {
+    for (const [dataDir, subject, code] of [
+      [damagedDir, damagedId, 1],
+      [damagedDir, NO_RUN, 2],
+    ] as const) {
+      const line = '{ "$0" "$@"; echo "exit $?" >&2; } | true';
+      const words = ['-c', line, process.execPath, COUNCIL, 'verify', subject];
+      const ended = await bench.program('/bin/sh', words, { env: { DATA_DIR: dataDir } }).exit;
+      expect(ended.stderr).to.include(`exit ${code}\n`);
+    }
+  });
+
+  it('is 1 for a fork of which nobody knows whether it has started, 3 for one that surely has not', async () => {
+    const fork = async (fate: Fate) => {
+      const spoilt = await spoiltService(service.url, ({ method }) => (method === 'POST' ? fate : 'pass'));
+      return await council('fork', runId, '--at', '3', '--url', spoilt.url).finally(() => spoilt.stop());
+    };
+    const lost = await fork('lose');
+    expect(lost.code).to.equal(1);
+    expectOneLine(lost, /^Cannot tell whether the fork of run "\S+" has started: Cannot reach/);
+    const refused = await fork('refuse');
+    expect(refused.code).to.equal(3);
+    expectOneLine(refused, /^Not now$/m);
+  });
+
+  it('is 130 after Ctrl-C', async () => {
+    const hanging = createServer(() => undefined);
+    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+    const asked = new Promise((resolve) => hanging.on('request', resolve));
+    const out = join(bench.path, 'begun', 'run.ndjson');
+    mkdirSync(join(bench.path, 'begun'));
+    const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
+    const waiting = bench.program(process.execPath, [COUNCIL, 'export', runId, '--out', out, '--url', url]);
+    await asked;
+    waiting.signal('SIGINT');
+    expect(await waiting.exit).to.include({ code: 130, stdout: '', stderr: '' });
+    expect(readdirSync(join(bench.path, 'begun'))).to.deep.equal([]);
+    hanging.closeAllConnections();
+    hanging.close();
+  });
+});

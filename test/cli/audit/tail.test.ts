@@ -1,0 +1,171 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemAmbient } from '../../../src/ambient.js';
+import { exitOfError } from '../../../src/cli/audit/exit-codes.js';
+import { serviceRecords } from '../../../src/cli/audit/service-records.js';
+import { ServiceLost } from '../../../src/cli/following.js';
+import { openSchemas } from '../../../src/http/schema.js';
+import { offlineModel } from '../../../src/model/offline.js';
+import type { CouncilBench } from '../../support/council-command.js';
+import { COUNCIL, councilBench } from '../../support/council-command.js';
+import { openCuttingProxy } from '../../support/cutting-proxy.js';
+import { graphOf } from '../../support/given.js';
+import { approveAll, pausedBefore, spoil, startGodRun } from '../../support/god-run.js';
+import { rejectionOf } from '../../support/rejection.js';
+import { isOver, restClient } from '../../support/rest-client.js';
+import type { RunningService } from '../../support/running-service.js';
+import { startService } from '../../support/running-service.js';
+import { seededRandom } from '../../support/seeded-random.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260108);
+/** Longest piece of an answer before a cut; a run's whole stream is about 14,000 bytes. */
+const MAX_PIECE_BYTES = 6_000;
+const PAIR = graphOf('write -> polish');
+
+describe(`council tail (SEED=${SEED})`, function () {
+  this.timeout(60_000);
+  let bench: CouncilBench;
+  let service: RunningService;
+
+  beforeEach(() => {
+    bench = councilBench();
+  });
+
+  afterEach(async () => {
+    await bench.clear();
+    await service.stop();
+  });
+
+  const tail = (...words: readonly string[]) => bench.program(process.execPath, [COUNCIL, 'tail', ...words], {});
+  const exported = async (runId: string): Promise<string> => {
+    const headers = { Accept: 'application/x-ndjson' };
+    return (await restClient(service.url).send('GET', `/api/runs/${runId}/events`, { headers })).text;
+  };
+
+  it('shows events as they are recorded, and ends with the run', async () => {
+    service = await startService({ eventStore: null });
+    const runId = await startGodRun(service.engine, PAIR);
+    const seq = await pausedBefore(service.engine, runId, 'write');
+    const following = tail(runId, '--url', service.url);
+    await following.waitFor((lines) => lines.length === seq + 2);
+    expect(following.lines[seq]).to.match(/RunPaused .*before write$/);
+    await approveAll(service.engine, runId);
+    const { code, stdout, stderr } = await following.exit;
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+    expect(stdout).to.match(/RunCompleted [^\n]*\n$/);
+  });
+
+  it('leaves no event out and tells none twice over connections that break', async () => {
+    const random = seededRandom(SEED);
+    service = await startService({
+      eventStore: null,
+      model: offlineModel({ latencyMs: 200, ambient: systemAmbient() }),
+    });
+    const proxy = await openCuttingProxy(service.url, () => 500 + Math.floor(random() * MAX_PIECE_BYTES));
+    const runId = await restClient(service.url).start('Trees');
+    const ended = await tail(runId, '--json', '--url', proxy.url).exit;
+    await proxy.close();
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stdout).to.equal(await exported(runId));
+    expect(proxy.cuts).to.be.greaterThan(1);
+    expect(ended.stderr).to.match(/^(Connection to the service lost, trying again\n)+$/);
+  });
+
+  it('goes on where it was when the service is started again', async () => {
+    const dataDir = join(bench.path, 'service');
+    service = await startService({ dataDir, eventStore: null });
+    const runId = await startGodRun(service.engine, PAIR);
+    await pausedBefore(service.engine, runId, 'write');
+    const following = tail(runId, '--json', '--url', service.url);
+    await following.waitFor((lines) => lines.length > 3);
+    await service.stop();
+    service = await startService({ dataDir, eventStore: null, port: Number(new URL(service.url).port) });
+    await approveAll(service.engine, runId);
+    const ended = await following.exit;
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stdout).to.equal(await exported(runId));
+    expect(ended.stderr).to.equal('Connection to the service lost, trying again\n');
+  });
+
+  it('ends with 1 and what is damaged when the record breaks while it is followed', async () => {
+    service = await startService({ eventStore: null });
+    const runId = await startGodRun(service.engine, PAIR);
+    const seq = await pausedBefore(service.engine, runId, 'write');
+    const following = tail(runId, '--url', service.url);
+    await following.waitFor((lines) => lines.length > seq);
+    await spoil(service.engine, runId);
+    const ended = await following.exit;
+    expect(ended.code, ended.stderr).to.equal(1);
+    expect(ended.stderr).to.include('damaged');
+  });
+
+  it('gives a service up that stays away for half a minute', async () => {
+    service = await startService({ eventStore: null });
+    const runId = await startGodRun(service.engine, PAIR);
+    const paused = await pausedBefore(service.engine, runId, 'write');
+    const ambient = systemAmbient();
+    // Here half a minute takes 300 ms.
+    const hasty = { after: ambient.after, monotonicMs: () => 100 * ambient.monotonicMs() };
+    const told: string[] = [];
+    const { signal } = new AbortController();
+    const options = { ambient: hasty, schemas: openSchemas(), tell: (text: string) => void told.push(text), signal };
+    const events = serviceRecords(service.url, options).follow(runId);
+    const follow = async (): Promise<void> => {
+      for await (const { seq } of events) if (seq === paused + 1) await service.stop();
+    };
+    const lost = await rejectionOf(follow());
+    expect(lost).to.be.instanceOf(ServiceLost);
+    expect(lost).to.have.property(
+      'message',
+      `Cannot follow run "${runId}", it may go on: the service has been away for 30 s`,
+    );
+    expect(told).to.deep.equal(['Connection to the service lost, trying again']);
+    expect(exitOfError(lost, 'tail')).to.equal(3);
+  });
+
+  it('does not count the time of a connection that is still as the time of an outage', async () => {
+    service = await startService({ eventStore: null });
+    const rest = restClient(service.url);
+    const runId = await rest.start('Trees');
+    await rest.until(runId, isOver);
+    const lines = (await exported(runId)).trimEnd().split('\n');
+    const blocks = lines.map((line, seq) => `id: ${seq}\nevent: x\ndata: ${line}\n\n`);
+    let nowMs = 0;
+    let connections = 0;
+    const still = createServer((_, answer) => {
+      connections += 1;
+      answer.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      if (connections === 1) return void answer.end(blocks[0]);
+      if (connections > 2) return void answer.end(blocks.slice(1).join(''));
+      answer.write('retry: 1000\n\n', () => {
+        nowMs += 60_000;
+        setImmediate(() => answer.end());
+      });
+    });
+    await new Promise<void>((resolve) => still.listen(0, '127.0.0.1', resolve));
+    const ambient = { after: systemAmbient().after, monotonicMs: () => nowMs };
+    const { signal } = new AbortController();
+    const url = `http://127.0.0.1:${(still.address() as AddressInfo).port}`;
+    const options = { ambient, schemas: openSchemas(), tell: () => undefined, signal };
+    const seqs: number[] = [];
+    for await (const { seq } of serviceRecords(url, options).follow(runId)) seqs.push(seq);
+    still.close();
+    expect(seqs).to.deep.equal([...lines.keys()]);
+  });
+
+  it('is over at once for a run that has ended, and 130 for Ctrl-C', async () => {
+    service = await startService({ eventStore: null });
+    const rest = restClient(service.url);
+    const runId = await rest.start('Trees');
+    await rest.until(runId, isOver);
+    const ended = await tail(runId, '--json', '--url', service.url).exit;
+    expect(ended).to.include({ code: 0, stdout: await exported(runId), stderr: '' });
+    const waiting = await startGodRun(service.engine, PAIR);
+    const following = tail(waiting, '--url', service.url);
+    await following.waitFor((lines) => lines.length > 3);
+    following.signal('SIGINT');
+    expect(await following.exit).to.include({ code: 130, stderr: '' });
+  });
+});
