@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import type { Ambient } from './ambient.js';
 import type { Audit } from './audit/audit-run.js';
 import { auditRun } from './audit/audit-run.js';
+import { genealogyOf } from './audit/genealogy.js';
 import { BlueprintShelf } from './blueprint/shelf.js';
 import type { Cluster } from './cluster/cluster.js';
 import { LogUnavailable, RunDamaged } from './errors.js';
+import type { Genealogy } from './generated/schemas.js';
 import { untilAnswered } from './log/append-surely.js';
+import { canonical } from './log/canonical.js';
 import { openLog as openRecord } from './log/open.js';
 import type { EventLog, Position, RecordedEvent } from './log/port.js';
 import type { DamagedRuns } from './projections/damaged-runs.js';
@@ -16,6 +19,7 @@ import type { History } from './projections/history.js';
 import { Projector } from './projections/projector.js';
 import { RunFeed } from './projections/run-feed.js';
 import { openReadModels } from './projections/read-models.js';
+import type { RunReader } from './projections/run-reader.js';
 import { RunQueries } from './projections/run-queries.js';
 import type { RunViews } from './projections/run-views.js';
 import { chartCache } from './run/charts.js';
@@ -38,6 +42,8 @@ export interface Engine {
   readonly feed: RunFeed;
   /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
   readonly verify: (runId: string) => Promise<Audit | null>;
+  /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
+  readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   readonly blueprints: BlueprintShelf;
   readonly blueprintList: BlueprintList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
@@ -59,13 +65,13 @@ export interface Engine {
 export async function openEngine(config: EngineConfig, surroundings: Surroundings): Promise<Engine> {
   const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
   const instanceId = ambient.uuid();
-  const { eventStore } = config;
-  const log = await openLog({ eventStore, file: dataDir.logFile, onBroken: onLogBroken, ambient });
+  const log = await openLog({ eventStore: config.eventStore, file: dataDir.logFile, onBroken: onLogBroken, ambient });
   const standing = await standingOf(log, { ambient, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const onDamaged = (error: RunDamaged): void => {
     logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
     cluster?.giveUp(error.data.runId);
+    for (const shown of [feed, models.views]) shown.broken(error);
   };
   const file = join(dataDir.viewsDir, 'views.sqlite');
   const models = await openReadModels({ file, log: standing, from: log, ambient, onDamaged, onFault });
@@ -87,6 +93,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   return {
     ...{ log, registry, queries, tokens, views, feed, blueprints },
     blueprintList: blueprintList({ log, history, projector }),
+    genealogy: genealogiesFrom(reader, ambient),
     verify: auditOf({ log, charts, ambient, history, projector, damaged }),
     async isReady() {
       if (!projector.isCaughtUp || !history.isWritable || cluster?.isFenced === true) return false;
@@ -121,6 +128,11 @@ function toldTo(cluster: Cluster, damaged: DamagedRuns): (event: RecordedEvent, 
   return (event, run) => {
     if (run === null || !damaged.has(run.runId)) cluster.recorded(event, run);
   };
+}
+
+/** How a run's genealogy is told here. */
+function genealogiesFrom(reader: RunReader, { sha256 }: Ambient): Engine['genealogy'] {
+  return (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
 }
 
 /** How a run is audited here. */

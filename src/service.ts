@@ -38,6 +38,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       queries: engine.queries,
       feed: engine.feed,
       verify: engine.verify,
+      genealogy: engine.genealogy,
       blueprints: engine.blueprints,
       blueprintList: engine.blueprintList,
       ready: () => engine.isReady(),

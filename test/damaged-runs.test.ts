@@ -15,6 +15,8 @@ import { councilScript, scriptedModel } from './support/scripted-model.js';
 import type { TempDir } from './support/temp-dir.js';
 import { tempDir } from './support/temp-dir.js';
 import { onEmbeddedLog } from './support/test-event-store.js';
+import { openChannel } from './support/channel-client.js';
+import { openEventStream } from './support/event-stream-client.js';
 import { changedLog } from './support/changed-log.js';
 import { rejectionOf } from './support/rejection.js';
 import { openTestEngine, runRequest } from './support/open-engine.js';
@@ -59,7 +61,8 @@ onEmbeddedLog(() =>
       return rows.find(({ id }) => id === runId);
     };
     const expectToldEverywhere = async (runId: string): Promise<void> => {
-      const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0'];
+      const told = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
+      const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...told];
       for (const path of [`/api/councils/run/${runId}`, ...paths.map((each) => `/api/runs/${runId}${each}`)]) {
         expect(rest.problem(await rest.get(path), 500).detail, path).to.include(DETAIL);
       }
@@ -73,6 +76,8 @@ onEmbeddedLog(() =>
     for (const [how, path] of [
       ['its events are read', '/events'],
       ['its state is read', '/state'],
+      ['its genealogy is told', '/genealogy'],
+      ['its chart is shown', '/chart'],
       ['it is verified', '/verify'],
     ] as const) {
       it(`is shown as true nowhere once ${how}, nor after the next start`, async () => {
@@ -130,6 +135,39 @@ onEmbeddedLog(() =>
     });
   }),
 );
+
+describe('A run that is found damaged while clients watch it', () => {
+  it('is shown to them no longer: sockets are closed with 1011, event streams broken off', async () => {
+    let isSpoilt = false;
+    const service = await startService({
+      model: scriptedModel(councilScript([8])),
+      decorate: (log) =>
+        changedLog(log, {
+          async *readStream(stream, range) {
+            for await (const event of log.readStream(stream, range)) {
+              yield isSpoilt ? { ...event, data: event.data.replace('The sea', 'The bay') } : event;
+            }
+          },
+        }),
+    });
+    const { engine, url } = service;
+    const runId = await startGodRun(engine, graphOf('write'));
+    await pausedBefore(engine, runId, 'write');
+    const plain = openChannel(url, `/ws/council/${runId}`);
+    const rich = openChannel(url, `/ws/council/${runId}?events=all`);
+    const stream = openEventStream(url, `/api/runs/${runId}/stream`);
+    await plain.until(({ event }) => event === 'run_paused');
+    await rich.until(({ type }) => type === 'RunReleased');
+    await stream.until(({ event }) => event === 'RunReleased');
+    isSpoilt = true;
+    expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
+    expect(await plain.closed).to.equal(1011);
+    expect(await rich.closed).to.equal(1011);
+    expect(await stream.over).to.equal('cut');
+    expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_paused']);
+    await service.stop();
+  });
+});
 
 describe('A run whose record is damaged while it runs here', () => {
   it('is not answered from its actor any more once that is found', async () => {

@@ -16,7 +16,7 @@ interface Rule {
 const SHARED_TYPES = ['ambient', 'generated'];
 const PORTS = ['log/port', 'model/port', 'model/bounded', 'tools/tool'];
 /** Pure functions over the log's port: they run wherever the port's types may be named. */
-const LOG_HELPERS = ['log/append-surely', 'log/chain', 'log/canonical', 'wait', 'under-way'];
+const LOG_HELPERS = ['log/append-check', 'log/append-surely', 'log/chain', 'log/canonical', 'wait', 'under-way'];
 const READ_SIDE = [
   'projections/run-queries',
   'projections/run-views',
@@ -28,11 +28,14 @@ const READ_SIDE = [
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
 const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session', 'run/fork'];
 
+/** A run's record as it is handed out. */
+const AUDIT_TOLD = ['export', 'chart', 'chart-diagram', 'genealogy-diagram'].map((name) => `audit/${name}`);
+
 const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-rules'].map((name) => `http/${name}`);
 
 const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {
-  ours: ['errors', 'council', 'blueprint', 'audit/export', ...RUN_FRONT, ...READ_SIDE],
+  ours: ['errors', 'council', 'blueprint', ...AUDIT_TOLD, ...RUN_FRONT, ...READ_SIDE],
   types: [...SHARED_TYPES, 'log/chain', 'audit/audit-run'],
   node: 'any',
   npm: [],
@@ -78,8 +81,8 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   audit: {
     ...DOMAIN,
-    ours: ['errors', 'run/stream', 'run/replay', 'run/state', 'run/events', 'projections/run-summary', ...LOG_HELPERS],
-    types: [...DOMAIN.types, 'run/charts'],
+    ours: ['errors', 'council/limits', 'run', 'projections/run-summary', ...LOG_HELPERS],
+    npm: ['xstate'],
   },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },

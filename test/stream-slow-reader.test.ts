@@ -49,9 +49,10 @@ describe('A client of the rich stream that does not read', () => {
     const state = () => Promise.resolve(run);
     const server = createServer(
       httpApp({
-        registry: { start: never, refuse: never, repeated: never, cancel: never, decideGate: never },
+        registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },
         queries: { find: never, state, list: never, record: never, folded: never, forkPoint: never },
         verify: never,
+        genealogy: never,
         feed,
         blueprints: { find: never, create: never, update: never, remove: never },
         blueprintList: never,

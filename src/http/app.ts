@@ -10,6 +10,7 @@ import { auditRoutes } from './audit.js';
 import { blueprintRunRoutes } from './blueprint-runs.js';
 import { blueprintRoutes } from './blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
+import { diagramRoutes } from './diagrams.js';
 import { forkRoutes } from './forks.js';
 import { healthRoutes } from './health.js';
 import { godModeRoutes } from './god-mode.js';
@@ -29,7 +30,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
   const audit = [...historyRoutes(edge), ...auditRoutes(edge), streamRoute(edge), ...forkRoutes(edge)];
   const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...audit];
-  const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge)];
+  const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge), ...diagramRoutes(edge)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
   const app = new Koa();
   // Reached only by what fails while an answer is being written: the client has gone.

@@ -100,7 +100,8 @@ function verifyRoute(edge: Edge): Route {
   };
 }
 
-function beyondTheEnd(head: number): RequestRefused {
+/** 422 for an `at` that no event has. */
+export function beyondTheEnd(head: number): RequestRefused {
   const msg = `Input should be at most ${head}, the revision of the last event`;
   return brokenRules([{ loc: ['query', 'at'], msg, type: 'less_than_equal' }]);
 }

@@ -11,7 +11,7 @@ export function allowOrigin(ctx: Context, origins: readonly string[]): void {
   const origin = ctx.get('Origin');
   if (!origins.includes(origin)) return;
   ctx.set('Access-Control-Allow-Origin', origin);
-  ctx.set('Access-Control-Expose-Headers', 'Allow, Retry-After');
+  ctx.set('Access-Control-Expose-Headers', 'Allow, ETag, Retry-After');
 }
 
 /** What a listed origin's preflight asks for; for any other OPTIONS request nothing. */
@@ -20,7 +20,7 @@ export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<s
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
   return {
     'Access-Control-Allow-Methods': allow,
-    'Access-Control-Allow-Headers': 'Content-Type, Idempotency-Key',
+    'Access-Control-Allow-Headers': 'Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID',
     'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
   };
 }

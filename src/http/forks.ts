@@ -44,7 +44,7 @@ export function forkRoutes(edge: Edge): readonly Route[] {
       const isDry = query.read(ctx).dry_run === 1;
       const changes = changesIn(request, isOverride);
       const requested = await askedFor(ctx, edge, { request, changes });
-      if (isDry) return { status: 200, body: forkPlan(foreseen(requested)) };
+      if (isDry) return { status: 200, body: forkPlan(foreseen(edge.registry.foresee(requested))) };
       const begun = await edge.inTime(edge.registry.start(requested), outcomeUnknown(requested.runId));
       edge.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
       return { status: 202, body: runStart(begun) };

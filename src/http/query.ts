@@ -1,4 +1,7 @@
-/** Query parameters: whole numbers in decimal digits, each at most once, with the defaults of their schema. */
+/**
+ * Query parameters: whole numbers in decimal digits, or one of some words, each at most once, with the defaults of their
+ * schema.
+ */
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from './problems.js';
@@ -23,14 +26,20 @@ export function queryOf<N extends SchemaName>(schemas: SchemaShelf, schema: N): 
       const values: Record<string, unknown> = {};
       for (const [name, property] of properties) {
         const texts = sent.getAll(name);
-        const value = texts.length === 0 ? property.default : wholeNumber(texts);
-        if (value === null) errors.push(notWhole(name, texts));
+        const isWord = property['enum'] !== undefined && property['type'] === 'string';
+        const value = texts.length === 0 ? property.default : isWord ? oneWord(texts) : wholeNumber(texts);
+        if (value === null) errors.push(unreadable(name, texts));
         else if (value !== undefined) values[name] = value;
       }
       if (errors.length > 0) throw brokenRules(errors);
       return validated(validate, values, 'query');
     },
   };
+}
+
+/** Null when there are several. Which words there are is the schema's business. */
+function oneWord([text = '', ...others]: readonly string[]): string | null {
+  return others.length === 0 ? text : null;
 }
 
 /** Null when it is none. Numbers past every double stay numbers, so that they are told as out of range. */
@@ -42,7 +51,7 @@ function wholeNumber(texts: readonly string[]): number | null {
   return value + 0;
 }
 
-function notWhole(name: string, texts: readonly string[]): FieldError {
+function unreadable(name: string, texts: readonly string[]): FieldError {
   const loc = ['query', name];
   if (texts.length > 1) return { loc, msg: 'Parameter should be given once', type: 'repeated' };
   return { loc, msg: 'Input should be a valid integer in decimal digits', type: 'int_parsing' };

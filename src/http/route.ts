@@ -6,6 +6,7 @@ import { isBlueprintId } from '../blueprint/record.js';
 import type { BlueprintShelf } from '../blueprint/shelf.js';
 import type { NodeDefaults } from '../council/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
+import type { Genealogy } from '../generated/schemas.js';
 import type { BlueprintList } from '../projections/blueprints.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
@@ -17,11 +18,13 @@ import type { SchemaName, SchemaShelf } from './schema.js';
 
 /** What the REST edge needs of the service. */
 export interface HttpDeps {
-  readonly registry: Pick<RunRegistry, 'start' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
+  readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
   readonly verify: (runId: string) => Promise<Audit | null>;
+  /** Where a run's drafts come from; null when there is no such run. */
+  readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   /** Whether the log answers and the read models have caught up. */

@@ -97,6 +97,14 @@ export class RunFeed {
     }
   }
 
+  /** A run's record was found damaged: whoever follows it reads on, and is refused. */
+  broken({ data: { runId } }: RunDamaged): void {
+    for (const watcher of this.#watchers.get(runId) ?? []) {
+      watcher.heard = Number.POSITIVE_INFINITY;
+      rouse(watcher);
+    }
+  }
+
   /** Ends every watching. */
   stop(): void {
     this.#isStopped = true;

@@ -42,6 +42,15 @@ export class RunReader {
     }
   }
 
+  /** What a fold of its own makes of a run's whole record. @throws {RunDamaged} */
+  async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>): Promise<T> {
+    try {
+      return await fold(this.events(runId));
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
   #told(error: unknown): unknown {
     if (error instanceof RunDamaged) this.#options.damaged.found(error);
     return error;

@@ -4,6 +4,7 @@
  */
 import { createStore } from '@xstate/store';
 import type { Ambient } from '../ambient.js';
+import type { RunDamaged } from '../errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
@@ -18,10 +19,14 @@ type RunStore = ReturnType<typeof runStore>;
 interface View {
   readonly store: RunStore;
   watchers: number;
+  /** Told when the run is found damaged. */
+  readonly onDamaged: Set<() => void>;
 }
 
 export interface Watcher {
   readonly onState: (run: RunState) => void;
+  /** The record of the run was found damaged: nothing more of it should be shown. */
+  readonly onDamaged?: () => void;
   /** Ends the watching. */
   readonly signal: AbortSignal;
 }
@@ -65,7 +70,7 @@ export class RunViews {
    *
    * @returns false when there is no such run
    */
-  async watch(runId: string, { onState, signal }: Watcher): Promise<boolean> {
+  async watch(runId: string, { onState, onDamaged = () => undefined, signal }: Watcher): Promise<boolean> {
     const view = this.#views.get(runId) ?? (await this.#load(runId));
     if (view === null) return false;
     const leave = this.#join(runId, view);
@@ -80,12 +85,19 @@ export class RunViews {
       return true;
     }
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
+    view.onDamaged.add(onDamaged);
     signal.addEventListener('abort', () => {
       subscription.unsubscribe();
+      view.onDamaged.delete(onDamaged);
       leave();
     });
     onState(view.store.getSnapshot().context.run);
     return true;
+  }
+
+  /** A run's record was found damaged: its watchers are told. */
+  broken({ data: { runId } }: RunDamaged): void {
+    for (const tell of [...(this.#views.get(runId)?.onDamaged ?? [])]) tell();
   }
 
   /** Keeps a view in memory until it is left again. */
@@ -128,7 +140,7 @@ export class RunViews {
   }
 
   #keep(runId: string, run: RunState): View {
-    const view = { store: runStore(run), watchers: 0 };
+    const view = { store: runStore(run), watchers: 0, onDamaged: new Set<() => void>() };
     this.#views.set(runId, view);
     return view;
   }

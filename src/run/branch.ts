@@ -72,7 +72,7 @@ export function joinBranches(
   joining: readonly Joining[],
   into: { readonly from: string | null; readonly by: string | null; readonly labelOf: (node: string) => string },
 ): Branch {
-  const branches = [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
+  const branches = inOrder(joining);
   const [first = EMPTY_BRANCH, ...others] = branches;
   if (others.length === 0) return first;
   const forks = commonForks(branches);
@@ -85,18 +85,37 @@ export function joinBranches(
   };
 }
 
+/** The branches whose drafts a join puts together, in order; none: it takes over one draft as it is. */
+export function partsOfJoin(joining: readonly Joining[]): readonly Branch[] {
+  const branches = inOrder(joining);
+  if (isShared(branches)) return [];
+  return writtenSince(branches, commonForks(branches).at(-1));
+}
+
+function inOrder(joining: readonly Joining[]): readonly Branch[] {
+  return [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
+}
+
+/** The branches that have a draft of their own since they parted. */
+function writtenSince(branches: readonly Branch[], fork: Fork | undefined): readonly Branch[] {
+  return distinct(
+    branches.filter((branch) => branch.draft !== null && branch.draftFrom !== (fork?.draftFrom ?? null)),
+    (branch) => branch.draftFrom,
+  );
+}
+
+function isShared(branches: readonly Branch[]): boolean {
+  return branches.every((branch) => branch.draftFrom === branches[0]?.draftFrom);
+}
+
 function joinDrafts(
   branches: readonly Branch[],
   fork: Fork | undefined,
   into: { readonly from: string | null; readonly by: string | null; readonly labelOf: (node: string) => string },
 ): Pick<Branch, 'draft' | 'draftFrom' | 'draftBy'> {
-  const written = distinct(
-    branches.filter((branch) => branch.draft !== null && branch.draftFrom !== (fork?.draftFrom ?? null)),
-    (branch) => branch.draftFrom,
-  );
+  const written = writtenSince(branches, fork);
   const [only] = written;
-  const shared = branches.every((branch) => branch.draftFrom === branches[0]?.draftFrom);
-  if (only === undefined || shared) {
+  if (only === undefined || isShared(branches)) {
     const { draft, draftFrom, draftBy } = only ?? branches[0] ?? EMPTY_BRANCH;
     return { draft, draftFrom, draftBy };
   }

@@ -1,12 +1,19 @@
 /** A fork: a new run that goes on from an event of another, with whatever is changed there. */
 import { planOf } from '../council/plan.js';
-import type { Graph, GraphNode, NodeChange, RunRequestedData, StateOverride } from '../generated/schemas.js';
+import type {
+  Graph,
+  GraphNode,
+  NodeChange,
+  RunChanges,
+  RunFold,
+  RunRequestedData,
+  StateOverride,
+} from '../generated/schemas.js';
+import type { RunFact } from './events.js';
 import { canonical } from '../log/canonical.js';
 import { rerouted } from './evolve.js';
 import { branchShown, nextFront } from './front.js';
-import { compileChart } from './machine.js';
 import { overrideState } from './override.js';
-import { requestRun } from './request.js';
 import { routeUnder } from './reroute.js';
 import { foldedRun, isOutstanding } from './run-fold.js';
 import type { RunState } from './state.js';
@@ -57,23 +64,43 @@ export function forkedRun(
     limits: parent.limits,
     parent: { runId: parent.runId, at: parent.seq, hash: parent.hash },
     state: foldedRun(override === null ? run : overridden(run, override)),
+    changes: namesOf(changes),
     keyHash: null,
     bodyHash: fork.bodyHash,
   };
 }
 
-/** What a fork would do once an instance claims it; nothing is recorded. */
-export function foreseen(requested: RunRequestedData): ForkPlan {
-  // Only the nodes are looked at: whatever else a start records does not matter here.
-  const scene = { at: '', instanceId: '', defaultModel: '', tools: [], sha256: () => '' };
-  const facts = requestRun(compileChart(requested.graph), requested, { claim: true, scene });
+/** What a fork would do, by the facts that its start would record. */
+export function foreseen(facts: readonly RunFact[]): ForkPlan {
   const nextNodes = facts.flatMap((fact) => {
     if (fact.type === 'NodeStarted') return [fact.data.node];
     return fact.type === 'RunPaused' ? fact.data.nextNodes : [];
   });
-  const { steps = 0, front = [] } = requested.state ?? {};
-  return { reusedResults: steps - front.filter((each) => each.isOutstanding).length, nextNodes };
+  const [first] = facts;
+  const state = first?.type === 'RunRequested' ? first.data.state : null;
+  return { reusedResults: state === null ? 0 : reusedResults(state), nextNodes };
 }
+
+/** Results of the parent that a fork goes on with. */
+export function reusedResults({ steps, front }: RunFold): number {
+  return steps - front.filter((each) => each.isOutstanding).length;
+}
+
+/** What was asked for, by name: the values stand in the event beside it, drafts and prompts only once. */
+function namesOf({ inputTopic, override, nodes }: ForkChanges): RunChanges {
+  const named = (change: NodeChange): string[] => Object.keys(change).filter((field) => CHANGEABLE.has(field));
+  return {
+    inputTopic: inputTopic !== null,
+    state: Object.keys(override ?? {}),
+    nodes: nodes.map((change) => ({ id: change.id, fields: named(change) })),
+  };
+}
+
+/** Fields of a node that a fork may change; whatever else a request holds is ignored. */
+const CHANGEABLE: ReadonlySet<string> = new Set<keyof NodeChange>([
+  ...(['label', 'systemPrompt', 'model', 'temperature', 'maxOutputTokens', 'timeoutMs', 'maxAttempts'] as const),
+  'tools',
+]);
 
 /** The state under an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {

@@ -1,6 +1,6 @@
 /** Which nodes run next, and what they run on: branches that move in step, wait for each other and join. */
 import type { Branch, Joining } from './branch.js';
-import { joinBranches } from './branch.js';
+import { joinBranches, partsOfJoin } from './branch.js';
 import type { Arrival, RunState } from './state.js';
 import { labelOf } from './state.js';
 
@@ -37,6 +37,16 @@ export function branchInto(state: RunState, node: string, step: number): Branch 
   return joining.length < 2 ? joined : { ...joined, forks: openForks(joined, state, node) };
 }
 
+/** The branches whose drafts are put together before a node; none: it works on one draft as it is, or on none. */
+export function partsInto(state: RunState, node: string): readonly Branch[] {
+  return partsOfJoin(state.arrivals.filter((each) => each.node === node));
+}
+
+/** The branches whose drafts are put together at the run's end; none: its last word is one draft as it is, or none. */
+export function partsAtEnd(state: RunState): readonly Branch[] {
+  return partsOfJoin(endings(state));
+}
+
 /** What is shown while nodes wait for a human: what the first of them would work on. */
 export function branchShown(state: RunState, nextNodes: readonly string[]): Branch {
   const [first] = nextNodes;
@@ -45,8 +55,11 @@ export function branchShown(state: RunState, nextNodes: readonly string[]): Bran
 
 /** The run's last word: the branches that ended, joined in the order of the graph's nodes. */
 export function branchAtEnd(state: RunState): Branch {
-  const joining: Joining[] = state.ended.map(({ node, branch }) => ({ branch, order: state.plan.nodeOrder(node) }));
-  return joinBranches(joining, { from: null, by: null, labelOf: (id) => labelOf(state.plan.graph, id) });
+  return joinBranches(endings(state), { from: null, by: null, labelOf: (id) => labelOf(state.plan.graph, id) });
+}
+
+function endings({ ended, plan }: RunState): readonly Joining[] {
+  return ended.map(({ node, branch }) => ({ branch, order: plan.nodeOrder(node) }));
 }
 
 /** Forks of a joined branch that still have another living or ended branch to meet. */

@@ -53,7 +53,7 @@ export class TransitionRefused extends Error {
 
 export function compileChart(graph: Graph): Chart {
   const machine = compileMachine(graph);
-  const keys = new Map(graph.nodes.map((node, index) => [node.id, keyOf(index)]));
+  const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
@@ -80,7 +80,7 @@ export function compileChart(graph: Graph): Chart {
 }
 
 function compileMachine(graph: Graph) {
-  const keys = graph.nodes.map((_, index) => keyOf(index));
+  const keys = graph.nodes.map((_, index) => stateKeyOf(index));
   return setup({
     types: {
       context: {} as { readonly run: RunState },
@@ -175,8 +175,8 @@ const proceeds = (key: string, target: string) => ({
   [`NodeFailed.${key}`]: { target, actions: 'adopt' as const },
 });
 
-/** State keys are generated: a node's id may hold dots, and integer-like keys would be reordered. */
-function keyOf(index: number): string {
+/** Key of a node's state by its place in the graph: its id may hold dots, and integer-like keys would be reordered. */
+export function stateKeyOf(index: number): string {
   return `n${index}`;
 }
 

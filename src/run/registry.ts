@@ -7,8 +7,7 @@ import { type RunDamaged, ServiceStopping } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import { wait } from '../wait.js';
-import type { RunSurroundings } from './actor.js';
-import { RunActor } from './actor.js';
+import { RunActor, type RunSurroundings } from './actor.js';
 import type { Admission } from './admission.js';
 import { admission } from './admission.js';
 import { cancelRun } from './cancelling.js';
@@ -92,11 +91,12 @@ export class RunRegistry {
     return await this.#underWay.track(this.#starts.refuse(requested, failure));
   }
 
-  /**
-   * What an earlier request with the same key asked for; null when there was none.
-   *
-   * @throws {KeyReused} its body was another
-   */
+  /** What a start would record: see starts.ts. */
+  foresee(requested: RunRequestedData): readonly RunFact[] {
+    return this.#starts.foresee(requested);
+  }
+
+  /** What an earlier request with the same key asked for; null: there was none. @throws {KeyReused} its body was another */
   repeated(runId: string, bodyHash: string): Promise<RunRequestedData | null> {
     return requestedBefore(this.#around.log, runId, bodyHash);
   }

@@ -1,14 +1,17 @@
 /** How runs begin: recorded once for equal requests, claimed when there is room, left waiting when there is none. */
 import { LogUnavailable, RevisionConflict } from '../errors.js';
+import { checkAppend } from '../log/append-check.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { RunSurroundings } from './actor.js';
 import type { Admission } from './admission.js';
 import type { Charts } from './charts.js';
 import type { RunFact } from './events.js';
+import { runStream } from './events.js';
 import type { Chart } from './machine.js';
 import { sceneNow } from './minutes.js';
 import { requestedBefore } from './repeated.js';
 import { refuseRun, requestRun } from './request.js';
+import { sealFacts } from './stream.js';
 
 export interface RunStartsParts {
   readonly around: RunSurroundings;
@@ -63,6 +66,19 @@ export class RunStarts {
     } catch (error) {
       return await this.#firstOf(requested, error);
     }
+  }
+
+  /**
+   * The facts that a start would record now if there is room; nothing is recorded.
+   *
+   * @throws {AppendTooLarge} as the start would
+   */
+  foresee(requested: RunRequestedData): readonly RunFact[] {
+    const { around, charts } = this.#parts;
+    const { runId } = requested;
+    const facts = requestRun(charts.of(requested), requested, { claim: true, scene: sceneNow(around) });
+    checkAppend(runStream(runId), sealFacts(facts, { head: null, runId, around }).events, 'none');
+    return facts;
   }
 
   async #begin(requested: RunRequestedData): Promise<RunRequestedData> {

@@ -36,7 +36,9 @@ export function serveChannel(socket: WebSocket, runId: string, { views, onFault 
   };
 
   socket.on('close', () => closed.abort());
-  views.watch(runId, { onState, signal: closed.signal }).then(
+  // The damage has been logged, once for all sockets.
+  const onDamaged = (): void => end(CLOSE_FAULT);
+  views.watch(runId, { onState, onDamaged, signal: closed.signal }).then(
     (isKnown) => {
       if (isKnown) return;
       push([unknownRunMessage(runId)]);

@@ -4,7 +4,7 @@
 export const CLOSE_NORMAL = 1000;
 /** The service stops; connect again, here or to another instance. */
 export const CLOSE_RESTART = 1012;
-/** The run could not be read. */
+/** The run could not be read, or its record was found damaged. */
 export const CLOSE_FAULT = 1011;
 /** The client does not read fast enough (contract, section 3). */
 export const CLOSE_TOO_SLOW = 4408;

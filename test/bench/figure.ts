@@ -45,6 +45,8 @@ export interface Effort {
   readonly pausedRuns: number;
   /** Finished runs in the logs of the history part. */
   readonly historyRuns: readonly number[];
+  /** Events in the logs of the audit part. */
+  readonly auditEvents: readonly number[];
   /** Requests timed of each kind. */
   readonly requests: number;
   readonly graphSeconds: number;

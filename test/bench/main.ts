@@ -3,6 +3,7 @@
  * what it is at on standard error.
  */
 import { parseArgs } from 'node:util';
+import { auditPart } from './audit.js';
 import { diskPart } from './disk.js';
 import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
@@ -31,6 +32,7 @@ const PARTS = [
   memoryPart,
   pausedPart,
   historyPart,
+  auditPart,
   extractionPart,
   passagesPart,
 ];

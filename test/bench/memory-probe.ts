@@ -1,10 +1,12 @@
 /**
  * Loaded into the service's process (`--import`, with `--expose-gc`): answers each message of the parent with what the
- * heap of the main thread holds after a collection, in bytes. Costs nothing until it is asked.
+ * heap of the main thread holds after a collection, in bytes; asked for `memory`, with the buffers beside it. Costs
+ * nothing until it is asked.
  */
-process.on('message', () => {
+process.on('message', (asked) => {
   globalThis.gc?.();
-  process.send?.(process.memoryUsage().heapUsed);
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  process.send?.(asked === 'memory' ? heapUsed + arrayBuffers : heapUsed);
 });
 // Listening must not keep the service alive.
 process.channel?.unref();

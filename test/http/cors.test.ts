@@ -52,7 +52,9 @@ describe('Cross-origin access', () => {
     expect(reply.status).to.equal(204);
     expect(reply.headers.get('Access-Control-Allow-Origin')).to.equal(LISTED);
     expect(reply.headers.get('Access-Control-Allow-Methods')).to.include('POST');
-    expect(reply.headers.get('Access-Control-Allow-Headers')).to.equal('Content-Type, Idempotency-Key');
+    expect(reply.headers.get('Access-Control-Allow-Headers')).to.equal(
+      'Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID',
+    );
   });
 
   it('is not granted in the preflight of another origin', async () => {

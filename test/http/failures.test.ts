@@ -31,10 +31,18 @@ describe('A request that cannot be served', () => {
     ambient = manualAmbient();
     faults = [];
     const deps: HttpDeps = {
-      registry: { start: always, refuse: always, repeated: always, cancel: always, decideGate: always },
+      registry: {
+        start: always,
+        foresee: () => [],
+        refuse: always,
+        repeated: always,
+        cancel: always,
+        decideGate: always,
+      },
       queries: { find: always, state: always, list: always, record: always, folded: always, forkPoint: always },
       feed: { follow: always },
       verify: always,
+      genealogy: always,
       blueprints: { find: always, create: always, update: always, remove: always },
       blueprintList: always,
       ready,

@@ -99,6 +99,8 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const [requested] = factsOf(await record(runId), 'RunRequested');
     const changed = requested?.graph.nodes.find((node: GraphNode) => node.id === 'writer_agent');
     expect(changed).to.include({ model: 'poet-1' }).and.not.have.property('position');
+    const fields = ['systemPrompt', 'model'];
+    expect(requested?.changes).to.deep.equal({ inputTopic: true, state: [], nodes: [{ id: 'writer_agent', fields }] });
     const kept = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
     expect(kept).to.include({ input_topic: 'Shrubs', status: 'completed', blueprint_id: null });
   });
@@ -224,7 +226,9 @@ describe('POST /api/runs/{run_id}/fork', () => {
     await service.engine.registry.start(runRequest(parent, { graph }));
     await rest.until(parent, isOver);
     const at = await seqOf(parent, 'NodeCompleted', 6);
-    expect(rest.problem(await rest.post(forkPath(parent), { at }), 422).detail).to.include('too large');
+    for (const query of ['', '?dry_run=1']) {
+      expect(rest.problem(await rest.post(forkPath(parent) + query, { at }), 422).detail).to.include('too large');
+    }
     await rest.until(await fork(parent, await seqOf(parent, 'NodeCompleted', 3)), isOver);
   });
 

@@ -27,6 +27,9 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/state': ['get'],
   '/api/runs/{run_id}/verify': ['get'],
   '/api/runs/{run_id}/fork': ['post'],
+  '/api/runs/{run_id}/genealogy': ['get'],
+  '/api/runs/{run_id}/chart': ['get'],
+  '/api/councils/{blueprint_id}/chart': ['get'],
   '/api/openapi.json': ['get'],
 };
 
@@ -96,6 +99,8 @@ describe('GET /api/openapi.json', () => {
       ['get', '/api/runs/{run_id}/events', [200, 404]],
       ['get', '/api/runs/{run_id}/state', [200, 404]],
       ['get', '/api/runs/{run_id}/verify', [200, 404]],
+      ['get', '/api/runs/{run_id}/genealogy', [200, 404]],
+      ['get', '/api/runs/{run_id}/chart', [200, 404]],
       ['get', '/api/councils/run/{run_id}', [200, 404]],
       ['get', '/api/openapi.json', [200]],
       ['post', '/api/councils/run/{run_id}/cancel', [404]],

@@ -49,6 +49,8 @@ describe('Routing', () => {
     '/api/runs',
     `/api/runs/${runId}`,
     `/api/runs/${runId}/events`,
+    `/api/runs/${runId}/genealogy`,
+    `/api/runs/${runId}/chart`,
     '/api/openapi.json',
   ];
 

@@ -154,7 +154,7 @@ describe('A fork at every event of random histories', function () {
       const fork = begun(requestAt(point));
       const done = stepsOf(story.events.slice(0, point.seq + 1), 'NodeCompleted');
       const outstanding = outstandingIn(point);
-      expect(foreseen(requestAt(point)).reusedResults).to.equal(point.parent === null ? done.length : -1);
+      expect(foreseen(begun(requestAt(point)).facts).reusedResults).to.equal(point.parent === null ? done.length : -1);
       const gate = openGate(point);
       if (gate !== null) {
         expect(openGate(fork.run)).to.include({ gate: gate.gate });
@@ -276,7 +276,7 @@ describe('A fork', () => {
     const parent = given(graph).whenAll(wrote('write'), scored('judge', 3));
     const point = after(parent, 'NodeCompleted');
     expect(begun(requestAt(point)).run.failure).to.deep.equal(parent.run.failure);
-    expect(foreseen(requestAt(point))).to.deep.equal({ reusedResults: 2, nextNodes: [] });
+    expect(foreseen(begun(requestAt(point)).facts)).to.deep.equal({ reusedResults: 2, nextNodes: [] });
     const shown = requestAt(point, { override: { route_decision: 'approve' } });
     expect(underWay(begun(shown).run)).to.deep.equal(['polish']);
     const elsewhere = (): unknown => requestAt(point, { override: { critic_score: 2 } });

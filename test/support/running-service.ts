@@ -7,6 +7,8 @@ import { readConfig } from '../../src/config.js';
 import type { Engine } from '../../src/engine.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { offlineModel } from '../../src/model/offline.js';
+import { openLog } from '../../src/log/open.js';
+import type { EventLog } from '../../src/log/port.js';
 import type { LanguageModel } from '../../src/model/port.js';
 import { startService as start } from '../../src/service.js';
 import { tempDir } from './temp-dir.js';
@@ -15,6 +17,8 @@ import { eventStoreFor } from './test-event-store.js';
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
   readonly ambient?: Ambient;
+  /** Stands between the service and its log. */
+  readonly decorate?: (log: EventLog) => EventLog;
 }
 
 export interface RunningService {
@@ -32,7 +36,12 @@ export interface RunningService {
 }
 
 /** Starts the service with the offline model, or another; settings as in the environment's defaults. */
-export async function startService({ model, ambient, ...overrides }: ServiceOverrides = {}): Promise<RunningService> {
+export async function startService({
+  model,
+  ambient,
+  decorate = (log) => log,
+  ...overrides
+}: ServiceOverrides = {}): Promise<RunningService> {
   const dir = overrides.dataDir === undefined ? tempDir() : null;
   const path = overrides.dataDir ?? dir?.path ?? '';
   const clock = ambient ?? systemAmbient();
@@ -44,6 +53,7 @@ export async function startService({ model, ambient, ...overrides }: ServiceOver
     dataDir,
     ambient: clock,
     model: model ?? offlineModel({ ambient: clock }),
+    openLog: async (at) => decorate(await openLog(at)),
     logger: {
       info: (fields, msg) => void lines.push({ ...fields, msg }),
       error: (fields) => void faults.push(fields),

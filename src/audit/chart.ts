@@ -1,0 +1,82 @@
+/**
+ * The statechart of a council's runs as XState's tools take it: the configuration of the very machine that its runs are
+ * moved by, with the nodes named and the place marked where a run stands.
+ */
+import type { StateValue } from 'xstate';
+import type { ChartConfig, ChartState, ChartSubject, Graph } from '../generated/schemas.js';
+import type { Chart } from '../run/machine.js';
+import { compileChart, stateKeyOf } from '../run/machine.js';
+import { standingOf } from '../run/standing.js';
+import type { RunState } from '../run/state.js';
+
+/** A part of the machine's configuration; of what it holds beside, functions and names of actions, nothing is shown. */
+interface Part {
+  readonly initial?: string;
+  readonly type?: 'parallel' | 'final';
+  readonly states?: Readonly<Record<string, Part>>;
+  readonly on?: Readonly<Record<string, { readonly target?: string; readonly guard?: string }>>;
+}
+
+/** The chart of a run, marked where it stands. */
+export function runChart(run: RunState): ChartConfig {
+  const chart = compileChart(run.plan.graph);
+  const value = standingOf(run, chart);
+  const subject = { run_id: run.runId, seq: run.seq, value: typeof value === 'string' ? value : { ...value } };
+  return chartOf(run.plan.graph, chart, { subject, value });
+}
+
+/** The chart that a run of a council would have. */
+export function councilChart(graph: Graph, subject: ChartSubject): ChartConfig {
+  return chartOf(graph, compileChart(graph), { subject, value: undefined });
+}
+
+function chartOf(
+  graph: Graph,
+  { machine }: Pick<Chart, 'machine'>,
+  { subject: meta, value }: { readonly subject: ChartSubject; readonly value: StateValue | undefined },
+): ChartConfig {
+  // As JSON the configuration is without its functions.
+  const { initial = '', states = {} } = JSON.parse(JSON.stringify(machine.config)) as Part;
+  const nodes = new Map(graph.nodes.map((node, index) => [stateKeyOf(index), node]));
+  return { id: machine.id, initial, states: statesOf(states, { nodes, value }), meta };
+}
+
+/** Where in the chart a part of it stands. */
+interface Place {
+  readonly nodes: ReadonlyMap<string, Graph['nodes'][number]>;
+  /** The value of the state around it; undefined: no run stands in it. */
+  readonly value: StateValue | undefined;
+}
+
+function statesOf(parts: Readonly<Record<string, Part>>, place: Place): Record<string, ChartState> {
+  return Object.fromEntries(Object.entries(parts).map(([key, part]) => [key, stateOf(key, part, place)]));
+}
+
+function stateOf(key: string, { initial, type, states, on }: Part, { nodes, value }: Place): ChartState {
+  const node = nodes.get(key);
+  const inside = typeof value === 'object' ? value[key] : undefined;
+  return {
+    ...(node !== undefined && { description: node.label, meta: { node: node.id, role: node.role } }),
+    ...(isMarked(key, inside, value) && { tags: ['active' as const] }),
+    ...(type !== undefined && { type }),
+    ...(initial !== undefined && { initial }),
+    ...(states !== undefined && { states: statesOf(states, { nodes, value: inside }) }),
+    ...(on !== undefined && { on: transitionsOf(on) }),
+  };
+}
+
+/** Idle is where no node is: neither it nor a region in it is marked. */
+function isMarked(key: string, inside: StateValue | undefined, value: StateValue | undefined): boolean {
+  const isActive = value === key || inside !== undefined;
+  const isAtRest = key === 'idle' || (inside === 'idle' && key !== 'running');
+  return isActive && !isAtRest;
+}
+
+function transitionsOf(on: NonNullable<Part['on']>): NonNullable<ChartState['on']> {
+  return Object.fromEntries(
+    Object.entries(on).map(([fact, { target, guard }]) => [
+      fact,
+      { ...(target !== undefined && { target }), ...(guard !== undefined && { description: `Guarded by ${guard}` }) },
+    ]),
+  );
+}

@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { genealogyDiagram } from '../../src/audit/genealogy-diagram.js';
+import { genealogyOf } from '../../src/audit/genealogy.js';
+import type { Genealogy } from '../../src/generated/schemas.js';
+import { canonical } from '../../src/log/canonical.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { compileChart } from '../../src/run/machine.js';
+import { standingOf } from '../../src/run/standing.js';
+import type { Story } from '../support/given.js';
+import { broke, given, graphWith, RUN_ID, scored, wrote } from '../support/given.js';
+import { hostileTexts } from '../support/hostile-texts.js';
+import { randomStory } from '../support/random-history.js';
+
+const { sha256 } = systemAmbient();
+const SEEDS = Array.from({ length: 60 }, (_, index) => 20260200 + index);
+
+async function genealogy({ events }: Story): Promise<Genealogy> {
+  const told = await genealogyOf(RUN_ID, each(events), { sha256, canonical });
+  if (told === null) throw new Error('There are no events');
+  return told;
+}
+
+async function* each(events: readonly RunEvent[]) {
+  yield* events;
+}
+
+/** A box, or an arrow between names. */
+const LABEL = '(?:[\\p{L}\\p{N} ,…]|#\\d+;|<br/>)*';
+const BOX = `\\w+(?:\\[|\\[\\[|\\[/|\\[\\(|\\(|\\(\\[|\\{\\{|>)"${LABEL}"(?:\\]|\\]\\]|/\\]|\\)\\]|\\)|\\]\\)|\\}\\})`;
+const LINE = new RegExp(`^(?:flowchart TD|  (?:${BOX}|\\w+ (?:-->|-\\.->|==>) \\w+)|)$`, 'u');
+
+function expectDrawn(told: Genealogy): void {
+  const lines = genealogyDiagram(told).split('\n');
+  for (const line of lines) expect(line).to.match(LINE);
+  const boxes = lines.flatMap((line) => /^ {2}(\w+)\W*"/.exec(line)?.[1] ?? []);
+  expect(new Set(boxes).size, 'names').to.equal(boxes.length);
+  const arrows = lines.flatMap((line) => {
+    const [, from, to] = /^ {2}(\w+) \S+ (\w+)$/.exec(line) ?? [];
+    return from === undefined || to === undefined ? [] : [from, to];
+  });
+  expect(boxes).to.include.members(arrows);
+}
+
+describe('A genealogy', () => {
+  it('of any history names only what came before, has every draft, and is drawn whole', async () => {
+    let joined = 0;
+    for (const seed of SEEDS) {
+      const story = randomStory(seed);
+      const told = await genealogy(story);
+      const seqs = new Map([...told.drafts, ...told.feedback].map(({ id, seq }) => [id, seq]));
+      expect(seqs.size, `seed ${seed}`).to.equal(told.drafts.length + told.feedback.length);
+      for (const { id, seq, parents } of told.drafts) {
+        for (const parent of [...parents.drafts, ...parents.feedback]) {
+          expect(seqs.get(parent), `${seed}: ${parent} of ${id}`).to.be.a('number').and.at.most(seq);
+        }
+      }
+      const written = story.events.flatMap(({ type, data, seq }) =>
+        type === 'NodeCompleted' && 'draft' in data.output ? [`${seq} ${sha256(data.output.draft)}`] : [],
+      );
+      const drafts = told.drafts.filter(({ kind }) => kind === 'written');
+      expect(drafts.map(({ seq, hash }) => `${seq} ${hash}`)).to.deep.equal(written);
+      joined += told.drafts.filter(({ kind }) => kind === 'joined').length;
+      if (story.run.finalDraft !== null) {
+        const final = told.drafts.find(({ id }) => id === told.outcome?.final_draft);
+        expect(final?.hash, `seed ${seed}`).to.equal(sha256(story.run.finalDraft));
+      }
+      expect(standingOf(story.run, compileChart(story.run.plan.graph))).to.deep.equal(story.snapshot.value);
+      expectDrawn(told);
+    }
+    expect(joined).to.be.greaterThan(10);
+  });
+
+  it('draws names, drafts, feedback and failures as text that nothing takes for syntax', async () => {
+    for (const text of hostileTexts()) {
+      const nodes = [{ id: text }, { id: `${text}?`, role: 'critic' as const }];
+      const edges = [{ id: 'e', source: text, target: `${text}?`, condition: null }];
+      const story = given(graphWith(nodes, edges)).whenAll(
+        broke(text, 10),
+        wrote(text, text),
+        scored(`${text}?`, 9.5, text),
+      );
+      const told = await genealogy(story);
+      expect(told.failures).to.have.lengthOf(1);
+      expectDrawn(told);
+      expect(genealogyDiagram(told)).not.to.match(/direction/i);
+    }
+  });
+});

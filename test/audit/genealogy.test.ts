@@ -1,0 +1,226 @@
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
+import { genealogyOf } from '../../src/audit/genealogy.js';
+import type { Genealogy } from '../../src/generated/schemas.js';
+import { openSchemas } from '../../src/http/schema.js';
+import { canonical } from '../../src/log/canonical.js';
+import type { ExportedEvent } from '../../src/log/chain.js';
+import { isRunEvent } from '../../src/run/stream.js';
+import { given, graphOf, playOut, scored, wrote } from '../support/given.js';
+import { eventIn, readGolden } from '../support/golden.js';
+import { goldenHistories } from '../support/golden-histories.js';
+
+const { sha256 } = systemAmbient();
+const isGenealogy = openSchemas().validator('genealogy.json');
+
+/** The genealogy of events, which must fit its schema. */
+async function genealogy(events: readonly ExportedEvent[]): Promise<Genealogy> {
+  const [first] = events;
+  const runId = first !== undefined && 'runId' in first.data ? String(first.data.runId) : '';
+  const told = await genealogyOf(runId, runEvents(events), { sha256, canonical });
+  if (told === null || !isGenealogy(told)) throw new Error(JSON.stringify(isGenealogy.errors));
+  return told;
+}
+
+async function* runEvents(events: readonly ExportedEvent[]) {
+  for (const event of events) if (isRunEvent(event)) yield event;
+}
+
+const golden = (name: string): Promise<Genealogy> => {
+  const history = readGolden().find((each) => each.name === `v1-${name}`);
+  return genealogy((history?.lines ?? []).map(eventIn));
+};
+
+/** Each draft in short: what it is, who made it, from what. */
+const lineage = ({ drafts }: Genealogy): Record<string, string> =>
+  Object.fromEntries(
+    drafts.map(({ id, kind, node, parents }) => {
+      const from = [...parents.drafts, ...parents.feedback].join(' ');
+      return [id, `${kind} ${node ?? '-'} < ${from}`];
+    }),
+  );
+const scoresIn = ({ scores }: Genealogy): readonly string[] =>
+  scores.map(({ seq, node, score, drafts }) => `${seq} ${node ?? '-'} ${score} on ${drafts.join(' ')}`);
+
+describe('Genealogy', () => {
+  it('tells of the fixed graph which draft and feedback led to which draft, and the scores over time', async () => {
+    const told = await golden('fixed-graph');
+    expect(lineage(told)).to.deep.equal({
+      d4: 'written master_agent < ',
+      d8: 'written master_agent < d4 f6',
+      d12: 'written writer_agent < d8 f6 f10',
+    });
+    expect(scoresIn(told)).to.deep.equal(['6 critic_agent 6.5 on d4', '10 critic_agent 8 on d8']);
+    const [first, second, last] = told.drafts;
+    expect(first).to.deep.include({ hash: sha256('First draft'), characters: 11, first_line: 'First draft', step: 1 });
+    expect(first?.scores).to.deep.equal([{ seq: 6, node: 'critic_agent', score: 6.5 }]);
+    expect([first, second, last].map((each) => each?.iteration)).to.deep.equal([1, 2, 2]);
+    expect(told.feedback[0]).to.deep.include({ id: 'f6', node: 'critic_agent', draft: 'd4', first_line: 'More depth' });
+    expect(told.outcome).to.deep.include({ seq: 13, status: 'completed', final_draft: 'd12', critic_score: 8 });
+    expect(told).to.deep.include({ parent: null, decisions: [], failures: [], seq: 13 });
+  });
+
+  it('tells of branches which drafts were joined, of loops what was given again, and of attempts that failed', async () => {
+    const told = await golden('branches');
+    expect(lineage(told)).to.deep.equal({
+      d4: 'written plan < ',
+      d7: 'written right < d4',
+      d10: 'written left < d4',
+      d13: 'joined meet < d10 d7',
+      d14: 'written meet < d13 f12',
+      d18: 'written plan < d14 f12 f16',
+      d21: 'written right < d18 f12 f16',
+      d24: 'written left < d18 f12 f16',
+      d27: 'joined meet < d24 d21',
+      d28: 'written meet < d27 f12 f16 f26',
+      d32: 'written polish < d28 f12 f16 f26 f30',
+    });
+    expect(scoresIn(told)).to.deep.equal([
+      '12 check 4 on d10',
+      '16 judge 4 on d14',
+      '26 check 9 on d24',
+      '30 judge 9 on d28',
+    ]);
+    expect(told.failures.map(({ seq, node, attempt }) => `${seq} ${node} ${attempt}`)).to.deep.equal([
+      '8 left 1',
+      '22 left 1',
+    ]);
+    expect(told.drafts.find(({ id }) => id === 'd10')).to.include({ attempt: 2 });
+  });
+
+  it('tells what a human was shown and what they changed, with drafts and feedback of their own', async () => {
+    const told = await golden('god-modify');
+    expect(lineage(told)).to.deep.equal({
+      d9: 'written write < ',
+      d12: 'human - < d9',
+      d23: 'written polish < d12 f19',
+    });
+    expect(scoresIn(told)).to.deep.equal(['16 judge 3 on d12', '19 - 8 on d12']);
+    const [first, second, third] = told.decisions;
+    expect(first).to.deep.include({ seq: 5, answers: 3, action: 'modify', changes: [] });
+    expect(second?.shown).to.deep.include({ draft: 'd9', draft_hash: sha256('by write'), next_nodes: ['judge'] });
+    expect(second?.changes).to.deep.equal([
+      { field: 'input_topic', from: 'Trees', to: 'Old trees' },
+      { field: 'current_draft', from: 'd9', to: 'd12' },
+    ]);
+    expect(third?.shown).to.deep.include({ critic_score: 3, route_decision: 'rework', next_nodes: ['write'] });
+    expect(third?.changes).to.deep.equal([
+      { field: 'critic_score', from: 3, to: 8 },
+      { field: 'iteration_count', from: 1, to: 4 },
+      { field: 'feedback_history', from: ['f16'], to: ['f19'] },
+    ]);
+    expect(third).to.deep.include({ next_nodes: ['polish'], route_reason: 'condition approve' });
+  });
+
+  it('tells of an override that was not applied its fields and hash alone', async () => {
+    const { decisions, drafts } = await golden('god-approve');
+    const sent = { current_draft: 'sent, not applied' };
+    const hash = sha256(canonical(sent));
+    expect(decisions.map(({ changes }) => changes)).to.deep.equal([[], [], []]);
+    expect(decisions.map(({ unapplied }) => unapplied)).to.deep.equal([
+      null,
+      null,
+      { fields: ['current_draft'], hash, characters: 37 },
+    ]);
+    expect(drafts.map(({ kind }) => kind)).to.deep.equal(['written', 'written']);
+  });
+
+  it('tells of rejections, cancels and failures how the run ended, and of which draft nothing came', async () => {
+    const ends = await Promise.all(
+      ['god-reject', 'cancel', 'failure-after-retries', 'failure-without-route'].map(golden),
+    );
+    expect(ends.map(({ outcome }) => `${outcome?.status} ${outcome?.kind} ${outcome?.final_draft}`)).to.deep.equal([
+      'failed rejected null',
+      'failed cancelled null',
+      'failed node_failed null',
+      'failed no_route null',
+    ]);
+    expect(ends.map(({ drafts }) => drafts.length)).to.deep.equal([1, 2, 0, 1]);
+    expect(ends[0]?.decisions.at(-1)).to.deep.include({ action: 'reject', changes: [], next_nodes: [] });
+    expect(ends[2]?.failures.map(({ attempt }) => attempt)).to.deep.equal([1, 2, 3]);
+  });
+
+  it('tells the passages that the attempt was given which wrote a draft', async () => {
+    const { drafts } = await golden('tool-calls');
+    const passages = [{ url: 'http://127.0.0.1/trees', title: 'Trees', score: null }];
+    expect(drafts[0]?.tools).to.deep.equal([{ seq: 7, tool: 'pdf_reader', error: null, passages }]);
+    expect(drafts[0]).to.include({ id: 'd8', attempt: 2 });
+    expect(drafts[1]?.tools).to.deep.equal([]);
+  });
+
+  it('tells of a fork what it goes on from, what it took over and what it was asked to change', async () => {
+    const recorded = [...goldenHistories()].find(([name]) => name === 'fork-at-a-pause')?.[1] ?? [];
+    const [earlier, now] = [await golden('fork-at-a-pause'), await genealogy(recorded)];
+    expect(lineage(earlier)).to.deep.equal({ d0: 'inherited - < ', d16: 'written polish < d0 f9' });
+    expect(lineage(now)).to.deep.equal({ d0: 'human - < ', d16: 'written polish < d0 f9' });
+    const parent = await golden('god-modify');
+    expect(now.parent).to.deep.include({ run_id: parent.run_id, at: 10, reused_results: 1 });
+    expect(earlier.parent?.changes).to.equal(null);
+    const nodes = [{ id: 'judge', fields: ['systemPrompt'] }];
+    expect(now.parent?.changes).to.deep.equal({ input_topic: true, state: ['current_draft'], nodes });
+    expect(now.decisions[0]?.shown).to.deep.include({ draft: 'd0', draft_hash: sha256('Another draft') });
+    expect(scoresIn(now)).to.deep.equal(['9 judge 9 on d0']);
+  });
+
+  it('tells a fork in the middle of branches the drafts it took over by the hashes its parent has them under', async () => {
+    const [fork, parent] = [await golden('fork-of-branches'), await golden('branches')];
+    const inherited = fork.drafts.filter(({ kind }) => kind === 'inherited');
+    expect(inherited.map(({ node }) => node)).to.have.members(['plan', 'right']);
+    const known = new Map(parent.drafts.map(({ hash, id }) => [hash, id]));
+    expect(inherited.map(({ hash }) => known.get(hash))).to.not.include(undefined);
+    expect(fork.parent).to.include({ reused_results: 2 });
+    expect(lineage(fork)).to.deep.include({
+      d4: `written left < ${inherited.find(({ node }) => node === 'plan')?.id} f0`,
+    });
+    expect(fork.feedback[0]).to.include({ id: 'f0', count: 1, first_line: 'Be brief' });
+  });
+
+  it('tells of branches that end apart that their drafts were joined, under a human draft for all of them', async () => {
+    const approve = { action: 'approve', modifiedState: null } as const;
+    const story = given(graphOf('plan -> left, right'), { godMode: true })
+      .whenDecided(approve)
+      .when(wrote('plan'))
+      .whenDecided({ action: 'modify', modifiedState: { current_draft: 'Mine' } })
+      .whenAll(wrote('left'), wrote('right'));
+    const told = await genealogy(story.events);
+    expect(lineage(told)).to.deep.equal({
+      d9: 'written plan < ',
+      d12: 'human - < d9',
+      d17: 'written left < d12',
+      d18: 'written right < d12',
+      d19: 'joined - < d17 d18',
+    });
+    expect(told.outcome).to.include({ final_draft: 'd19' });
+  });
+
+  it('names a join that a pause has shown once, and what a human put in its place', async () => {
+    const approve = { action: 'approve', modifiedState: null } as const;
+    const story = given(graphOf('plan -> left, right; left, right -> meet'), { godMode: true })
+      .whenDecided(approve)
+      .when(wrote('plan'))
+      .whenDecided(approve)
+      .whenAll(wrote('left'), wrote('right'));
+    const pause = story.run.seq - 1;
+    const approved = await genealogy(story.whenDecided(approve).when(wrote('meet')).events);
+    const joined = approved.drafts.filter(({ kind }) => kind === 'joined');
+    expect(joined.map(({ id }) => id)).to.deep.equal([`d${pause}`]);
+    expect(approved.drafts.at(-1)?.parents.drafts).to.deep.equal([`d${pause}`]);
+    const mine = { action: 'modify', modifiedState: { current_draft: 'Mine' } } as const;
+    const modified = await genealogy(story.whenDecided(mine).when(wrote('meet')).events);
+    expect(lineage(modified)).to.deep.include({
+      [`d${pause + 2}`]: `human - < d${pause}`,
+      [modified.drafts.at(-1)?.id ?? '']: `written meet < d${pause + 2}`,
+    });
+  });
+
+  it('stays small however large the drafts are, and however long the run', async () => {
+    const graph = graphOf('write -> judge?; judge -> write');
+    const large = 'ä'.repeat(20_000);
+    const story = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 2) : wrote('write', large)));
+    expect(story.run.failure?.kind).to.equal('execution_limit');
+    const told = await genealogy(story.events);
+    expect(told.drafts).to.have.lengthOf(25);
+    expect(told.drafts[0]).to.include({ characters: 20_000, first_line: 'ä'.repeat(120) });
+    expect(JSON.stringify(told).length).to.be.below(40_000);
+  });
+});

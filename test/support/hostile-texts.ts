@@ -1,0 +1,31 @@
+/** Texts that mean something to Mermaid, HTML or a terminal; each was parsed by Mermaid 11 as a label once, by hand. */
+export function hostileTexts(): readonly string[] {
+  return [
+    '"]; click n0 "javascript:alert(1)"',
+    '<script>alert(1)</script>',
+    '<img src=x onerror=alert(1)>',
+    '%%{init: {"securityLevel": "loose"}}%%',
+    'a\nclick n0 call x()',
+    '---\ntitle: x\n---',
+    'end',
+    '-->',
+    '[*]',
+    '{ }',
+    '}',
+    'style n0 fill:#f00;',
+    'classDef x fill:#f00;',
+    '#quot;#35;&lt;&#60;',
+    '`code` **bold**',
+    '\u202Eevil\u0000',
+    'note left of n0 : x',
+    'direction LR',
+    'Direction\tTB',
+    '<<fork>>',
+    '::: bad',
+    ';;;;',
+    '\\"',
+    '日本 語',
+    'ﬂ°°34¶ß',
+    '$$x^2$$',
+  ];
+}
