@@ -9,6 +9,7 @@ import { bounded } from './closed-loop.js';
 import { engineRate } from './engine.js';
 import type { Effort, Figure, Part } from './figure.js';
 import { figure, unmeasured } from './figure.js';
+import { handoverMs } from './handover.js';
 import { appendRate } from './raw-log.js';
 import { restLoad } from './rest-clients.js';
 import { startServiceProcess } from './service-process.js';
@@ -20,28 +21,51 @@ const TARGET_RUNS = new Map([
   [50, { atLeast: 680 }],
   [500, { atLeast: 970 }],
 ]);
+/** Issue 5: takeover within 2 s of a graceful stop. */
+const TARGET_HANDOVER = { atMost: 2_000 };
 const CLIENTS = 60;
 const POLL_MS = 20;
 
 export const eventStorePart: Part = {
   name: 'eventstore',
-  method: ({ rounds, engineSeconds, rawSeconds, restSeconds }) =>
+  method: ({ rounds, engineSeconds, rawSeconds, restSeconds, warmUpSeconds, handoverRuns }) =>
     `Only with --eventstore, against the server that EVENTSTORE_URL names, on the same machine; streams under a prefix of ` +
     `their own each time. The log alone and the engine as in the part "engine" (${rounds} rounds of ${rawSeconds} s and ` +
-    `${engineSeconds} s); then 1, 2 and 3 processes of dist/src/main.js, offline model, with ${CLIENTS} polling REST ` +
-    `clients spread over them for ${restSeconds} s.`,
+    `${engineSeconds} s, after one of ${warmUpSeconds} s that does not count); then 1, 2 and 3 processes of dist/src/main.js, offline model, with ${CLIENTS} polling REST ` +
+    `clients spread over them for ${restSeconds} s; then ${rounds} times two of them, of which the ` +
+    `one with ${handoverRuns} active runs is sent SIGTERM: the time until the other has claimed the last of them.`,
   async measure(effort) {
     const url = process.env['EVENTSTORE_URL'] ?? '';
     if (url === '') return [unmeasured('on EventStoreDB', '', 'EVENTSTORE_URL is not set')];
     const figures: Figure[] = [];
+    const { warmUpSeconds } = effort;
+    const warmUp = { ...effort, rounds: 1, engineSeconds: warmUpSeconds, rawSeconds: warmUpSeconds };
+    for (const concurrent of effort.concurrencies) await engineFigures(url, concurrent, warmUp);
     for (const concurrent of effort.concurrencies) figures.push(...(await engineFigures(url, concurrent, effort)));
     for (const instances of [1, 2, 3]) figures.push(...(await instanceFigures(url, instances, effort)));
+    figures.push(await handoverFigure(url, effort));
     return figures;
   },
 };
 
 function logOn(url: string): EventLog {
   return openEventStoreLog({ url, prefix: freshPrefix(), ambient: systemAmbient() });
+}
+
+async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effort): Promise<Figure> {
+  const took: number[] = [];
+  for (let i = 0; i < rounds; i += 1) {
+    const prefix = freshPrefix();
+    const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: prefix, LOG_LEVEL: 'error' };
+    const log = openEventStoreLog({ url, prefix, ambient: systemAmbient() });
+    took.push(await handoverMs({ runs, environment, log }));
+  }
+  return figure(
+    `on EventStoreDB, ${runs} active runs: from SIGTERM to the last taken over`,
+    'ms',
+    took,
+    TARGET_HANDOVER,
+  );
 }
 
 function freshPrefix(): string {

@@ -47,6 +47,8 @@ export interface Effort {
   readonly historyRuns: readonly number[];
   /** Events in the logs of the audit part. */
   readonly auditEvents: readonly number[];
+  /** Active runs of an instance that is stopped. */
+  readonly handoverRuns: number;
   /** Requests timed of each kind. */
   readonly requests: number;
   readonly graphSeconds: number;
