@@ -89,7 +89,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Nothing outside the folder knows the client.
   'log/eventstoredb': {
     ...ADAPTER,
-    ours: ['errors', 'wait', 'log/eventstoredb', 'log/port', 'log/append-check'],
+    ours: ['errors', 'wait', 'log/eventstoredb', 'log/port', 'log/append-check', 'log/flat-metadata'],
     npm: ['@eventstore/db-client', '@grpc/grpc-js', 'protobufjs'],
   },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },

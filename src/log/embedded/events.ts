@@ -1,4 +1,5 @@
 /** Events as they come from the worker, given the port's shape. */
+import { flatMetadata } from '../flat-metadata.js';
 import { textIn } from './cells.js';
 import type { Page } from './messages.js';
 import { NUMBERS_PER_EVENT, TEXTS_PER_EVENT } from './messages.js';
@@ -14,25 +15,10 @@ export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
       id: textIn(texts, text + 1),
       type: textIn(texts, text + 2),
       data: textIn(texts, text + 3),
-      metadata: metadataOf(textIn(texts, text + 4)),
+      metadata: flatMetadata(textIn(texts, text + 4)),
       position: positionOf(numbers[number] ?? 0),
       revision: numbers[number + 1] ?? 0,
     });
   }
   return events;
-}
-
-/** Damaged metadata read as none: the event then has no hash, and the chain names it; other events go on. */
-function metadataOf(json: string): Readonly<Record<string, string>> {
-  try {
-    const metadata: unknown = JSON.parse(json);
-    return isFlat(metadata) ? metadata : {};
-  } catch {
-    return {};
-  }
-}
-
-function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>> {
-  if (typeof metadata !== 'object' || metadata === null) return false;
-  return Object.values(metadata).every((value) => typeof value === 'string');
 }

@@ -1,4 +1,5 @@
 /** Events as they come over the wire, given the port's shape. */
+import { flatMetadata } from '../flat-metadata.js';
 import type { RecordedEvent } from '../port.js';
 import { positionOf } from './position.js';
 import type { StreamNames } from './stream-names.js';
@@ -25,24 +26,9 @@ export function eventIn(answer: ReadAnswer, names: StreamNames): ReadEvent | nul
       id: record.id?.string ?? '',
       type,
       data: record.data,
-      metadata: metadataIn(record.customMetadata),
+      metadata: flatMetadata(record.customMetadata),
       revision,
       position: positionOf(record),
     },
   };
-}
-
-/** Another program's metadata that is no flat JSON is read as none: the event then has no hash, and the chain names it. */
-function metadataIn(text: string): Readonly<Record<string, string>> {
-  try {
-    const metadata: unknown = JSON.parse(text);
-    return isFlat(metadata) ? metadata : {};
-  } catch {
-    return {};
-  }
-}
-
-function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>> {
-  if (typeof metadata !== 'object' || metadata === null) return false;
-  return Object.values(metadata).every((value) => typeof value === 'string');
 }
