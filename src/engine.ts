@@ -8,16 +8,21 @@ import { BlueprintShelf } from './blueprint/shelf.js';
 import type { Cluster } from './cluster/cluster.js';
 import { LogUnavailable, RunDamaged } from './errors.js';
 import type { Genealogy } from './generated/schemas.js';
+import type { Documents } from './library-here.js';
+import { libraryHere } from './library-here.js';
 import { untilAnswered } from './log/append-surely.js';
 import { canonical } from './log/canonical.js';
 import { openLog as openRecord } from './log/open.js';
 import type { EventLog, Position, RecordedEvent } from './log/port.js';
 import type { DamagedRuns } from './projections/damaged-runs.js';
-import type { BlueprintList } from './projections/blueprints.js';
+import type { BlueprintList, BlueprintListParts } from './projections/blueprints.js';
 import { blueprintList } from './projections/blueprints.js';
+import type { DocumentList, DocumentListParts } from './projections/documents.js';
+import { documentList } from './projections/documents.js';
 import type { History } from './projections/history.js';
 import { Projector } from './projections/projector.js';
 import { RunFeed } from './projections/run-feed.js';
+import type { ReadModels } from './projections/read-models.js';
 import { openReadModels } from './projections/read-models.js';
 import type { RunReader } from './projections/run-reader.js';
 import { RunQueries } from './projections/run-queries.js';
@@ -46,6 +51,8 @@ export interface Engine {
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   readonly blueprints: BlueprintShelf;
   readonly blueprintList: BlueprintList;
+  readonly documents: Documents;
+  readonly documentList: DocumentList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
@@ -78,28 +85,51 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const { history, damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = chartCache();
-  const { registry, cluster } = runsHere(config, surroundings, { log, tokens, charts, damaged, instanceId });
+  const library = await libraryHere(config, surroundings, { log, standing, history, instanceId });
+  const around = { passages: library.passages, ...surroundings };
+  const { registry, cluster } = runsHere(config, around, { log, tokens, charts, damaged, instanceId });
   const feed = new RunFeed(reader, ambient.sha256);
   const projector = new Projector({
     ...{ log, views, history, ambient, sha256: ambient.sha256 },
     ...(cluster !== null && { onFolded: toldTo(cluster, damaged) }),
     onRecorded: (event) => feed.recorded(event),
+    onDocument: (event) => library.recorded(event),
     onFault: (error) => (error instanceof RunDamaged ? damaged.found(error) : onFault(error)),
   });
   const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
-  const caughtUp = projector.start();
+  const caughtUp = library.start(projector).then(() => projector.start());
 
   return {
     ...{ log, registry, queries, tokens, views, feed, blueprints },
-    blueprintList: blueprintList({ log, history, projector }),
+    ...listsOf({ log, history, projector }),
     genealogy: genealogiesFrom(reader, ambient),
+    documents: library,
     verify: auditOf({ log, charts, ambient, history, projector, damaged }),
     async isReady() {
-      if (!projector.isCaughtUp || !history.isWritable || cluster?.isFenced === true) return false;
-      await log.ping();
-      return true;
+      const isReady = projector.isCaughtUp && library.isCaughtUp() && history.isWritable && cluster?.isFenced !== true;
+      if (isReady) await log.ping();
+      return isReady;
     },
+    ...recoveryOf({ caughtUp, cluster, registry, history, damaged, logger }),
+    async stop() {
+      feed.stop();
+      await cluster?.stop();
+      await Promise.all([registry.stop(), blueprints.stop(), library.stop(history.checkpoint)]);
+      await stopReading({ projector, history, models, onFault });
+      await log.close();
+    },
+  };
+}
+
+function listsOf(parts: BlueprintListParts & DocumentListParts): Pick<Engine, 'blueprintList' | 'documentList'> {
+  return { blueprintList: blueprintList(parts), documentList: documentList(parts) };
+}
+
+/** How runs are taken up again: those of all instances, or of this process alone. */
+function recoveryOf(parts: Recovering): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
+  const { caughtUp, cluster, registry, history, damaged, logger } = parts;
+  return {
     async unfinished() {
       await caughtUp;
       cluster?.listen();
@@ -111,16 +141,29 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
       registry.recover(unfinished.map(({ runId }) => runId));
     },
     beat: () => cluster?.beat(),
-    async stop() {
-      feed.stop();
-      await cluster?.stop();
-      await Promise.all([registry.stop(), blueprints.stop()]);
-      await projector.stop();
-      await history.flush().catch(onFault);
-      await models.close();
-      await log.close();
-    },
   };
+}
+
+interface Recovering extends Pick<Engine, 'registry'>, Pick<Surroundings, 'logger'> {
+  /** Once the read models have. */
+  readonly caughtUp: Promise<void>;
+  readonly cluster: Cluster | null;
+  readonly history: History;
+  readonly damaged: DamagedRuns;
+}
+
+/** What is not folded or not written yet is folded at the next start. */
+async function stopReading({ projector, history, models, onFault }: Reading): Promise<void> {
+  await projector.stop();
+  await history.flush().catch(onFault);
+  await models.close();
+}
+
+interface Reading {
+  readonly projector: Projector;
+  readonly history: History;
+  readonly models: ReadModels;
+  readonly onFault: (error: unknown) => void;
 }
 
 /** Tells the cluster what is folded; a damaged run is nobody's to take. */

@@ -18,7 +18,7 @@ export interface Surroundings {
   readonly model: LanguageModel;
   /** What agents search the web with; absent: nothing. */
   readonly webSearch?: SearchProvider | null;
-  /** What agents search documents with; absent: there are none. */
+  /** What agents search documents with; absent: what was uploaded here. */
   readonly passages?: PassageSearch | null;
   readonly ambient: Ambient;
   readonly logger: Logger;
@@ -28,4 +28,4 @@ export interface Surroundings {
   readonly openLog?: typeof openLog;
 }
 
-export type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster' | 'eventStore'>;
+export type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster' | 'eventStore' | 'embeddings'>;

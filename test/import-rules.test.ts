@@ -24,7 +24,10 @@ const READ_SIDE = [
   'projections/history',
   'projections/run-summary',
   'projections/blueprints',
+  'projections/documents',
 ];
+/** What a document is, and what may be wrong with it: read wherever events of documents are. */
+const DOCUMENT_FACTS = ['document-errors', 'document-events', 'document-record'].map((name) => `library/${name}`);
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
 const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session', 'run/fork'];
 
@@ -35,7 +38,7 @@ const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-
 
 const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {
-  ours: ['errors', 'council', 'blueprint', ...AUDIT_TOLD, ...RUN_FRONT, ...READ_SIDE],
+  ours: ['errors', 'council', 'blueprint', ...AUDIT_TOLD, ...RUN_FRONT, ...READ_SIDE, ...DOCUMENT_FACTS],
   types: [...SHARED_TYPES, 'log/chain', 'audit/audit-run'],
   node: 'any',
   npm: [],
@@ -127,6 +130,27 @@ const RULES: Readonly<Record<string, Rule>> = {
     types: [...SHARED_TYPES, 'config'],
     node: 'none',
   },
+  // Documents are recorded as runs are: what they are is pure, whoever reads or writes them is given a log.
+  ...Object.fromEntries(
+    [
+      'document-errors',
+      'document-events',
+      'document-record',
+      'document-state',
+      'recorded-passages',
+      'passage-feed',
+      'shelf',
+      'document-streams',
+    ].map((name) => [
+      `library/${name}`,
+      {
+        ours: ['errors', 'library', ...LOG_HELPERS],
+        types: ['ambient', 'generated', 'log/port'],
+        node: 'none' as const,
+        npm: [],
+      },
+    ]),
+  ),
   'library/full-text': { ...ADAPTER, ours: ['library'], node: 'none', npm: ['@photostructure/sqlite'] },
   'library/passage-rows': { ...ADAPTER, ours: ['library'], node: 'none', npm: ['@photostructure/sqlite'] },
   'library/passages-store': {
@@ -154,13 +178,17 @@ const RULES: Readonly<Record<string, Rule>> = {
   'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
 
   projections: {
-    ours: ['errors', ...RUN_FACTS, ...LOG_HELPERS, 'blueprint/events'],
+    ours: ['errors', ...RUN_FACTS, ...LOG_HELPERS, 'blueprint/events', ...DOCUMENT_FACTS],
     types: [...SHARED_TYPES, 'log/port'],
     node: 'any',
     npm: ['@photostructure/sqlite', '@xstate/store'],
   },
 
-  http: { ...EDGE, npm: ['koa', '@koa/router', 'koa-body', 'ajv'] },
+  http: {
+    ...EDGE,
+    types: [...EDGE.types, 'library/shelf'],
+    npm: ['koa', '@koa/router', 'koa-body', 'formidable', 'ajv'],
+  },
   ws: { ...EDGE, types: [...EDGE.types, 'run/tokens'], npm: ['ws'] },
   // The terminal is an edge with a root of its own: it opens the engine, or is a client of the service. It reads and
   // writes what the REST edge does, in the same words, without the edge's server.
@@ -204,8 +232,14 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   surroundings: { ours: [], types: [...INSIDE], node: 'none', npm: [] },
+  'library-here': { ours: [...INSIDE, 'surroundings', 'wait'], types: ['generated'], node: ['node:path'], npm: [] },
   'runs-here': { ours: [...INSIDE, 'surroundings'], types: ['generated'], node: 'none', npm: [] },
-  engine: { ours: [...INSIDE, 'surroundings', 'runs-here'], types: ['generated'], node: 'any', npm: [] },
+  engine: {
+    ours: [...INSIDE, 'surroundings', 'runs-here', 'library-here'],
+    types: ['generated'],
+    node: 'any',
+    npm: [],
+  },
   service: {
     ours: [...INSIDE, 'surroundings', 'engine', 'http', 'ws', 'cli'],
     types: ['generated'],

@@ -11,6 +11,7 @@ import { blueprintRunRoutes } from './blueprint-runs.js';
 import { blueprintRoutes } from './blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
 import { diagramRoutes } from './diagrams.js';
+import { documentRoutes } from './documents.js';
 import { forkRoutes } from './forks.js';
 import { healthRoutes } from './health.js';
 import { godModeRoutes } from './god-mode.js';
@@ -47,7 +48,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
 }
 
 function councilRoutes(edge: Edge): readonly Route[] {
-  return [...blueprintRoutes(edge), ...blueprintRunRoutes(edge)];
+  return [...blueprintRoutes(edge), ...blueprintRunRoutes(edge), ...documentRoutes(edge)];
 }
 
 function edgeOf(deps: HttpDeps): Edge {

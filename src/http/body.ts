@@ -21,6 +21,8 @@ export interface BodyReader<T> {
   readonly schema: SchemaName;
   /** An optional body that is not sent counts as an empty object. */
   readonly isRequired: boolean;
+  /** Default: JSON. */
+  readonly mediaType?: string;
   /** @throws {RequestRefused} 415, 413, 400 when it is cut off, 422 */
   read(ctx: Context): Promise<T>;
 }

@@ -46,7 +46,7 @@ function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
 const DESCRIPTION =
   'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling or at ' +
   'the WebSocket `/ws/council/{run_id}`. Every path is served with and without its trailing slash, GET answers HEAD ' +
-  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. JSON bodies hold at most 1 MiB, blueprints 256 KiB.';
+  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. JSON bodies hold at most 1 MiB, blueprints 256 KiB, uploaded files 50 MiB.';
 
 function operation(route: Route, schemas: SchemaShelf): Json {
   const { success, otherSuccess, body } = route;
@@ -59,7 +59,7 @@ function operation(route: Route, schemas: SchemaShelf): Json {
     summary: route.summary,
     tags: [route.tag],
     parameters: parameters(route, schemas),
-    ...(body && { requestBody: { required: body.isRequired, content: json(refTo(body.schema, schemas)) } }),
+    ...(body && { requestBody: requestBody(body, schemas) }),
     responses: {
       ...answered(success, schemas),
       ...(otherSuccess && answered(otherSuccess, schemas)),
@@ -69,6 +69,11 @@ function operation(route: Route, schemas: SchemaShelf): Json {
       default: problem('Any other problem', schemas),
     },
   };
+}
+
+function requestBody({ schema, isRequired, mediaType }: NonNullable<Route['body']>, schemas: SchemaShelf): Json {
+  const content = json(refTo(schema, schemas), mediaType);
+  return { required: isRequired, content };
 }
 
 function answered(success: Success, schemas: SchemaShelf): Json {
@@ -97,8 +102,8 @@ function problem(description: string, schemas: SchemaShelf): Json {
   return { description, content: json(refTo('problem.json', schemas)) };
 }
 
-function json(schema: Json): Json {
-  return { 'application/json': { schema } };
+function json(schema: Json, mediaType = 'application/json'): Json {
+  return { [mediaType]: { schema } };
 }
 
 function otherContent({ alsoAs = {} }: Success): Json {

@@ -43,6 +43,13 @@ const TABLE: Readonly<Record<string, Row>> = {
   'blueprint.too-large': { status: 413 },
   'blueprint.damaged': { status: 500, detail: 'The record of this blueprint is damaged' },
   'blueprint.contended': { status: 503, retryAfterSeconds: 1 },
+  'document.unknown': { status: 404 },
+  'document.damaged': { status: 500, detail: 'The record of this document is damaged' },
+  'document.contended': { status: 503, retryAfterSeconds: 1 },
+  'pdf.refused': { status: 422 },
+  'pdf.busy': { status: 503, retryAfterSeconds: 5 },
+  // Of the vectors of a document: what fails in a run is told by the run.
+  'model.failed': { status: 503, retryAfterSeconds: 10 },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },
   'log.closed': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },

@@ -7,7 +7,10 @@ import type { BlueprintShelf } from '../blueprint/shelf.js';
 import type { NodeDefaults } from '../council/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
 import type { Genealogy } from '../generated/schemas.js';
+import type { DocumentRecord } from '../library/document-record.js';
+import type { Ingested, UploadedFile } from '../library/shelf.js';
 import type { BlueprintList } from '../projections/blueprints.js';
+import type { DocumentList } from '../projections/documents.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/registry.js';
@@ -27,6 +30,14 @@ export interface HttpDeps {
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
+  readonly documents: {
+    find(documentId: string): Promise<DocumentRecord | null>;
+    ingest(file: UploadedFile): Promise<Ingested>;
+    remove(documentId: string): Promise<void>;
+  };
+  readonly documentList: DocumentList;
+  /** Where files that are uploaded are kept meanwhile. */
+  readonly uploadDir: string;
   /** Whether the log answers and the read models have caught up. */
   readonly ready: () => Promise<boolean>;
   readonly ambient: Ambient;
@@ -68,7 +79,7 @@ export interface Route {
   readonly name: string;
   readonly summary: string;
   readonly tag: string;
-  readonly body?: BodyReader<unknown>;
+  readonly body?: Pick<BodyReader<unknown>, 'schema' | 'isRequired' | 'mediaType'>;
   readonly query?: QueryReader<unknown>;
   /** Whether it heeds an Idempotency-Key. */
   readonly isKeyed?: boolean;

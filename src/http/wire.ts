@@ -1,6 +1,7 @@
 /** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
 import type { Audit } from '../audit/audit-run.js';
 import type {
+  Document,
   FoldedRun,
   ForkPlan as ForkPlanAnswer,
   GodModeState,
@@ -10,6 +11,7 @@ import type {
   RunStart,
   Verification,
 } from '../generated/schemas.js';
+import type { DocumentRecord } from '../library/document-record.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/gate.js';
@@ -123,6 +125,11 @@ export function foldedRun(run: RunState): FoldedRun {
     paused,
     next_nodes: paused ? [...(gate?.nextNodes ?? [])] : [],
   };
+}
+
+/** A document as it is listed. */
+export function documentRecord({ id, filename, pages, chunks, ingestedAt }: DocumentRecord): Document {
+  return { id, filename, pages, chunks, ingested_at: ingestedAt };
 }
 
 /** What was found of a run's record. */

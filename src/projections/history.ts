@@ -1,12 +1,14 @@
 /**
- * The persistent run history, with the list of blueprints beside it under the same checkpoint. Rows change in memory
+ * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows change in memory
  * first and are written behind, with the checkpoint they belong to, by a worker of their own; what is not written yet
  * is folded from the log again after a crash.
  */
 import type { Ambient } from '../ambient.js';
+import type { DocumentRecord } from '../library/document-record.js';
 import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
+import type { DocumentRow } from './document-table.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { ViewsClient } from './views-client.js';
 
@@ -20,6 +22,8 @@ const MAX_CHANGED = 5_000;
 const RETRY_MS = 1_000;
 /** Changed blueprints that hold the projector up: each may be as large as an append. */
 const MAX_CHANGED_BLUEPRINTS = 50;
+/** The same of documents, whose rows are small. */
+const MAX_CHANGED_DOCUMENTS = 1_000;
 
 export class History {
   readonly #views: ViewsClient;
@@ -28,6 +32,7 @@ export class History {
   #changed = new Map<string, RunSummary>();
   #writing: ReadonlyMap<string, RunSummary> = new Map();
   #changedBlueprints = new Map<string, BlueprintRow>();
+  #changedDocuments = new Map<string, DocumentRow>();
   #checkpoint: Position | null;
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
@@ -63,6 +68,26 @@ export class History {
     this.#changedBlueprints.set(row.id, row);
     if (this.#changedBlueprints.size >= MAX_CHANGED_BLUEPRINTS) await this.flush();
     else this.#flushSoon(WRITE_BEHIND_MS);
+  }
+
+  /** Takes a document's newest record; waits when too many are still to be written. */
+  async putDocument(row: DocumentRow): Promise<void> {
+    this.#changedDocuments.set(row.id, row);
+    if (this.#changedDocuments.size >= MAX_CHANGED_DOCUMENTS) await this.flush();
+    else this.#flushSoon(WRITE_BEHIND_MS);
+  }
+
+  /** Newest first, ties by id ascending. */
+  async documents(page: Page): Promise<readonly DocumentRecord[]> {
+    await this.flush();
+    return await this.#views.documents(page);
+  }
+
+  /** A document as it has been put; null when there is none. */
+  async document(documentId: string): Promise<DocumentRecord | null> {
+    if (this.#changedDocuments.size > 0) await this.flush();
+    await this.#written.catch(() => undefined);
+    return await this.#views.document(documentId);
   }
 
   /** Newest update first, ties by id ascending. */
@@ -112,12 +137,14 @@ export class History {
   }
 
   async #write(): Promise<void> {
-    if (this.#changed.size === 0 && this.#changedBlueprints.size === 0) return;
-    const blueprints = this.#changedBlueprints;
+    const [blueprints, documents] = [this.#changedBlueprints, this.#changedDocuments];
+    if (this.#changed.size + blueprints.size + documents.size === 0) return;
     this.#writing = this.#changed;
     this.#changed = new Map();
     this.#changedBlueprints = new Map();
-    const rows = { runs: [...this.#writing.values()], blueprints: [...blueprints.values()] };
+    this.#changedDocuments = new Map();
+    const runs = [...this.#writing.values()];
+    const rows = { runs, blueprints: [...blueprints.values()], documents: [...documents.values()] };
     try {
       await this.#views.write(rows, this.#checkpoint);
       this.#isFailing = false;
@@ -125,6 +152,7 @@ export class History {
       this.#isFailing = true;
       this.#changed = new Map([...this.#writing, ...this.#changed]);
       this.#changedBlueprints = new Map([...blueprints, ...this.#changedBlueprints]);
+      this.#changedDocuments = new Map([...documents, ...this.#changedDocuments]);
       throw error;
     } finally {
       this.#writing = new Map();

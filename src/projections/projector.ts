@@ -2,6 +2,9 @@
 import type { Ambient } from '../ambient.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintDamaged, LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
+import { DocumentDamaged } from '../library/document-errors.js';
+import { documentIdOf } from '../library/document-events.js';
+import { documentRecordOf, isDecisive } from '../library/document-record.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
@@ -15,6 +18,8 @@ import { summaryOf } from './run-summary.js';
 /** Wait before subscribing again after a drop, in milliseconds. */
 const RESUBSCRIBE_MS = 250;
 
+const DAMAGES = [RunDamaged, BlueprintDamaged, DocumentDamaged];
+
 export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunViews;
@@ -24,6 +29,8 @@ export interface ProjectorOptions {
   readonly onRecorded?: (event: RecordedEvent) => void;
   /** Told of each event once it is folded, with the run it has made when it is one of a run. */
   readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
+  /** Told of each event of a document before it is listed; after a drop perhaps again. Must not throw. */
+  readonly onDocument?: (event: RecordedEvent) => void;
   /** With it the chains of what is folded up to the head of the start are checked; else they are taken at their word. */
   readonly sha256?: Ambient['sha256'];
   readonly onFault: (error: unknown) => void;
@@ -110,10 +117,11 @@ export class Projector {
       const runId = runIdOf(recorded.stream);
       const run = runId === null ? null : await this.#fold(runId, recorded);
       if (blueprintIdOf(recorded.stream) !== null) await this.#shelve(recorded);
+      if (documentIdOf(recorded.stream) !== null) await this.#file(recorded);
       this.#options.onFolded?.(recorded, run);
     } catch (error) {
-      // A damaged run or blueprint stays as it was before the damage; the others go on.
-      if (!(error instanceof RunDamaged || error instanceof BlueprintDamaged)) throw error;
+      // A damaged run, blueprint or document stays as it was before the damage; the others go on.
+      if (!DAMAGES.some((damage) => error instanceof damage)) throw error;
       this.#options.onFault(error);
     }
     this.#options.onRecorded?.(recorded);
@@ -134,6 +142,12 @@ export class Projector {
   async #shelve(recorded: RecordedEvent): Promise<void> {
     const row = blueprintRowAfter(recorded);
     if (row !== null) await this.#options.history.putBlueprint(row);
+  }
+
+  async #file(recorded: RecordedEvent): Promise<void> {
+    const id = documentIdOf(recorded.stream) ?? '';
+    this.#options.onDocument?.(recorded);
+    if (isDecisive(recorded)) await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
   }
 
   #reach(position: Position): void {

@@ -1,5 +1,6 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { Worker } from 'node:worker_threads';
+import type { DocumentRecord } from '../library/document-record.js';
 import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
@@ -18,6 +19,8 @@ type Call =
   | { readonly call: 'unfinished' }
   | { readonly call: 'blueprintIds'; readonly page: Page }
   | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
+  | { readonly call: 'documents'; readonly page: Page }
+  | { readonly call: 'document'; readonly documentId: string }
   | { readonly call: 'damagedRuns' }
   | { readonly call: 'saveDamaged'; readonly damage: Damage }
   | { readonly call: 'close' };
@@ -37,6 +40,8 @@ export interface ViewsClient {
   unfinished(): Promise<readonly UnfinishedRun[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
   blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]>;
+  documents(page: Page): Promise<readonly DocumentRecord[]>;
+  document(id: string): Promise<DocumentRecord | null>;
   damagedRuns(): Promise<readonly Damage[]>;
   saveDamaged(damage: Damage): Promise<void>;
   close(): Promise<void>;
@@ -85,6 +90,8 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     unfinished: () => call({ call: 'unfinished' }),
     blueprintIds: (page) => call({ call: 'blueprintIds', page }),
     blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
+    documents: (page) => call({ call: 'documents', page }),
+    document: (documentId) => call({ call: 'document', documentId }),
     damagedRuns: () => call({ call: 'damagedRuns' }),
     saveDamaged: (damage) => call({ call: 'saveDamaged', damage }),
     async close() {

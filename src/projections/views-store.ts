@@ -6,13 +6,16 @@
 import { rmSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
+import type { DocumentRecord } from '../library/document-record.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Damage } from './damaged-runs.js';
+import type { DocumentRow } from './document-table.js';
+import { documentTable, DOCUMENTS_SCHEMA } from './document-table.js';
 import type { Page, RunSummary } from './run-summary.js';
 
 /** Raise it when rows mean something else: the file is then folded anew. */
-const VIEWS_VERSION = '5';
+const VIEWS_VERSION = '6';
 
 /** Records are handed out until they have this many UTF-16 units; the last may be as large as an append. */
 const PIECE_CHARS = 512 * 1024;
@@ -38,12 +41,13 @@ const SCHEMA = `
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
   CREATE INDEX runs_newest ON runs (created_at DESC, id);
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
-`;
+${DOCUMENTS_SCHEMA}`;
 
 /** Rows that have changed. */
 export interface ViewsRows {
   readonly runs: readonly RunSummary[];
   readonly blueprints: readonly BlueprintRow[];
+  readonly documents: readonly DocumentRow[];
 }
 
 export interface ViewsStore {
@@ -57,6 +61,9 @@ export interface ViewsStore {
   blueprintIds(page: Page): readonly string[];
   /** Their records as JSON text, null where there is none: of the first ids, as many as make one piece. */
   blueprintRecords(ids: readonly string[]): readonly (string | null)[];
+  /** Newest first, ties by id ascending. */
+  documents(page: Page): readonly DocumentRecord[];
+  document(id: string): DocumentRecord | null;
   damagedRuns(): readonly Damage[];
   saveDamaged(damage: Damage): void;
   close(): void;
@@ -90,13 +97,15 @@ export function openViewsStore(
   );
 
   const shelf = blueprintTable(database);
+  const documents = documentTable(database);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
-    write({ runs, blueprints }, position) {
+    write(rows, position) {
       database.exec('BEGIN');
       try {
-        for (const each of runs) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
-        for (const each of blueprints) shelf.save(each);
+        for (const each of rows.runs) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
+        for (const each of rows.blueprints) shelf.save(each);
+        for (const each of rows.documents) documents.save(each);
         if (position !== null) saveMeta.run('checkpoint', position);
         database.exec('COMMIT');
       } catch (error) {
@@ -107,10 +116,10 @@ export function openViewsStore(
     find: (id) => summaryIn(find.get(id)),
     // What is passed over is read too: a page of the older half is found from the other end.
     list({ limit, offset }) {
-      const rows = Number(Reflect.get(count.get() ?? {}, 'rows') ?? 0);
-      const taken = Math.max(0, Math.min(limit, rows - offset));
-      const isOld = offset > rows / 2;
-      const found = isOld ? listBackwards.all(taken, rows - offset - taken).reverse() : list.all(limit, offset);
+      const all = Number(Reflect.get(count.get() ?? {}, 'rows') ?? 0);
+      const taken = Math.max(0, Math.min(limit, all - offset));
+      const isOld = offset > all / 2;
+      const found = isOld ? listBackwards.all(taken, all - offset - taken).reverse() : list.all(limit, offset);
       return found.flatMap((row) => summaryIn(row) ?? []);
     },
     unfinished: () =>
@@ -121,6 +130,8 @@ export function openViewsStore(
     ...damagedTable(database),
     blueprintIds: shelf.ids,
     blueprintRecords: shelf.records,
+    documents: documents.list,
+    document: documents.find,
     close: () => database.close(),
   };
 }

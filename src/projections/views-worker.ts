@@ -34,6 +34,10 @@ function answerTo(request: ViewsRequest): unknown {
       return store.blueprintIds(request.page);
     case 'blueprintRecords':
       return store.blueprintRecords(request.ids);
+    case 'documents':
+      return store.documents(request.page);
+    case 'document':
+      return store.document(request.documentId);
     case 'damagedRuns':
       return store.damagedRuns();
     case 'saveDamaged':

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import {
   AppendTooLarge,
   LogClosed,
@@ -18,6 +19,9 @@ import { manualAmbient } from '../support/manual-ambient.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
+
+const FORM = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.7\r\n--x--\r\n';
+const FORM_TYPE = { 'Content-Type': 'multipart/form-data; boundary=x' };
 
 describe('A request that cannot be served', () => {
   let server: Server;
@@ -45,6 +49,9 @@ describe('A request that cannot be served', () => {
       genealogy: always,
       blueprints: { find: always, create: always, update: always, remove: always },
       blueprintList: always,
+      documents: { find: always, ingest: always, remove: always },
+      documentList: always,
+      uploadDir: tmpdir(),
       ready,
       ambient,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
@@ -66,6 +73,8 @@ describe('A request that cannot be served', () => {
     await closed;
   });
 
+  /** Waits for its text and its vectors as long as these take; the documents know how long the log may. */
+  const sendUpload = (): Promise<Reply> => rest.post('/api/councils/upload-pdf', FORM, FORM_TYPE);
   const everything = (): readonly (() => Promise<Reply>)[] => [
     () => rest.post('/api/councils/run', { input_topic: 'x' }),
     () => rest.post('/api/councils/run', { input_topic: 'x' }, { 'Idempotency-Key': 'k' }),
@@ -78,6 +87,9 @@ describe('A request that cannot be served', () => {
     () => rest.post('/api/councils/mine/run', { input_topic: 'x' }),
     () => rest.post('/api/councils/mine/run', { input_topic: 'x' }, { 'Idempotency-Key': 'k' }),
     () => rest.post(`/api/councils/run/${NO_RUN}/cancel`),
+    () => rest.get('/api/documents'),
+    () => rest.get(`/api/documents/${'0'.repeat(64)}`),
+    () => rest.send('DELETE', `/api/documents/${'0'.repeat(64)}`),
     () => rest.get('/api/runs'),
     () => rest.get(`/api/runs/${NO_RUN}`),
     () => rest.get(`/api/runs/${NO_RUN}/events`),
@@ -99,7 +111,7 @@ describe('A request that cannot be served', () => {
   for (const error of [new LogUnavailable(), new LogClosed(), new ServiceStopping()]) {
     it(`because of ${error.code} is answered 503 with Retry-After`, async () => {
       await serve(() => Promise.reject(error));
-      for (const ask of everything()) {
+      for (const ask of [...everything(), sendUpload]) {
         const reply = await ask();
         rest.problem(reply, 503);
         expect(Number(reply.headers.get('Retry-After'))).to.be.greaterThan(0);

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Ambient } from '../../src/ambient.js';
 import { systemAmbient } from '../../src/ambient.js';
 import type { ClusterSettings } from '../../src/cluster/cluster.js';
+import type { Config } from '../../src/config.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { canonical } from '../../src/log/canonical.js';
@@ -23,6 +24,7 @@ export interface OpenEngineOptions {
   readonly model: LanguageModel;
   readonly webSearch?: SearchProvider;
   readonly passages?: PassageSearch;
+  readonly embeddings?: Config['embeddings'];
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly ambient?: Ambient;
@@ -52,12 +54,13 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       maxModelCalls: options.maxModelCalls ?? 1_000,
       cluster: options.cluster ?? null,
       eventStore: eventStoreFor(options.path),
+      embeddings: options.embeddings ?? { name: 'offline' },
     },
     {
       dataDir,
       model: options.model,
       webSearch: options.webSearch ?? null,
-      passages: options.passages ?? null,
+      ...(options.passages !== undefined && { passages: options.passages }),
       ambient,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),

@@ -1,0 +1,198 @@
+/** An uploaded file: read from a multipart form to the disk, handed on, and gone again, whatever happens. */
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { MIMEType } from 'node:util';
+import * as formidable from 'formidable';
+import type { Context } from 'koa';
+import type { ExtendedFormidableOptions } from 'koa-body';
+import { koaBody } from 'koa-body';
+import { brokenRules, RequestRefused } from './problems.js';
+
+/** Largest file in bytes (contract, upload). */
+export const MAX_FILE_BYTES = 50 * 1024 * 1024;
+/** Most bytes of a form that are not the file's: its heads, boundaries and other parts. */
+const MAX_OTHER_BYTES = 64 * 1024;
+/** Characters of a file name. */
+const MAX_NAME = 255;
+
+export interface Upload {
+  /** As it was sent; never a path. */
+  readonly filename: string;
+  /** Lower-case hex SHA-256 of its bytes. */
+  readonly id: string;
+  readonly bytes: number;
+  read(): Promise<Uint8Array>;
+}
+
+export interface UploadPlace {
+  /** Where the file is kept meanwhile. */
+  readonly folder: string;
+  /** Of the file there. */
+  readonly name: string;
+}
+
+/**
+ * Reads the form to its end and hands on its file, which is deleted when the work is done, or nothing came of it.
+ *
+ * @throws {RequestRefused} 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
+ *   is cut off
+ */
+export async function withUpload<T>(
+  ctx: Context,
+  { folder, name }: UploadPlace,
+  work: (upload: Upload) => Promise<T>,
+): Promise<T> {
+  const path = join(folder, name);
+  const reading = new FormReading(path);
+  try {
+    const { filename, id } = await reading.read(ctx);
+    return await work({ filename, id, bytes: reading.fileBytes, read: () => readFile(path) });
+  } finally {
+    await reading.clear();
+  }
+}
+
+/** What can be told before anything is read. @throws {RequestRefused} 415, 413 */
+export function assertForm(ctx: Context): void {
+  if (!isForm(ctx.get('Content-Type'))) {
+    throw new RequestRefused('Content-Type should be multipart/form-data', { status: 415 });
+  }
+  const coding = ctx.get('Content-Encoding').trim().toLowerCase();
+  if (coding !== '' && coding !== 'identity') {
+    const headers = { 'Accept-Encoding': 'identity' };
+    throw new RequestRefused(`Content-Encoding "${coding}" is not taken`, { status: 415, headers });
+  }
+  if (Number(ctx.get('Content-Length')) > MAX_FILE_BYTES + MAX_OTHER_BYTES) throw tooLarge();
+}
+
+function isForm(text: string): boolean {
+  try {
+    return new MIMEType(text).essence === 'multipart/form-data';
+  } catch {
+    return false;
+  }
+}
+
+type Part = Parameters<NonNullable<ExtendedFormidableOptions['onPart']>>[0];
+
+/** One form while it is read. Formidable parses it; what it writes and how much is settled here. */
+class FormReading {
+  readonly #path: string;
+  readonly #written: WriteStream[] = [];
+  readonly #parts: Part[] = [];
+  /** Of the whole form, and of the parts named `file`. */
+  #bytes = 0;
+  fileBytes = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async read(ctx: Context): Promise<Pick<Upload, 'filename' | 'id'>> {
+    const req: IncomingMessage = ctx.req;
+    const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: this.#rules() });
+    // Formidable bounds neither the heads of parts nor parts that are passed over. It hears of an error of the request
+    // as of its own and looks at nothing that comes after; the request itself goes on, for the answer to be read.
+    const guard = (chunk: Buffer): void => {
+      if (this.#isTooLarge()) req.emit('error', tooLarge());
+      this.#bytes += chunk.length;
+    };
+    // It listens by the time that data flows: nothing it waits for before takes a turn of the loop.
+    const parsed: unknown = parse(ctx, async () => undefined);
+    req.on('data', guard);
+    try {
+      await parsed;
+    } catch (error) {
+      throw this.#refusal(ctx, error);
+    } finally {
+      req.off('data', guard);
+    }
+    if (this.#isTooLarge()) throw tooLarge();
+    return this.#fileIn(ctx);
+  }
+
+  /** Resolves once the file is gone. */
+  async clear(): Promise<void> {
+    for (const stream of this.#written) {
+      if (!stream.closed) await new Promise<void>((resolve) => stream.once('close', () => resolve()).destroy());
+    }
+    if (this.#written.length > 0) await rm(this.#path, { force: true });
+  }
+
+  #rules(): ExtendedFormidableOptions {
+    return {
+      // Its other parsers would take a form whose boundary happens to hold their name, such as `json`.
+      enabledPlugins: [formidable.multipart],
+      // Bytes as characters: a name that comes in two pieces is put together before it is read as UTF-8.
+      encoding: 'binary',
+      hashAlgorithm: 'sha256',
+      allowEmptyFiles: true,
+      minFileSize: 0,
+      maxFileSize: MAX_FILE_BYTES,
+      maxTotalFileSize: MAX_FILE_BYTES,
+      maxFiles: 1,
+      fileWriteStreamHandler: () => {
+        const stream = createWriteStream(this.#path, { flags: 'wx' });
+        this.#written.push(stream);
+        return stream;
+      },
+      onPart: (part, handle) => {
+        if (part.name !== 'file') return;
+        this.#parts.push(part);
+        part.on('data', (data: Buffer) => (this.fileBytes += data.length));
+        if (this.#parts.length > 1 || !isPdfName(nameOf(part))) return;
+        // Without a media type it would be read as text.
+        part.mimetype ??= 'application/octet-stream';
+        handle(part);
+      },
+    };
+  }
+
+  #isTooLarge(): boolean {
+    return this.fileBytes > MAX_FILE_BYTES || this.#bytes - this.fileBytes > MAX_OTHER_BYTES;
+  }
+
+  #fileIn(ctx: Context): Pick<Upload, 'filename' | 'id'> {
+    const [part, second] = this.#parts;
+    const loc = ['body', 'file'];
+    if (part === undefined) throw brokenRules([{ loc, msg: 'Field required', type: 'missing' }]);
+    if (second !== undefined) throw brokenRules([{ loc, msg: 'Part should be sent once', type: 'repeated' }]);
+    const filename = nameOf(part);
+    if (!isPdfName(filename)) throw new RequestRefused(notPdf(filename), { status: 400 });
+    if ([...filename].length > MAX_NAME) {
+      const msg = `File name should have at most ${MAX_NAME} characters`;
+      throw brokenRules([{ loc, msg, type: 'string_too_long' }]);
+    }
+    const file = [ctx.request.files?.['file'] ?? []].flat()[0];
+    if (typeof file?.hash !== 'string') throw new Error('The file of a form has no hash');
+    return { filename, id: file.hash };
+  }
+
+  #refusal({ req }: Context, error: unknown): unknown {
+    if (error instanceof RequestRefused) return error;
+    // Nobody reads the answer any more; the refusal keeps a client's hanging up from counting as a fault.
+    if (req.destroyed && !req.complete) return new RequestRefused('The form was cut off', { status: 400 });
+    if (this.#isTooLarge()) return tooLarge();
+    if (!(error instanceof Error && 'httpCode' in error)) return error;
+    return brokenRules([{ loc: ['body'], msg: 'Form cannot be read as multipart/form-data', type: 'form_invalid' }]);
+  }
+}
+
+/** Empty: it has none. */
+function nameOf({ originalFilename }: Part): string {
+  return Buffer.from(originalFilename ?? '', 'binary').toString('utf8');
+}
+
+function isPdfName(filename: string): boolean {
+  return /\.pdf$/i.test(filename);
+}
+
+function notPdf(filename: string): string {
+  return `Only PDF files are accepted: ${filename === '' ? 'the file has no name' : 'its name does not end in .pdf'}`;
+}
+
+function tooLarge(): RequestRefused {
+  return new RequestRefused(`The file is too large: at most ${MAX_FILE_BYTES} bytes are taken`, { status: 413 });
+}

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startServiceProcess } from '../bench/service-process.js';
+import type { FakeProvider } from '../support/fake-provider.js';
+import { fakeProvider } from '../support/fake-provider.js';
+import { answersStatus } from '../support/fake-server.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import { endlessPdf } from '../support/hostile-pdfs.js';
+import { openSocket } from '../support/raw-exchange.js';
+import { restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
+import { tempDir } from '../support/temp-dir.js';
+import { eventStoreEnvironment } from '../support/test-event-store.js';
+import { untilTrue } from '../support/until-true.js';
+import {
+  BOUNDARY,
+  fileHead,
+  formOf,
+  idOf,
+  partOf,
+  pdfWith,
+  UPLOAD,
+  upload,
+  uploaded,
+} from '../support/upload-client.js';
+
+const PDF = pdfWith(['Oaks.']);
+
+describe('An upload', function () {
+  this.timeout(60_000);
+
+  it('while the log cannot be reached is answered 503, and taken when it is back', async () => {
+    const dir = tempDir();
+    const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
+    const service = await startService({ eventStore: { url: server.url, prefix: 'down' } });
+    await server.kill();
+    const reply = await upload(service.url, PDF);
+    expect(restClient(service.url).problem(reply, 503).detail).to.match(/event log/);
+    expect(reply.headers.get('Retry-After')).to.match(/^\d+$/);
+    expect(readdirSync(join(service.dataDir, 'tmp'))).to.deep.equal([]);
+    await server.restart();
+    await untilTrue(async () => (await upload(service.url, PDF)).status === 200);
+    await service.stop();
+    await server.stop();
+    dir.remove();
+  });
+
+  it('while as many files wait for their text as may wait is answered 503 with Retry-After', async () => {
+    const service = await startService();
+    // Each keeps its child busy for 15 s; a comment at the end makes them different files.
+    const files = Array.from({ length: 7 }, (_, index) => Buffer.concat([endlessPdf(), Buffer.from(`% ${index}\n`)]));
+    const replies = files.map((bytes) => upload(service.url, bytes));
+    const answered = await Promise.any(replies);
+    expect(restClient(service.url).problem(answered, 503).detail).to.match(/Cannot take another PDF: 4 are waiting/);
+    expect(answered.headers.get('Retry-After')).to.equal('5');
+    expect((await restClient(service.url).get('/api/health')).status).to.equal(200);
+    await service.stop();
+    await Promise.allSettled(replies);
+  });
+
+  describe('on a provider', () => {
+    let provider: FakeProvider;
+
+    beforeEach(async () => {
+      provider = await fakeProvider('oaks');
+    });
+    afterEach(() => provider.stop());
+
+    it('that makes no vectors is answered 503, shows nothing, and is taken up later without its text being read again', async () => {
+      const service = await startService({ embeddings: provider.embeddings() });
+      const rest = restClient(service.url);
+      provider.answerBy([answersStatus(401)]);
+      const reply = await upload(service.url, PDF);
+      expect(rest.problem(reply, 503).detail).to.match(/^Cannot get vectors of model "vectors-1": it answered 401/);
+      expect((await rest.get(`/api/documents/${idOf(PDF)}`)).status).to.equal(404);
+      expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.deep.equal([]);
+      expect(readdirSync(join(service.dataDir, 'tmp'))).to.deep.equal([]);
+      await service.stop();
+      const again = await startService({ embeddings: { name: 'offline' } });
+      expect(await uploaded(again.url, PDF)).to.include({ chunks_ingested: 1 });
+      await again.stop();
+    });
+  });
+
+  it('of a process that is killed leaves nothing after the next start', async () => {
+    const dir = tempDir();
+    const environment = eventStoreEnvironment(dir.path);
+    const service = await startServiceProcess(dir.path, { environment });
+    const form = formOf(partOf([fileHead('x.pdf'), 'Content-Type: application/pdf'], PDF));
+    const socket = await openSocket(service.url);
+    socket.on('error', () => undefined);
+    socket.write(
+      `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=${BOUNDARY}\r\nContent-Length: 9999\r\n\r\n`,
+    );
+    socket.write(form.subarray(0, -30));
+    const left = (): readonly string[] => readdirSync(join(dir.path, 'tmp'));
+    await untilTrue(() => left().length === 1);
+    service.child.kill('SIGKILL');
+    await service.stop();
+    expect(left()).to.have.lengthOf(1);
+    mkdirSync(join(dir.path, 'tmp', 'folder'));
+    writeFileSync(join(dir.path, 'tmp', 'folder', 'file'), 'x');
+    const next = await startServiceProcess(dir.path, { environment });
+    expect(left()).to.deep.equal([]);
+    await next.stop();
+    socket.destroy();
+    dir.remove();
+  });
+});

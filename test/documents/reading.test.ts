@@ -1,0 +1,175 @@
+import { expect } from 'chai';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import type { RunFacts } from '../../src/generated/schemas.js';
+import { geminiModel } from '../../src/model/gemini.js';
+import { answersStatus } from '../support/fake-server.js';
+import type { FakeProvider } from '../support/fake-provider.js';
+import { fakeProvider } from '../support/fake-provider.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService, ServiceOverrides } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
+
+const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall and like rivers.']);
+const STONES = pdfWith(['Granite is hard.'], ['No plant grows on it.']);
+const COUNCIL = { id: 'readers', name: 'Readers', nodes: [{ id: 'reader', tools: { pdfReader: true } }] };
+
+type Hits = RunFacts['ToolCalled']['hits'];
+
+/** Words of each page. */
+const QUERY = 'oaks, elms, hard granite, plant';
+
+describe('Agents that read uploaded documents', function () {
+  this.timeout(60_000);
+  const ambient = systemAmbient();
+  let dir: TempDir;
+  let provider: FakeProvider;
+  let service: RunningService;
+
+  const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', ambient });
+    service = await startService({ dataDir: dir.path, model, embeddings: provider.embeddings(), ...overrides });
+    await untilReady();
+  };
+  const untilReady = (): Promise<void> =>
+    untilTrue(async () => (await restClient(service.url).get('/api/health/ready')).status === 200);
+  /** A run of an agent that reads: its hits, and what its model was told. */
+  const read = async (): Promise<{
+    readonly hits: Hits | undefined;
+    readonly tools: readonly string[];
+    readonly told: string;
+  }> => {
+    const rest = restClient(service.url);
+    const { run_id: runId } = rest.read(
+      await rest.post('/api/councils/readers/run', { input_topic: 'How do oaks grow?' }),
+      202,
+      'run-start.json',
+    );
+    expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
+    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+    const dataOf = (type: string): unknown => events.find((event) => event.type === type)?.data;
+    const called = dataOf('ToolCalled') as RunFacts['ToolCalled'] | undefined;
+    const { tools } = dataOf('NodeStarted') as RunFacts['NodeStarted'];
+    return { hits: called?.hits, tools, told: provider.results().at(-1) ?? '' };
+  };
+
+  beforeEach(async () => {
+    dir = tempDir();
+    provider = await fakeProvider(QUERY);
+    await serve();
+    const rest = restClient(service.url);
+    rest.read(await rest.post('/api/councils/', COUNCIL), 201, 'blueprint.json');
+  });
+  afterEach(async () => {
+    await service.stop();
+    await provider.stop();
+    dir.remove();
+  });
+
+  it('find its passages, cite its pages, and go on doing so after a restart and without views/', async () => {
+    await uploaded(service.url, STONES, 'stones.pdf');
+    await uploaded(service.url, TREES, 'Bäume.pdf');
+    const first = await read();
+    expect(first.tools).to.deep.equal(['pdfReader']);
+    expect(first.hits).to.have.lengthOf(4);
+    expect(first.hits?.map((hit) => 'page' in hit && [hit.document, hit.page, hit.chunk])).to.deep.include.members([
+      [idOf(TREES), 1, 0],
+      [idOf(STONES), 2, 1],
+    ]);
+    expect(first.told)
+      .to.include('Oaks grow slowly in the shade.')
+      .and.include(`[${idOf(TREES).slice(0, 8)}:1]`);
+    expect(first.told).to.include('document="Bäume.pdf"');
+    for (const isDeleted of [false, true, 'passages.sqlite', 'views.sqlite'] as const) {
+      await service.stop();
+      if (isDeleted === true) rmSync(join(dir.path, 'views'), { recursive: true });
+      else if (isDeleted !== false) rmSync(join(dir.path, 'views', isDeleted));
+      await serve();
+      expect(await read()).to.deep.equal(first);
+    }
+    expect(provider.embedded()).to.have.lengthOf(4);
+    expect(service.faults).to.deep.equal([]);
+  });
+
+  it('find the same on vectors that are computed here, and nothing is recorded of them', async () => {
+    await service.stop();
+    await serve({ embeddings: { name: 'offline' } });
+    await uploaded(service.url, TREES);
+    const first = await read();
+    expect(first.hits).to.have.lengthOf(2);
+    await service.stop();
+    rmSync(join(dir.path, 'views'), { recursive: true });
+    await serve({ embeddings: { name: 'offline' } });
+    expect(await read()).to.deep.equal(first);
+    expect(provider.embedded()).to.deep.equal([]);
+  });
+
+  it('have no reader while there is nothing to read, and after a deletion none again', async () => {
+    expect((await read()).tools).to.deep.equal(['pdfReader: unavailable']);
+    await uploaded(service.url, TREES);
+    const { hits } = await read();
+    const rest = restClient(service.url);
+    expect((await rest.send('DELETE', `/api/documents/${idOf(TREES)}`)).status).to.equal(204);
+    expect((await read()).tools).to.deep.equal(['pdfReader: unavailable']);
+    expect(await uploaded(service.url, TREES, 'again.pdf')).to.include({ chunks_ingested: 2 });
+    expect((await read()).hits).to.deep.equal(hits);
+  });
+
+  it('do not find a deleted document after a restart either', async () => {
+    await uploaded(service.url, TREES);
+    await uploaded(service.url, STONES);
+    await restClient(service.url).send('DELETE', `/api/documents/${idOf(TREES)}`);
+    const documents = async (): Promise<readonly (string | undefined)[]> =>
+      (await read()).hits?.map((hit) => ('document' in hit ? hit.document : undefined)) ?? [];
+    expect(await documents()).to.deep.equal([idOf(STONES), idOf(STONES)]);
+    for (const isDeleted of [false, true]) {
+      await service.stop();
+      if (isDeleted) rmSync(join(dir.path, 'views'), { recursive: true });
+      await serve();
+      expect(await documents()).to.deep.equal([idOf(STONES), idOf(STONES)]);
+    }
+  });
+
+  it('find documents by vectors of another model once these are made, and by the old ones without asking again', async () => {
+    await uploaded(service.url, TREES);
+    const { hits } = await read();
+    await service.stop();
+    await serve({ embeddings: provider.embeddings('vectors-2') });
+    await untilTrue(async () => (await read()).hits !== undefined);
+    expect((await read()).hits).to.deep.equal(hits);
+    expect(provider.embedded()).to.have.lengthOf(4);
+    const rest = restClient(service.url);
+    expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.have.lengthOf(1);
+    await service.stop();
+    await serve();
+    expect((await read()).hits).to.deep.equal(hits);
+    expect((await uploaded(service.url, TREES)).message).to.match(/^Nothing was added/);
+    expect(provider.embedded()).to.have.lengthOf(4);
+  });
+
+  it('find documents by vectors of another model though these cannot be made at first', async () => {
+    await uploaded(service.url, TREES);
+    const { hits } = await read();
+    await service.stop();
+    const refused: string[] = [];
+    provider.answerBy((call, index) => {
+      if (refused.length < 2 && call.path.endsWith(':batchEmbedContents')) {
+        refused.push(call.path);
+        return answersStatus(403);
+      }
+      return provider.usual(call, index);
+    });
+    // A minute between two tries is a second.
+    const hasty = { ...ambient, after: (ms: number, call: () => void) => ambient.after(ms / 60, call) };
+    await serve({ embeddings: provider.embeddings('vectors-2'), ambient: hasty });
+    await untilTrue(async () => (await read()).hits !== undefined);
+    expect((await read()).hits).to.deep.equal(hits);
+    expect(refused).to.have.lengthOf(2);
+    expect(service.faults).to.have.lengthOf(2);
+  });
+});

@@ -1,0 +1,322 @@
+import { expect } from 'chai';
+import { readdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/ambient.js';
+import { encryptedPdf } from '../support/encrypted-pdf.js';
+import { openSocket, rawExchange, readReply } from '../support/raw-exchange.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { untilTrue } from '../support/until-true.js';
+import {
+  BOUNDARY,
+  fileHead,
+  formOf,
+  idOf,
+  partOf,
+  pdfWith,
+  sendForm,
+  UPLOAD,
+  upload,
+  uploaded,
+} from '../support/upload-client.js';
+
+const MIB = 1024 * 1024;
+const MAX_FILE = 50 * MIB;
+const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall.']);
+const PDF_TYPE = 'Content-Type: application/pdf';
+
+describe('POST /api/councils/upload-pdf', function () {
+  this.timeout(60_000);
+  let service: RunningService;
+  let rest: RestClient;
+
+  before(async () => {
+    service = await startService();
+    rest = restClient(service.url);
+  });
+  after(() => service.stop());
+  afterEach('the service is well, and nothing is left on the disk', async () => {
+    await untilTrue(() => readdirSync(join(service.dataDir, 'tmp')).length === 0);
+    expect(service.faults).to.deep.equal([]);
+    expect((await rest.get('/api/health')).status).to.equal(200);
+  });
+
+  const sendRaw = (body: Uint8Array, type = FORM_TYPE, path = UPLOAD): Promise<Reply> =>
+    rest.send('POST', path, { body, headers: { 'Content-Type': type } });
+  const sendFile = (filename: string | null, content: Uint8Array = TREES, heads = [PDF_TYPE]): Promise<Reply> =>
+    sendRaw(formOf(partOf([fileHead(filename), ...heads], content)));
+
+  it('answers 200 with the name, the count and a message that names both', async () => {
+    const bytes = pdfWith(['The first of all uploads.']);
+    const reply = await upload(service.url, bytes, 'first.pdf');
+    const body = rest.read(reply, 200, 'upload-result.json');
+    expect(body).to.deep.equal({ filename: 'first.pdf', chunks_ingested: 1, message: '1 chunk of first.pdf ingested' });
+    expect(reply.headers.get('Content-Location')).to.equal(`/api/documents/${idOf(bytes)}`);
+  });
+
+  it('is served with a trailing slash, too', async () => {
+    const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
+    rest.read(await sendRaw(form, FORM_TYPE, `${UPLOAD}/`), 200, 'upload-result.json');
+  });
+
+  it('adds nothing for the same bytes twice, answers the stored count and says so', async () => {
+    const bytes = pdfWith(['Once.'], ['Twice.']);
+    const first = await uploaded(service.url, bytes, 'a.pdf');
+    const again = await uploaded(service.url, bytes, 'b.pdf');
+    expect(again).to.include({ filename: 'b.pdf', chunks_ingested: first.chunks_ingested });
+    expect(again.message).to.match(/^Nothing was added: .*b\.pdf had been ingested before, 2 chunks$/);
+    const shown = rest.read(await rest.get(`/api/documents/${idOf(bytes)}`), 200, 'document.json');
+    expect(shown).to.include({ filename: 'a.pdf', chunks: 2, pages: 2 });
+  });
+
+  it('answers 200 with no chunk for a PDF without text, and says so', async () => {
+    const bytes = pdfWith([], []);
+    const body = await uploaded(service.url, bytes, 'scan.pdf');
+    expect(body).to.include({ filename: 'scan.pdf', chunks_ingested: 0 });
+    expect(body.message).to.match(/^No text was found in scan\.pdf/);
+    expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(0);
+  });
+
+  for (const name of ['x.PDF', '../../x.pdf', 'Bäume 木.pdf', '.pdf', ' x .pdf', 'x;y=z.pdf']) {
+    it(`takes the name ${JSON.stringify(name)} as it is`, async () => {
+      expect(await uploaded(service.url, TREES, name)).to.include({ filename: name });
+    });
+  }
+
+  it('takes a file without a media type, and beside other parts and files', async () => {
+    const other = partOf(['Content-Disposition: form-data; name="other"; filename="o.bin"', PDF_TYPE], 'x');
+    const note = partOf(['Content-Disposition: form-data; name="note"'], 'a note');
+    const reply = await sendRaw(formOf(note, other, partOf([fileHead('x.pdf')], TREES), note));
+    expect(rest.read(reply, 200, 'upload-result.json').chunks_ingested).to.equal(2);
+  });
+
+  for (const boundary of ['----json', 'x-urlencoded', 'octet-stream', 'a b:c?']) {
+    it(`takes the boundary ${boundary}`, async () => {
+      const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES))
+        .toString('latin1')
+        .replaceAll(BOUNDARY, boundary);
+      const reply = await sendRaw(Buffer.from(form, 'latin1'), `multipart/form-data; boundary="${boundary}"`);
+      expect(rest.read(reply, 200, 'upload-result.json').chunks_ingested).to.equal(2);
+    });
+  }
+
+  it('takes it byte by byte', async () => {
+    const form = formOf(partOf([fileHead('Bäume.pdf'), PDF_TYPE], TREES));
+    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${form.length}\r\n\r\n`;
+    const reply = await rawExchange(service.url, [head, ...[...form].map((byte) => Buffer.from([byte]))]);
+    expect(reply.status).to.equal(200);
+    expect(JSON.parse(reply.body)).to.include({ filename: 'Bäume.pdf', chunks_ingested: 2 });
+  });
+
+  describe('refuses', () => {
+    for (const [what, name] of [
+      ['another name', 'x.txt'],
+      ['a name that only holds .pdf', 'x.pdf.exe'],
+      ['a part without a name', null],
+      ['a part with an empty name', ''],
+    ] as const) {
+      it(`${what} with 400`, async () => {
+        const { detail } = rest.problem(await sendFile(name), 400);
+        expect(detail).to.match(/^Only PDF files are accepted/);
+      });
+    }
+
+    it('a field `file` with 400', async () => {
+      const form = new FormData();
+      form.append('file', 'text');
+      rest.problem(await sendForm(service.url, form), 400);
+    });
+
+    it('a form without the part with 422', async () => {
+      const form = new FormData();
+      form.append('File', new Blob([new Uint8Array(TREES)]), 'x.pdf');
+      const { errors } = rest.problem(await sendForm(service.url, form), 422);
+      expect(errors).to.deep.equal([{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }]);
+      rest.problem(await sendRaw(Buffer.alloc(0)), 422);
+      rest.problem(await sendRaw(formOf()), 422);
+    });
+
+    it('the part twice with 422', async () => {
+      const part = partOf([fileHead('x.pdf'), PDF_TYPE], TREES);
+      rest.problem(await sendRaw(formOf(part, part)), 422);
+    });
+
+    it('a name of more than 255 characters with 422', async () => {
+      rest.problem(await sendFile(`${'x'.repeat(252)}.pdf`), 422);
+      rest.read(await sendFile(`${'木'.repeat(251)}.pdf`), 200, 'upload-result.json');
+    });
+
+    for (const [what, bytes, words] of [
+      ['no PDF', Buffer.from('GIF89a'), /does not begin as a PDF/],
+      ['an empty file', Buffer.alloc(0), /does not begin as a PDF/],
+      ['a damaged PDF', TREES.subarray(0, 60), /damaged/],
+      ['an encrypted PDF', encryptedPdf({ cipher: 'aes-128', password: 'x', lines: ['x'] }), /encrypted/],
+    ] as const) {
+      it(`${what} with 422`, async () => {
+        expect(rest.problem(await sendFile('x.pdf', bytes), 422).detail).to.match(words);
+        expect((await rest.get(`/api/documents/${idOf(bytes)}`)).status).to.equal(404);
+      });
+    }
+
+    for (const type of [
+      'application/pdf',
+      'application/json',
+      'multipart/mixed; boundary=x',
+      'multipart',
+      'text/plain',
+    ]) {
+      it(`a body of ${type} with 415`, async () => {
+        rest.problem(await sendRaw(TREES, type), 415);
+      });
+    }
+
+    it('a body without a media type, or in a coding, with 415', async () => {
+      rest.problem(await rest.send('POST', UPLOAD, { body: new Uint8Array(TREES) }), 415);
+      const headers = { 'Content-Type': FORM_TYPE, 'Content-Encoding': 'gzip' };
+      rest.problem(await rest.send('POST', UPLOAD, { body: new Uint8Array(TREES), headers }), 415);
+    });
+
+    const whole = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
+    for (const [what, body, type] of [
+      ['no boundary', whole, 'multipart/form-data'],
+      ['another boundary', whole, 'multipart/form-data; boundary=other'],
+      ['noise', Buffer.alloc(10_000, 'noise'), FORM_TYPE],
+      ['a form without its end', whole.subarray(0, -20), FORM_TYPE],
+      ['a form cut in a head', whole.subarray(0, 40), FORM_TYPE],
+      [
+        'a transfer encoding of its own',
+        formOf(partOf([fileHead('x.pdf'), PDF_TYPE, 'Content-Transfer-Encoding: x'], TREES)),
+        FORM_TYPE,
+      ],
+      ['a head without a name', formOf(partOf([': x'], TREES)), FORM_TYPE],
+    ] as const) {
+      it(`${what} with 422`, async () => {
+        rest.problem(await sendRaw(body, type), 422);
+      });
+    }
+
+    it('other methods with 405', async () => {
+      const reply = await rest.get(UPLOAD);
+      expect(rest.problem(reply, 405).detail).to.be.a('string');
+      expect(reply.headers.get('Allow')).to.equal('OPTIONS, POST');
+    });
+  });
+
+  describe('by size', () => {
+    const large = (size: number): Buffer => Buffer.concat([TREES, Buffer.alloc(size - TREES.length, '\n')]);
+
+    it('takes 50 MiB', async () => {
+      const reply = await upload(service.url, large(MAX_FILE));
+      expect(reply.status, reply.text).to.equal(200);
+    });
+
+    it('refuses one byte more with 413', async () => {
+      rest.problem(await upload(service.url, large(MAX_FILE + 1)), 413);
+    });
+
+    it('refuses what is too large before it looks at the name', async () => {
+      rest.problem(await upload(service.url, large(MAX_FILE + 1), 'x.txt'), 413);
+    });
+
+    for (const isChunked of [false, true]) {
+      it(`answers 413 to a client that sends 60 MiB before it reads, ${isChunked ? 'in chunks' : 'at a length'}`, async () => {
+        const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], large(60 * MIB)));
+        const lengthHead = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${form.length}`;
+        const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\n${lengthHead}\r\n\r\n`;
+        const reply = await rawExchange(service.url, [head, ...pieces(form, isChunked)]);
+        expect(reply.status).to.equal(413);
+        expect(JSON.parse(reply.body))
+          .to.have.property('detail')
+          .that.matches(/too large/);
+      });
+    }
+
+    for (const [what, part] of [
+      ['heads of parts', partOf([`Content-Disposition: form-data; ${'filename="'.repeat(7_000_000)}`], 'x')],
+      ['other parts', partOf(['Content-Disposition: form-data; name="other"'], Buffer.alloc(70 * MIB))],
+      ['parts', Buffer.concat(Array.from({ length: 20_000 }, () => Buffer.from(`a: b\r\n\r\n\r\n--${BOUNDARY}\r\n`)))],
+    ] as const) {
+      it(`answers 413 to ${what} without end, and others meanwhile`, async () => {
+        const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+        const answered = rawExchange(service.url, [head, ...pieces(formOf(part), true)]);
+        const from = performance.now();
+        expect((await rest.get('/api/health')).status).to.equal(200);
+        expect(performance.now() - from).to.be.below(1_000);
+        expect((await answered).status).to.equal(413);
+      });
+    }
+  });
+
+  it('leaves nothing of an upload that is broken off', async () => {
+    const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
+    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${10 * MIB}\r\n\r\n`;
+    const socket = await openSocket(service.url);
+    socket.write(head);
+    socket.write(form.subarray(0, -30));
+    await untilTrue(() => readdirSync(join(service.dataDir, 'tmp')).length === 1);
+    socket.destroy();
+  });
+
+  describe('while others send slowly', () => {
+    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 1000\r\n\r\n`;
+    let sockets: readonly Socket[];
+
+    const open = async (count: number, url = service.url): Promise<void> => {
+      sockets = await Promise.all(Array.from({ length: count }, () => openSocket(url)));
+      for (const socket of sockets) socket.write(head);
+    };
+    afterEach(() => sockets.forEach((socket) => socket.destroy()));
+
+    it('is answered as long as there is room', async () => {
+      await open(7);
+      expect((await uploaded(service.url, TREES)).chunks_ingested).to.equal(2);
+    });
+
+    it('waits for room', async () => {
+      await open(8);
+      const [first] = sockets;
+      const answered = uploaded(service.url, TREES);
+      first?.write('x'.repeat(1000));
+      expect((await readReply(first?.end() ?? expect.fail())).status).to.equal(422);
+      expect((await answered).chunks_ingested).to.equal(2);
+    });
+
+    it('is answered 503 with Retry-After after 10 s without room, but 415 and 413 at once', async () => {
+      const { after: slowly, ...rests } = systemAmbient();
+      const waits: number[] = [];
+      const ambient = {
+        ...rests,
+        after(ms: number, callback: () => void) {
+          waits.push(ms);
+          return slowly(ms / 100, callback);
+        },
+      };
+      const hasty = await startService({ ambient });
+      await open(8, hasty.url);
+      const client = restClient(hasty.url);
+      waits.length = 0;
+      const reply = await upload(hasty.url, TREES);
+      client.problem(reply, 503);
+      expect(reply.headers.get('Retry-After')).to.equal('2');
+      expect(waits).to.include(10_000);
+      client.problem(await client.send('POST', UPLOAD, { body: 'x', headers: { 'Content-Type': 'text/plain' } }), 415);
+      const large = await rawExchange(hasty.url, [head.replace('1000', String(MAX_FILE + MIB))]);
+      expect(large.status).to.equal(413);
+      await hasty.stop();
+    });
+  });
+});
+
+function* pieces(bytes: Uint8Array, isChunked: boolean): Generator<Buffer> {
+  for (let from = 0; from < bytes.length; from += MIB) {
+    const piece = Buffer.from(bytes.subarray(from, from + MIB));
+    if (isChunked) yield Buffer.from(`${piece.length.toString(16)}\r\n`);
+    yield piece;
+    if (isChunked) yield Buffer.from('\r\n');
+  }
+  if (isChunked) yield Buffer.from('0\r\n\r\n');
+}

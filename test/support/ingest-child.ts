@@ -1,0 +1,57 @@
+/**
+ * A process that ingests a file and, at a chosen point, kills itself without a word, as a power cut would. Takes an
+ * IngestPlan as its argument; tells what became of it on a line of JSON.
+ */
+import { readFileSync, writeSync } from 'node:fs';
+import type { Config } from '../../src/config.js';
+import type { EventLog } from '../../src/log/port.js';
+import { changedLog } from './changed-log.js';
+import { openTestEngine } from './open-engine.js';
+import { scriptedModel } from './scripted-model.js';
+import { idOf } from './upload-client.js';
+
+/** Where a process may die around an append to the document. */
+export type IngestBoundary = 'append unsent' | 'append sent' | 'append durable';
+
+export interface IngestPlan {
+  readonly path: string;
+  readonly file: string;
+  readonly filename: string;
+  readonly embeddings: Config['embeddings'];
+  /** Null: ingests the file. `ordinal` counts the appends here, from 0. */
+  readonly crash: { readonly boundary: IngestBoundary; readonly ordinal: number } | null;
+}
+
+const plan = JSON.parse(process.argv[2] ?? '{}') as IngestPlan;
+
+function dieAt(boundary: IngestBoundary, ordinal: number): void {
+  if (plan.crash?.boundary === boundary && plan.crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
+}
+
+let appends = -1;
+
+function mortalLog(log: EventLog): EventLog {
+  return changedLog(log, {
+    async append(stream, events, expected) {
+      const ordinal = (appends += 1);
+      dieAt('append unsent', ordinal);
+      const appending = log.append(stream, events, expected);
+      // The log hands its batch over in the next turn: from then on the kill meets the write somewhere.
+      setImmediate(() => setImmediate(() => dieAt('append sent', ordinal)));
+      const appended = await appending;
+      dieAt('append durable', ordinal);
+      return appended;
+    },
+  });
+}
+
+const { path, embeddings, file, filename } = plan;
+const bytes = readFileSync(file);
+const engine = await openTestEngine({ path, embeddings, model: scriptedModel(), decorate: mortalLog });
+await engine.unfinished();
+const { chunks, isNew } = await engine.documents.ingest({
+  ...{ id: idOf(bytes), filename, bytes: bytes.length },
+  read: async () => new Uint8Array(bytes),
+});
+writeSync(1, `${JSON.stringify({ chunks, isNew })}\n`);
+await engine.stop();
