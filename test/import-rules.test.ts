@@ -74,6 +74,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   signals: { ours: [], types: ['ambient'], node: 'none', npm: [] },
   'bounded-body': { ours: [], types: [], node: 'none', npm: [] },
   'under-way': { ours: [], types: [], node: 'none', npm: [] },
+  'worker-calls': { ours: [], types: [], node: ['node:worker_threads'], npm: [] },
 
   run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
   // The condition language is read wherever graphs are routed.
@@ -110,7 +111,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   model: { ...ADAPTER, npm: ['@google/generative-ai'] },
   // Chooses the adapter by the environment's word.
   'model/provider': { ...ADAPTER, ours: ['errors', 'model'], types: [...SHARED_TYPES, 'config'], node: 'none' },
-  library: { ...ADAPTER, types: [...SHARED_TYPES, 'ambient'] },
+  library: { ...ADAPTER, ours: [...ADAPTER.ours, 'worker-calls'], types: [...SHARED_TYPES, 'ambient'] },
   'library/embedding-call': {
     ...ADAPTER,
     ours: [
@@ -178,7 +179,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
 
   projections: {
-    ours: ['errors', ...RUN_FACTS, ...LOG_HELPERS, 'blueprint/events', ...DOCUMENT_FACTS],
+    ours: ['errors', 'worker-calls', ...RUN_FACTS, ...LOG_HELPERS, 'blueprint/events', ...DOCUMENT_FACTS],
     types: [...SHARED_TYPES, 'log/port'],
     node: 'any',
     npm: ['@photostructure/sqlite', '@xstate/store'],

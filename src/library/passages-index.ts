@@ -1,5 +1,6 @@
 /** The index of passages as the main thread sees it: calls to the passages worker. */
 import { Worker } from 'node:worker_threads';
+import { WorkerCalls } from '../worker-calls.js';
 import type { PassageRow } from './passage-rows.js';
 
 export interface PassagesSetup {
@@ -43,16 +44,17 @@ export interface FoundPassage extends PassageRow {
   readonly score: number;
 }
 
-type Call =
+export type PassagesCall =
   | { readonly call: 'write'; readonly change: PassagesWrite }
   | { readonly call: 'search'; readonly query: PassageQuery }
   | { readonly call: 'close' };
 
-export type PassagesRequest = Call & { readonly id: number };
-
-export type PassagesAnswer =
-  | { readonly id: number; readonly ok: true; readonly value: unknown; readonly count: number }
-  | { readonly id: number; readonly ok: false; readonly message: string };
+/** What the worker answers, when it is ready too. */
+export interface Counted {
+  readonly value: unknown;
+  /** Passages that can be found. */
+  readonly count: number;
+}
 
 export interface PassagesIndex {
   /** Position the passages were folded to when the file was opened; null: nothing is folded yet. */
@@ -79,8 +81,16 @@ const MAX_TOP_K = 100;
 
 /** Starts the passages worker on a file; rejects when the file cannot be opened. */
 export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesIndex> {
-  const thread = passagesThread(setup);
-  const checkpoint = await thread.answerOf<string | null>(0);
+  const worker = new Worker(new URL('./passages-worker.js', import.meta.url), { workerData: setup });
+  const calls = new WorkerCalls<PassagesCall>(worker, 'The passage index');
+  let count = 0;
+  // The worker answers each call with what passages-store.ts returns for it.
+  const valueOf = async <T>(answer: Promise<unknown>): Promise<T> => {
+    const answered = (await answer) as Counted;
+    count = answered.count;
+    return answered.value as T;
+  };
+  const checkpoint = await valueOf<string | null>(calls.ready());
   let searches = 0;
   return {
     checkpoint,
@@ -88,66 +98,22 @@ export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesI
       if (change.added.length > MAX_ADDED) {
         throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);
       }
-      await thread.call({ call: 'write', change });
+      await valueOf(calls.call({ call: 'write', change }));
     },
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
       if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
-      const found = thread.call<readonly FoundPassage[]>({ call: 'search', query: { ...query, ...bounded } });
+      const found = valueOf<readonly FoundPassage[]>(calls.call({ call: 'search', query: { ...query, ...bounded } }));
       return unlessAborted(
         found.finally(() => (searches -= 1)),
         signal,
       );
     },
-    count: () => thread.count(),
-    close: () => thread.close(),
+    count: () => count,
+    close: () => calls.close({ call: 'close' }),
   };
-}
-
-/** The worker, and the calls that wait for its answers. */
-function passagesThread(setup: PassagesSetup) {
-  const worker = new Worker(new URL('./passages-worker.js', import.meta.url), { workerData: setup });
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  let lastId = 0;
-  let count = 0;
-  let failure: Error | null = null;
-  let closed: Promise<void> | null = null;
-
-  worker.on('message', (answer: PassagesAnswer) => {
-    const caller = waiting.get(answer.id);
-    waiting.delete(answer.id);
-    if (!answer.ok) return caller?.reject(new Error(`The passage index failed: ${answer.message}`));
-    count = answer.count;
-    caller?.resolve(answer.value);
-  });
-  const fail = (error: Error): void => {
-    failure ??= error;
-    for (const caller of waiting.values()) caller.reject(error);
-    waiting.clear();
-  };
-  worker.on('error', (error) => fail(error instanceof Error ? error : new Error(String(error))));
-  worker.on('exit', () => fail(new Error('The passages worker has stopped')));
-
-  const answerOf = <T>(id: number): Promise<T> =>
-    new Promise((resolve, reject) => {
-      if (failure !== null) return reject(failure);
-      // The worker answers each call with what passages-store.ts returns for it.
-      waiting.set(id, { resolve: (value) => resolve(value as T), reject });
-    });
-  const call = <T>(request: Call): Promise<T> => {
-    lastId += 1;
-    const answered = answerOf<T>(lastId);
-    worker.postMessage({ ...request, id: lastId } satisfies PassagesRequest);
-    return answered;
-  };
-  const end = async (): Promise<void> => {
-    if (failure !== null) return;
-    await call({ call: 'close' });
-    await worker.terminate();
-  };
-  return { answerOf, call, count: () => count, close: () => (closed ??= end()) };
 }
 
 /** The worker's answer comes all the same, and is dropped. */

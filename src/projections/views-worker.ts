@@ -1,26 +1,14 @@
-/** The thread of the stored read models: answers one request after the other. */
+/** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ViewsAnswer, ViewsRequest, ViewsSetup } from './views-client.js';
+import { serveCalls } from '../worker-calls.js';
+import type { ViewsCall, ViewsSetup } from './views-client.js';
 import { openViewsStore } from './views-store.js';
 
 const setup = workerData as ViewsSetup;
 const store = openViewsStore(setup.file, setup.log);
-const port = parentPort;
-if (port === null) throw new Error('The views worker runs as a worker thread only');
+serveCalls(parentPort, { ready: store.checkpoint, answerTo: (call) => answerTo(call as ViewsCall) });
 
-port.on('message', (request: ViewsRequest) => {
-  let answer: ViewsAnswer;
-  try {
-    answer = { id: request.id, ok: true, value: answerTo(request) };
-  } catch (error) {
-    answer = { id: request.id, ok: false, message: error instanceof Error ? error.message : String(error) };
-  }
-  port.postMessage(answer);
-  if (request.call === 'close') port.close();
-});
-port.postMessage({ id: 0, ok: true, value: store.checkpoint } satisfies ViewsAnswer);
-
-function answerTo(request: ViewsRequest): unknown {
+function answerTo(request: ViewsCall): unknown {
   switch (request.call) {
     case 'write':
       return store.write(request.rows, request.checkpoint);
