@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
+/** Those of `npm start`. */
+const FLAGS = ['--max-semi-space-size=64'];
+
 /** Time a start, or a stop, may take before the process is given up. */
 const DEADLINE_MS = 30_000;
 
@@ -32,7 +35,7 @@ export async function startServiceProcess(
   }: { readonly flags?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<ServiceProcess> {
   const from = performance.now();
-  const child = spawn(process.execPath, [...flags, MAIN], {
+  const child = spawn(process.execPath, [...FLAGS, ...flags, MAIN], {
     env: { DATA_DIR: dataDir, PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
