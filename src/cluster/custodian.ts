@@ -40,6 +40,7 @@ export class Custodian {
   readonly #offers = new Map<string, () => void>();
   /** Runs that have come to rest since the listening began; null once what was known before is known here. */
   #atRest: Set<string> | null = new Set();
+  #isStopped = false;
 
   constructor(options: CustodianOptions) {
     this.#options = options;
@@ -81,14 +82,16 @@ export class Custodian {
     for (const runId of this.#runs.keys()) if (this.#isOrphan(runId)) this.#offer(runId);
   }
 
-  /** Offers nothing more. */
+  /** Offers nothing more, whatever comes in. */
   stop(): void {
+    this.#isStopped = true;
     for (const cancel of this.#offers.values()) cancel();
     this.#offers.clear();
     this.#runs.clear();
   }
 
   #note(runId: string, owner: string | null): void {
+    if (this.#isStopped) return;
     this.#runs.set(runId, owner);
     if (owner === null) this.#offer(runId);
     else this.#withdraw(runId);

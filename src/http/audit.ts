@@ -4,23 +4,28 @@ import { exportLine } from '../audit/export.js';
 import { RunUnknown } from '../errors.js';
 import type { ExportedEvent } from '../log/chain.js';
 import type { Answer } from './answer.js';
-import { begun, sentInPieces, whenClosed } from './pieces.js';
+import { begun, sentInPieces } from './pieces.js';
 import type { RequestRefused } from './problems.js';
 import { brokenRules } from './problems.js';
 import { queryOf } from './query.js';
-import { crowded, roomFor } from './room.js';
+import type { Room } from './room.js';
+import { crowded, inRoom, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
 import { runIdIn } from './route.js';
+import { whenClosed } from './when-closed.js';
 import { foldedRun, verification } from './wire.js';
 
 const NDJSON = 'application/x-ndjson';
 
 /** Records sent at a time; each holds a piece in memory. */
 const RECORDS_AT_A_TIME = 16;
+/** Records folded or verified at a time; each is read from its beginning. */
+const READINGS_AT_A_TIME = 16;
 
 /** GET /api/runs/{run_id}/events, …/state and …/verify. */
 export function auditRoutes(edge: Edge): readonly Route[] {
-  return [eventsRoute(edge), stateRoute(edge), verifyRoute(edge)];
+  const room = roomFor(READINGS_AT_A_TIME);
+  return [eventsRoute(edge), stateRoute(edge, room), verifyRoute(edge, room)];
 }
 
 function eventsRoute(edge: Edge): Route {
@@ -62,7 +67,7 @@ function eventsRoute(edge: Edge): Route {
   };
 }
 
-function stateRoute(edge: Edge): Route {
+function stateRoute(edge: Edge, room: Room): Route {
   const query = queryOf(edge.schemas, 'state-query.json');
   return {
     method: 'GET',
@@ -72,10 +77,11 @@ function stateRoute(edge: Edge): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: 'The run, folded from its events', schema: 'folded-run.json' },
+    problems: [503],
     async handle(ctx) {
       const { at } = query.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await edge.inTime(edge.queries.folded(runId, at));
+      const run = await inRoom(room, edge, () => edge.queries.folded(runId, at));
       if (run === null) throw new RunUnknown({ runId });
       if (at !== undefined && run.seq < at) throw beyondTheEnd(run.seq);
       return { status: 200, body: foldedRun(run) };
@@ -83,7 +89,7 @@ function stateRoute(edge: Edge): Route {
   };
 }
 
-function verifyRoute(edge: Edge): Route {
+function verifyRoute(edge: Edge, room: Room): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/verify',
@@ -91,9 +97,10 @@ function verifyRoute(edge: Edge): Route {
     summary: 'Tells whether the record of a run bears out, and where it first does not',
     tag: 'audit',
     success: { status: 200, description: 'What was found', schema: 'verification.json' },
+    problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const audit = await edge.inTime(edge.verify(runId));
+      const audit = await inRoom(room, edge, () => edge.verify(runId));
       if (audit === null) throw new RunUnknown({ runId });
       return { status: 200, body: verification(runId, audit) };
     },
@@ -116,12 +123,10 @@ async function bodyOf(
   texts: AsyncGenerator<string>,
   { ctx, edge }: { readonly ctx: RouterContext; readonly edge: Edge },
 ): Promise<NonNullable<Answer['body']>> {
+  // A body that nobody reads is not ended by whoever drops it: to HEAD, or when the client has gone.
+  whenClosed(ctx.res, () => void texts.return(undefined).catch(() => undefined));
   const beginning = begun(texts);
-  const body = await edge.inTime(beginning).catch((error: unknown) => {
-    // Too late: what is read all the same is given back.
-    void beginning.then(() => texts.return(undefined)).catch(() => undefined);
-    throw error;
-  });
+  const body = await edge.inTime(beginning);
   return typeof body === 'string' ? body : sentInPieces(body, { edge, response: ctx.res });
 }
 

@@ -9,25 +9,25 @@ import type { Answer } from './answer.js';
 import { beyondTheEnd } from './audit.js';
 import { RequestRefused } from './problems.js';
 import { queryOf } from './query.js';
-import { crowded, roomFor } from './room.js';
+import type { Room } from './room.js';
+import { inRoom, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
 import { blueprintIdIn, runIdIn } from './route.js';
-import { whenClosed } from './when-closed.js';
 
 const MERMAID = 'text/vnd.mermaid';
 const AS_MERMAID = { [MERMAID]: 'The same as a Mermaid diagram; also with `format=mermaid`' };
 
-/** Genealogies told at a time; each reads a whole record. */
-const GENEALOGIES_AT_A_TIME = 4;
+/** Runs drawn or told of at a time; each reads a whole record. */
+const RUNS_AT_A_TIME = 4;
 
 /** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
 export function diagramRoutes(edge: Edge): readonly Route[] {
-  return [genealogyRoute(edge), runChartRoute(edge), councilChartRoute(edge)];
+  const room = roomFor(RUNS_AT_A_TIME);
+  return [genealogyRoute(edge, room), runChartRoute(edge, room), councilChartRoute(edge)];
 }
 
-function genealogyRoute(edge: Edge): Route {
+function genealogyRoute(edge: Edge, room: Room): Route {
   const query = queryOf(edge.schemas, 'diagram-query.json');
-  const room = roomFor(GENEALOGIES_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/genealogy',
@@ -45,18 +45,14 @@ function genealogyRoute(edge: Edge): Route {
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const runId = runIdIn(ctx);
-      await edge.inTime(
-        room.enter().then((leave) => whenClosed(ctx.res, leave)),
-        crowded,
-      );
-      const genealogy = await edge.inTime(edge.genealogy(runId));
+      const genealogy = await inRoom(room, edge, () => edge.genealogy(runId));
       if (genealogy === null) throw new RunUnknown({ runId });
       return form === 'json' ? { status: 200, body: genealogy } : mermaid(genealogyDiagram(genealogy));
     },
   };
 }
 
-function runChartRoute(edge: Edge): Route {
+function runChartRoute(edge: Edge, room: Room): Route {
   const query = queryOf(edge.schemas, 'chart-query.json');
   return {
     method: 'GET',
@@ -66,11 +62,12 @@ function runChartRoute(edge: Edge): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
+    problems: [503],
     async handle(ctx) {
       const asked = query.read(ctx);
       const form = formOf(ctx, asked);
       const runId = runIdIn(ctx);
-      const run = await edge.inTime(edge.queries.folded(runId, asked.at));
+      const run = await inRoom(room, edge, () => edge.queries.folded(runId, asked.at));
       if (run === null) throw new RunUnknown({ runId });
       if (asked.at !== undefined && run.seq < asked.at) throw beyondTheEnd(run.seq);
       const chart = runChart(run);

@@ -11,11 +11,15 @@ import { assertFits, overrideOf, refuseDeadEnd } from './override.js';
 import type { RequestRefused } from './problems.js';
 import { brokenRules } from './problems.js';
 import { queryOf } from './query.js';
+import type { Room } from './room.js';
+import { inRoom, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
 import { runIdIn } from './route.js';
 import { outcomeUnknown } from './start-once.js';
 import { forkPlan, runStart } from './wire.js';
 
+/** Runs read at a time to go on from; each from its beginning. */
+const PARENTS_AT_A_TIME = 4;
 /** Where a fork holds its override. */
 const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
 
@@ -24,6 +28,7 @@ export function forkRoutes(edge: Edge): readonly Route[] {
   const body = bodyOf(edge.schemas, 'fork-request.json', { isRequired: true });
   const query = queryOf(edge.schemas, 'fork-query.json');
   const isOverride = edge.schemas.validator('state-override.json');
+  const room = roomFor(PARENTS_AT_A_TIME);
   const route: Route = {
     method: 'POST',
     path: '/api/runs/{run_id}/fork',
@@ -43,7 +48,7 @@ export function forkRoutes(edge: Edge): readonly Route[] {
       const request = await body.read(ctx);
       const isDry = query.read(ctx).dry_run === 1;
       const changes = changesIn(request, isOverride);
-      const requested = await askedFor(ctx, edge, { request, changes });
+      const requested = await askedFor(ctx, edge, { request, changes, room });
       if (isDry) return { status: 200, body: forkPlan(foreseen(edge.registry.foresee(requested))) };
       const begun = await edge.inTime(edge.registry.start(requested), outcomeUnknown(requested.runId));
       edge.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
@@ -57,10 +62,10 @@ export function forkRoutes(edge: Edge): readonly Route[] {
 async function askedFor(
   ctx: RouterContext,
   edge: Edge,
-  { request, changes }: { readonly request: ForkRequest; readonly changes: ForkChanges },
+  { request, changes, room }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly room: Room },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
-  const point = await edge.inTime(edge.queries.forkPoint(parentId, request.at));
+  const point = await inRoom(room, edge, () => edge.queries.forkPoint(parentId, request.at));
   if (point === null) throw new RunUnknown({ runId: parentId });
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;

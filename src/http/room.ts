@@ -1,5 +1,6 @@
 /** Room for some at a time; the others wait their turn. */
 import { RequestRefused } from './problems.js';
+import type { Edge } from './route.js';
 
 /** Most that may wait; the next is refused. */
 const MAX_WAITING = 100;
@@ -30,6 +31,21 @@ export function roomFor(places: number): Room {
       return leave;
     },
   };
+}
+
+/**
+ * A work for which there is room. Its place is free again once it has settled, whoever still waits for it; the deadline
+ * of the edge counts for the wait and for the work, each by itself.
+ *
+ * @throws {RequestRefused} 503 without room in time, or what the edge says of what takes too long
+ */
+export async function inRoom<T>(room: Room, edge: Pick<Edge, 'inTime'>, work: () => Promise<T>): Promise<T> {
+  const entered = room.enter();
+  const leave = await edge.inTime(entered, crowded).catch((error: unknown) => {
+    entered.then((late) => late()).catch(() => undefined);
+    throw error;
+  });
+  return await edge.inTime(work().finally(leave));
 }
 
 /** What is said to whom there is no room for, or none in time. */

@@ -1,5 +1,5 @@
 /**
- * The record: what every event log must offer. The embedded adapter stands behind it, EventStoreDB will; one
+ * The record: what every event log must offer. Two adapters stand behind it, embedded and eventstoredb; one
  * contract suite, test/log/event-log-contract.ts, holds every adapter to these sentences.
  */
 

@@ -2,11 +2,15 @@ import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import type { RunEventsPage } from '../../src/generated/schemas.js';
 import { canonical } from '../../src/log/canonical.js';
+import type { EventLog, RecordedEvent } from '../../src/log/port.js';
+import type { LanguageModel } from '../../src/model/port.js';
+import { changedLog } from '../support/changed-log.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { untilTrue } from '../support/until-true.js';
 
 describe('GET /api/runs/{run_id}/events', () => {
   let service: RunningService;
@@ -125,5 +129,51 @@ describe('GET /api/runs/{run_id}/events', () => {
       expect((await asLines({ 'If-None-Match': String(other) })).status, String(other)).to.equal(200);
     }
     rest.problem(await rest.send('GET', `/api/runs/${NO_RUN}/events`, { headers: { 'If-None-Match': '*' } }), 404);
+  });
+});
+
+describe('GET /api/runs/{run_id}/events of a long record', () => {
+  it('leaves no reading of the log behind, whoever does not read the answer', async () => {
+    let open = 0;
+    const counted = async function* (events: AsyncIterable<RecordedEvent>): AsyncIterable<RecordedEvent> {
+      open += 1;
+      try {
+        yield* events;
+      } finally {
+        open -= 1;
+      }
+    };
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, { readStream: (stream, range) => counted(log.readStream(stream, range)) });
+    const usage = { inputTokens: 1, outputTokens: 1 };
+    const model: LanguageModel = {
+      provider: 'long',
+      defaultModel: 'long',
+      ask: () => Promise.resolve({ text: 'x'.repeat(100_000), usage }),
+    };
+    const service = await startService({ model, decorate });
+    try {
+      const rest = restClient(service.url);
+      const nodes = Array.from({ length: 15 }, (_, index) => ({ id: `n${index}` }));
+      const edges = nodes.slice(1).map(({ id }, index) => ({ source: `n${index}`, target: id }));
+      expect((await rest.post('/api/councils/', { id: 'long', name: 'Long', nodes, edges })).status).to.equal(201);
+      const { run_id: runId } = rest.read(
+        await rest.post('/api/councils/long/run', { input_topic: 'A long one' }),
+        202,
+        'run-start.json',
+      );
+      await rest.until(runId, isOver);
+      const path = `/api/runs/${runId}/events`;
+      for (const headers of [{}, { Accept: 'application/x-ndjson' }]) {
+        expect((await rest.send('HEAD', path, { headers })).status).to.equal(200);
+        const left = new AbortController();
+        const { body } = await fetch(service.url + path, { headers, signal: left.signal });
+        await body?.getReader().read();
+        left.abort();
+      }
+      await untilTrue(() => open === 0);
+    } finally {
+      await service.stop();
+    }
   });
 });
