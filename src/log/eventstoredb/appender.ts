@@ -37,10 +37,11 @@ interface OpenLine {
 export class Appender {
   readonly #options: AppenderOptions;
   readonly #stopping = new AbortController();
-  /** Everything without an answer, by what makes two appends the same. */
+  /** Everything without an answer. */
+  readonly #unanswered = new Set<Promise<Appended>>();
+  /** The same, by what makes two appends the same. */
   readonly #underWay = new Map<string, { readonly append: CheckedAppend; readonly answer: Promise<Appended> }>();
   #unsent = new Set<Waiting>();
-  #waiting = 0;
   #chars = 0;
   #open: OpenLine | null = null;
   #isConnecting = false;
@@ -59,15 +60,15 @@ export class Appender {
     const first = this.#underWay.get(key);
     if (first !== undefined && hasSameIds(first.append, append)) return first.answer;
     const chars = append.events.reduce((sum, { data }) => sum + data.length, 0);
-    if (this.#waiting >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS)
+    if (this.#unanswered.size >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS)
       return Promise.reject(new LogUnavailable());
     const answer = this.#dispatch(append, serverStream);
     if (first === undefined) this.#underWay.set(key, { append, answer });
-    this.#waiting += 1;
+    this.#unanswered.add(answer);
     this.#chars += chars;
     const settled = (): void => {
       if (first === undefined) this.#underWay.delete(key);
-      this.#waiting -= 1;
+      this.#unanswered.delete(answer);
       this.#chars -= chars;
     };
     answer.then(settled, settled);
@@ -76,7 +77,7 @@ export class Appender {
 
   /** Waits for every answer, none longer than its deadline; nothing may be appended from then on. */
   async stop(): Promise<void> {
-    await Promise.allSettled([...this.#underWay.values()].map(({ answer }) => answer));
+    await Promise.allSettled(this.#unanswered);
     this.#stopping.abort();
     this.#open?.line.close();
   }

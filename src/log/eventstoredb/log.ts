@@ -72,8 +72,8 @@ class EventStoreLog implements EventLog {
   readonly #appender: Appender;
   readonly #settled: Settled;
   #closing: Promise<void> | null = null;
-  /** Appends of before it was known that the log has its name. */
-  readonly #unnamed = new Set<Promise<Appended>>();
+  /** Appends that the server has to be asked or told something before. */
+  readonly #prepared = new Set<Promise<Appended>>();
   #isNamed = false;
   /** How long the server may look for the newest event, in milliseconds. */
   #headPatienceMs: number;
@@ -88,11 +88,12 @@ class EventStoreLog implements EventLog {
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
     const append = { stream, events, expected, metadata: checkAppend(stream, events, expected) };
-    if (this.#isNamed) return await this.#append(append);
-    if (this.#unnamed.size >= MAX_WAITING) throw new LogUnavailable();
-    const appended = this.#reader.naming.name().then(() => this.#append(append));
-    this.#unnamed.add(appended);
-    return await appended.finally(() => this.#unnamed.delete(appended));
+    const kept = expected === 'none' ? this.#settled.keepLast[categoryOf(stream)] : undefined;
+    if (this.#isNamed && kept === undefined) return await this.#append(append);
+    if (this.#prepared.size >= MAX_WAITING) throw new LogUnavailable();
+    const appended = this.#prepare(stream, kept).then(() => this.#append(append));
+    this.#prepared.add(appended);
+    return await appended.finally(() => this.#prepared.delete(appended));
   }
 
   async *readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
@@ -146,16 +147,19 @@ class EventStoreLog implements EventLog {
   }
 
   async #close(): Promise<void> {
-    await Promise.allSettled(this.#unnamed);
+    await Promise.allSettled(this.#prepared);
     await this.#appender.stop();
     this.#reader.connection.close();
   }
 
-  async #append(append: CheckedAppend & { readonly expected: ExpectedRevision }): Promise<Appended> {
+  async #prepare(stream: string, kept: number | undefined): Promise<void> {
+    await this.#reader.naming.name();
     this.#isNamed = true;
-    const { stream, expected } = append;
-    const kept = this.#settled.keepLast[categoryOf(stream)];
-    if (kept !== undefined && expected === 'none') await this.#keepLast(stream, kept);
+    if (kept !== undefined) await this.#keepLast(stream, kept);
+  }
+
+  async #append(append: CheckedAppend & { readonly expected: ExpectedRevision }): Promise<Appended> {
+    const { stream } = append;
     try {
       return await this.#appender.append(append, this.#reader.names.toServer(stream));
     } catch (error) {
