@@ -20,6 +20,8 @@ import { tempDir } from './support/temp-dir.js';
 const SEED = Number(process.env['SEED'] ?? 20260104);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const REAL_URL = process.env['EVENTSTORE_URL'];
+/** Runs the real server in the foreground, words divided by spaces; without it that one is left alone. */
+const REAL_COMMAND = process.env['EVENTSTORE_COMMAND']?.split(' ');
 const FAKE = fileURLToPath(new URL('./support/fake-event-store-process.js', import.meta.url));
 
 const INSTANCES = 3;
@@ -42,7 +44,7 @@ const delay = (ms: number): Promise<void> => wait(systemAmbient(), ms, new Abort
 
 interface LogServer {
   readonly url: string;
-  /** SIGKILL and a new start on the same file and port; a real server is left alone. */
+  /** SIGKILL and a new start on the same file and port. */
   crash(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -249,7 +251,7 @@ async function expectDecidedOnce(log: EventLog, runId: string, accepted: readonl
 }
 
 async function logServer(file: string): Promise<LogServer> {
-  if (REAL_URL !== undefined) return { url: REAL_URL, crash: () => Promise.resolve(), stop: () => Promise.resolve() };
+  if (REAL_URL !== undefined) return realServer(REAL_URL);
   let child = await listening(startChild(process.execPath, [FAKE, file]));
   const url = child.lines[0]?.replace('listening on ', '') ?? '';
   const port = new URL(url.replace('esdb:', 'http:')).port;
@@ -260,6 +262,23 @@ async function logServer(file: string): Promise<LogServer> {
       child = await listening(startChild(process.execPath, [FAKE, file, port]));
     },
     stop: () => child.kill(),
+  };
+}
+
+function realServer(url: string): LogServer {
+  const [program = '', ...rest] = REAL_COMMAND ?? [];
+  // The server would take settings of ours for its own.
+  const isOthers = ([name]: readonly [string, unknown]): boolean => !name.startsWith('EVENTSTORE_');
+  const environment = Object.fromEntries(Object.entries(process.env).filter(isOthers));
+  const start = (): Child | null => (program === '' ? null : startChild(program, rest, environment));
+  let child = start();
+  return {
+    url,
+    async crash() {
+      await child?.kill();
+      child = start();
+    },
+    stop: async () => child?.kill(),
   };
 }
 
