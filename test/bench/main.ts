@@ -13,6 +13,7 @@ import type { Effort, Figure, Part } from './figure.js';
 import { unmeasured } from './figure.js';
 import { graphsPart } from './graphs.js';
 import { historyPart } from './history.js';
+import { ingestionPart } from './ingestion.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
 import { passagesPart } from './passages.js';
@@ -34,6 +35,7 @@ const PARTS = [
   historyPart,
   auditPart,
   extractionPart,
+  ingestionPart,
   passagesPart,
 ];
 
