@@ -50,7 +50,7 @@ export function runsHere(
       // Without other instances the owner of a run that is not run here is a process of the past.
       isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
       onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
-      onDamaged: (error) => damaged.found(error),
+      damages: { found: (error) => damaged.found(error), assertSound: (runId) => damaged.assertSound(runId) },
     },
   );
   const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');

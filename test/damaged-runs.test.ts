@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HistoryRecord } from '../src/generated/schemas.js';
 import type { LanguageModel } from '../src/model/port.js';
-import { damageEvent } from './support/damaged-log.js';
+import { damageEvent, dropEvent } from './support/damaged-log.js';
 import { graphOf } from './support/given.js';
 import { pausedBefore, startGodRun } from './support/god-run.js';
 import { recordOf } from './support/record-of.js';
@@ -119,6 +119,24 @@ onEmbeddedLog(() =>
       await restart(() => damageEvent(dir.path, requested?.id ?? '', ['The sea', 'The bay']));
       const reply = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
       expect(rest.problem(reply, 500).detail).to.include(DETAIL);
+      await expectToldEverywhere(runId);
+    });
+
+    it('is neither decided on nor cancelled once its missing tail is known', async () => {
+      await serve();
+      const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
+      await pausedBefore(service.engine, runId, 'write');
+      const released = (await recordOf(service.engine.log, runId)).at(-1);
+      // What follows it on the log: with no position missing at its end, the views are not folded anew.
+      await finished();
+      await restart(() => dropEvent(dir.path, released?.id ?? ''));
+      await rest.get(`/api/runs/${runId}/verify`);
+      const left = (await recordOf(service.engine.log, runId)).length;
+      const decided = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+      expect(rest.problem(decided, 500).detail).to.include(DETAIL);
+      const cancelled = await rest.post(`/api/councils/run/${runId}/cancel`, {});
+      expect(rest.problem(cancelled, 500).detail).to.include(DETAIL);
+      expect(await recordOf(service.engine.log, runId)).to.have.length(left);
       await expectToldEverywhere(runId);
     });
 

@@ -3,7 +3,7 @@
  * memory while it runs here; every other run is replayed from the log when something is asked of it, and the exact
  * revision of its append is all the locking there is.
  */
-import { type RunDamaged, ServiceStopping } from '../errors.js';
+import { ServiceStopping } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { appendSurely, untilAnswered } from '../log/append-surely.js';
 import { wait } from '../wait.js';
@@ -25,7 +25,7 @@ import { takeRun } from './takeover.js';
 import { Tally } from './tally.js';
 import type { RunState } from './state.js';
 import { sealFacts } from './stream.js';
-import { type Replay, replayRun } from './replay.js';
+import { type Damages, type Replay, replayRun } from './replay.js';
 import { underWay } from '../under-way.js';
 
 /** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
@@ -37,8 +37,8 @@ export interface RegistryOptions {
   readonly isSuspect: (instanceId: string) => boolean;
   /** Told when a run is no longer run here, with the state it left in. */
   readonly onLeft: (run: RunState) => void;
-  /** Told of a run whose record does not bear out, on its replay. */
-  readonly onDamaged: (error: RunDamaged) => void;
+  /** None of them is gone on with; told of one that is found on its replay. */
+  readonly damages: Damages;
 }
 
 /** A run replayed, or about to begin. */
@@ -233,7 +233,7 @@ export class RunRegistry {
   }
 
   #replay(runId: string): Promise<Replay | null> {
-    const means = { charts: this.#charts, sha256: this.#around.ambient.sha256, onDamaged: this.#options.onDamaged };
+    const means = { charts: this.#charts, sha256: this.#around.ambient.sha256, damages: this.#options.damages };
     return replayRun(this.#around.log, runId, means);
   }
 

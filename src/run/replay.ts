@@ -24,6 +24,14 @@ export interface ReplayMeans {
   readonly upcasts?: readonly Upcast[];
 }
 
+/** The runs whose records were found not to bear out. */
+export interface Damages {
+  /** Takes note of one. */
+  readonly found: (error: RunDamaged) => void;
+  /** @throws {RunDamaged} for one that was found before */
+  readonly assertSound: (runId: string) => void;
+}
+
 /** A run replayed event by event through its chart, every link of its hash chain checked. */
 export class Replaying {
   readonly #runId: string;
@@ -83,19 +91,21 @@ export class Replaying {
 /**
  * A run replayed from the log; null when there is no such run.
  *
- * @throws {RunDamaged} at the first event that the chain or the chart does not bear out
+ * @throws {RunDamaged} at the first event that the chain or the chart does not bear out; also of a run that was found
+ * damaged by something else, such as a tail that is missing, for nothing may be recorded on it
  */
 export async function replayRun(
   log: EventLog,
   runId: string,
-  means: ReplayMeans & { readonly onDamaged?: (error: RunDamaged) => void },
+  means: ReplayMeans & { readonly damages?: Damages },
 ): Promise<Replay | null> {
+  means.damages?.assertSound(runId);
   const replaying = new Replaying(runId, means);
   try {
     for await (const event of readRun(log, runId)) replaying.take(event);
     return replaying.replay;
   } catch (error) {
-    if (error instanceof RunDamaged) means.onDamaged?.(error);
+    if (error instanceof RunDamaged) means.damages?.found(error);
     throw error;
   }
 }
