@@ -15,7 +15,8 @@ export async function* eventsStreamed(pieces: AsyncIterable<Uint8Array>): AsyncG
     begun = blocks.pop() ?? '';
     if (begun.length > MAX_EVENT_CHARS) throw noEvent();
     for (const block of blocks) {
-      const data = /^data: (.*)$/m.exec(block)?.[1];
+      // By line feeds alone: U+2028 and U+2029, which texts may hold, end no line here.
+      const data = /(?:^|\n)data: ([^\n]*)/.exec(block)?.[1];
       if (data !== undefined) yield eventIn(data);
     }
   }

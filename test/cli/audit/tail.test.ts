@@ -155,6 +155,15 @@ describe(`council tail (SEED=${SEED})`, function () {
     expect(seqs).to.deep.equal([...lines.keys()]);
   });
 
+  it('is not put off by texts that hold line and paragraph separators', async () => {
+    service = await startService({ eventStore: null });
+    const rest = restClient(service.url);
+    const runId = await rest.start('Trees\u2028and\u2029bushes');
+    await rest.until(runId, isOver);
+    const ended = await tail(runId, '--json', '--url', service.url).exit;
+    expect(ended).to.include({ code: 0, stdout: await exported(runId), stderr: '' });
+  });
+
   it('is over at once for a run that has ended, and 130 for Ctrl-C', async () => {
     service = await startService({ eventStore: null });
     const rest = restClient(service.url);
