@@ -9,6 +9,8 @@ import { assign, createActor, setup } from 'xstate';
 import type { Graph } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
+import { branchAtEnd } from './front.js';
+import { isOutstanding } from './run-fold.js';
 import type { RunState } from './state.js';
 import { isFrontDone } from './state.js';
 
@@ -89,7 +91,11 @@ function compileMachine(graph: Graph) {
     actions: {
       adopt: assign(({ context, event }) => ({ run: evolve(context.run, event.fact) })),
     },
-    guards: { frontIsDone: ({ context }) => isFrontDone(context.run) },
+    guards: {
+      frontIsDone: ({ context }) => isFrontDone(context.run),
+      isAwaited: ({ context, event }) => isAwaited(context.run, event.fact),
+      isTheEnd: ({ context, event }) => isTheEnd(context.run, event.fact),
+    },
   }).createMachine({
     id: 'run',
     initial: 'pending',
@@ -112,7 +118,7 @@ function compileMachine(graph: Graph) {
           RunClaimed: { actions: 'adopt' },
           RunReleased: { actions: 'adopt' },
           ...goes('RunPaused', 'paused', { guard: 'frontIsDone' }),
-          ...goes('RunCompleted', 'completed', { guard: 'frontIsDone' }),
+          ...goes('RunCompleted', 'completed', { guard: 'isTheEnd' }),
           ...fails(),
         },
       },
@@ -130,7 +136,7 @@ function compileMachine(graph: Graph) {
   });
 }
 
-const goes = (fact: string, state: string, when: { readonly guard?: 'frontIsDone' } = {}) => ({
+const goes = (fact: string, state: string, when: { readonly guard?: 'frontIsDone' | 'isTheEnd' } = {}) => ({
   [fact]: { target: `#run.${state}`, actions: 'adopt' as const, ...when },
 });
 const fails = () => goes('RunFailed', 'failed');
@@ -167,13 +173,31 @@ function turns(keys: readonly string[]) {
   };
 }
 
-const starts = (key: string, target: string) => ({ [`NodeStarted.${key}`]: { target, actions: 'adopt' as const } });
+const starts = (key: string, target: string) => ({
+  [`NodeStarted.${key}`]: { target, actions: 'adopt' as const, guard: 'isAwaited' as const },
+});
 /** What an active node does, up to its end. */
 const proceeds = (key: string, target: string) => ({
   [`ToolCalled.${key}`]: { actions: 'adopt' as const },
   [`NodeCompleted.${key}`]: { target, actions: 'adopt' as const },
   [`NodeFailed.${key}`]: { target, actions: 'adopt' as const },
 });
+
+/** Whether a node starts to which a branch was sent, or is started again. */
+function isAwaited(run: RunState, fact: RunEvent): boolean {
+  if (fact.type !== 'NodeStarted') return false;
+  const { node, step } = fact.data;
+  const begun = run.front.find((each) => each.step === step);
+  if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
+  return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
+}
+
+/** Whether all branches have ended, and this is what they have come to. */
+function isTheEnd(run: RunState, fact: RunEvent): boolean {
+  if (fact.type !== 'RunCompleted' || !isFrontDone(run) || run.arrivals.length > 0) return false;
+  const { draft, score } = branchAtEnd(run);
+  return fact.data.finalDraft === draft && fact.data.criticScore === score;
+}
 
 /** Key of a node's state by its place in the graph: its id may hold dots, and integer-like keys would be reordered. */
 export function stateKeyOf(index: number): string {

@@ -102,6 +102,23 @@ describe('The verification of an export', function () {
     await expectFound(forged.map(exportLine), at);
   });
 
+  it('finds a node that starts though no branch was sent to it', async () => {
+    const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
+    const drafted = events.findIndex(({ type }) => type === 'NodeCompleted');
+    const elsewhere = changed(events, drafted, { route: { next: ['writer_agent'], reason: 'linear' } });
+    await expectFound(rechained(elsewhere).map(exportLine), drafted + 1);
+  });
+
+  it('finds an end that is not what the branches have come to, or comes before they have', async () => {
+    const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
+    const [last, drafted] = [events.length - 1, events.findIndex(({ type }) => type === 'NodeCompleted')];
+    for (const lie of [{ finalDraft: 'Another' }, { finalDraft: null }, { criticScore: 10 }]) {
+      await expectFound(rechained(changed(events, last, lie)).map(exportLine), last);
+    }
+    const early = changed(events, last, { finalDraft: 'Draft 1', criticScore: null }).slice(last);
+    await expectFound(rechained([...events.slice(0, drafted + 1), ...early]).map(exportLine), drafted + 1);
+  });
+
   it('finds a whole record under the name of another run', async () => {
     const other = uuid();
     const { firstDifference } = await verifyRecord(other, readExport(other, asyncOf(lines)), means);
@@ -117,6 +134,11 @@ describe('The verification of an export', function () {
     await expectFound(rechained([{ ...first, data }, ...rest]).map(exportLine), 0);
   });
 });
+
+/** Events of which one tells something else. */
+function changed(events: readonly ExportedEvent[], at: number, lie: object): readonly ExportedEvent[] {
+  return events.map((event, seq) => (seq === at ? { ...event, data: { ...event.data, ...lie } } : event));
+}
 
 /** Events numbered and hashed anew, as one would who wants to hide something. */
 function rechained(events: readonly ExportedEvent[]): readonly ExportedEvent[] {
