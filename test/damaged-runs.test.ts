@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HistoryRecord } from '../src/generated/schemas.js';
 import type { LanguageModel } from '../src/model/port.js';
-import { damageEvent, dropEvent } from './support/damaged-log.js';
+import { damageEvent, dropEvent, swapRecords } from './support/damaged-log.js';
 import { graphOf } from './support/given.js';
 import { pausedBefore, startGodRun } from './support/god-run.js';
 import { recordOf } from './support/record-of.js';
@@ -120,6 +120,19 @@ onEmbeddedLog(() =>
       const reply = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
       expect(rest.problem(reply, 500).detail).to.include(DETAIL);
       await expectToldEverywhere(runId);
+    });
+
+    it('is shown nowhere as the run whose record stands in its place', async () => {
+      await serve();
+      const [one, other] = [await finished(), await finished()];
+      await restart(() => swapRecords(dir.path, [one, other]));
+      for (const [runId, path] of [
+        [one, '/state'],
+        [other, '/genealogy'],
+      ] as const) {
+        expect(rest.problem(await rest.get(`/api/runs/${runId}${path}`), 500).detail).to.include(DETAIL);
+        await expectToldEverywhere(runId);
+      }
     });
 
     it('is neither decided on nor cancelled once its missing tail is known', async () => {

@@ -151,6 +151,7 @@ export function foldNext(
     const event = upcast(recorded, upcasts);
     if (run !== null) return evolve(run, event);
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
+    if (event.data.runId !== runId) throw new Error(`it is the request of run "${event.data.runId}"`);
     return firstState(event);
   });
 }

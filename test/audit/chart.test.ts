@@ -20,8 +20,10 @@ const isChart = openSchemas().validator('chart.json');
 const FIXED = fixedGraph({ timeoutMs: 1_000, maxAttempts: 1 });
 
 function stateAfter(events: readonly RunEvent[]): RunState {
+  const [first] = events;
+  const runId = first?.type === 'RunRequested' ? first.data.runId : '';
   let run: RunState | null = null;
-  for (const event of events) run = foldNext('', run, event);
+  for (const event of events) run = foldNext(runId, run, event);
   if (run === null) throw new Error('There are no events');
   return run;
 }

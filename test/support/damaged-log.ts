@@ -13,6 +13,14 @@ export function dropEvent(dataDir: string, eventId: string): void {
   change(join(dataDir, 'log.sqlite'), `DELETE FROM events WHERE id = '${eventId}'`);
 }
 
+/** Gives the events of each of two runs out as those of the other. */
+export function swapRecords(dataDir: string, [one, other]: readonly [string, string]): void {
+  const names = [`run-${one}`, `run-${other}`].map(quoted);
+  const rename = (from: string, to: string): string => `UPDATE streams SET name = ${to} WHERE name = ${from};`;
+  const [first = '', second = ''] = names;
+  change(join(dataDir, 'log.sqlite'), rename(first, "'-'") + rename(second, first) + rename("'-'", second));
+}
+
 /** Puts another piece in the place of one in what is stored of a run for the history. */
 export function changeView(dataDir: string, runId: string, [piece, other]: readonly [string, string]): void {
   const [from, to] = [quoted(piece), quoted(other)];

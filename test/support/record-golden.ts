@@ -16,9 +16,11 @@ for (const [name, events] of goldenHistories()) {
   const file = new URL(`v${SCHEMA_VERSION}-${name}.ndjson`, GOLDEN);
   if (existsSync(file)) continue;
   const answers: string[] = [];
+  const [first] = events;
+  const runId = first?.type === 'RunRequested' ? first.data.runId : '';
   let run: RunState | null = null;
   for (const event of events) {
-    run = foldNext(run?.runId ?? '', run, event);
+    run = foldNext(runId, run, event);
     answers.push(answerOf(run));
   }
   writeFileSync(file, `${events.map(exportLine).join('\n')}\n`);
