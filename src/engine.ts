@@ -8,7 +8,7 @@ import { BlueprintShelf } from './blueprint/shelf.js';
 import type { Cluster } from './cluster/cluster.js';
 import { LogUnavailable, RunDamaged } from './errors.js';
 import type { Genealogy } from './generated/schemas.js';
-import type { Documents } from './library-here.js';
+import type { Documents, LibraryHere } from './library-here.js';
 import { libraryHere } from './library-here.js';
 import { untilAnswered } from './log/append-surely.js';
 import { canonical } from './log/canonical.js';
@@ -98,7 +98,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   });
   const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
-  const caughtUp = library.start(projector).then(() => projector.start());
+  const caughtUp = startReading(library, projector);
 
   return {
     ...{ log, registry, queries, tokens, views, feed, blueprints },
@@ -107,7 +107,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     documents: library,
     verify: auditOf({ log, charts, ambient, history, projector, damaged }),
     async isReady() {
-      const isReady = projector.isCaughtUp && library.isCaughtUp() && history.isWritable && cluster?.isFenced !== true;
+      const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
       if (isReady) await log.ping();
       return isReady;
     },
@@ -150,6 +150,13 @@ interface Recovering extends Pick<Engine, 'registry'>, Pick<Surroundings, 'logge
   readonly cluster: Cluster | null;
   readonly history: History;
   readonly damaged: DamagedRuns;
+}
+
+/** Starts folding; resolves once history is caught up. */
+async function startReading(library: LibraryHere, projector: Projector): Promise<void> {
+  await library.start(projector);
+  await projector.start();
+  library.told();
 }
 
 /** What is not folded or not written yet is folded at the next start. */

@@ -1,6 +1,7 @@
 /** The documents of this instance: taken in, listed, searched. */
 import { join } from 'node:path';
-import { ModelFailed, ServiceStopping } from './errors.js';
+import { ServiceStopping } from './errors.js';
+import { DocumentDamaged, DocumentUnknown } from './library/document-errors.js';
 import { pdfExtractor } from './library/extract.js';
 import { indexedPassages } from './library/indexed-passages.js';
 import type { DocumentRecord } from './library/document-record.js';
@@ -19,34 +20,37 @@ import { wait } from './wait.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
 const APPEND_DEADLINE_MS = 10_000;
-/** Wait before vectors that could not be had are asked for again, in milliseconds. */
+/** Wait before vectors that could not be had or recorded are asked for again, in milliseconds. */
 const RETRY_VECTORS_MS = 60_000;
 
 /** What the edges ask of the documents. */
 export interface Documents {
   find(documentId: string): Promise<DocumentRecord | null>;
-  /** Resolves once it can be found here. */
+  /** Resolves once it is recorded. */
   ingest(file: UploadedFile): Promise<Ingested>;
+  /** Resolves once it can be found here; rejects when the signal is aborted before. */
+  reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
   /** Resolves once it cannot be found here any more. */
   remove(documentId: string): Promise<void>;
 }
 
 export interface LibraryHere extends Documents {
   readonly passages: PassageSearch;
-  /** Whether what is recorded can be found, as far as it was told. */
-  isCaughtUp(): boolean;
+  /** Whether what was recorded before the start can be found, or could. */
+  hasCaughtUp(): boolean;
   /** To be told of each event of a document. */
   recorded(event: RecordedEvent): void;
   /** Starts feeding the index, told of events by this projector from the history's checkpoint on. */
   start(projector: Pick<Projector, 'reached'>): Promise<void>;
+  /** Says that it was told of all that had been recorded before the start: from then on its passages can be searched. */
+  told(): void;
   /** @param position up to which the projector has come */
   stop(position: Position | null): Promise<void>;
 }
 
 export interface LibraryParts {
   readonly log: EventLog;
-  /** Its name and newest position. */
-  readonly standing: { readonly identity: string; readonly head: Position | null };
+  readonly standing: { readonly identity: string };
   readonly history: History;
   readonly instanceId: string;
 }
@@ -71,31 +75,32 @@ export async function libraryHere(
   const feed = new PassageFeed({
     ...{ log, ambient, onFault, onIncomplete: completing.complete },
     model: recordsVectors ? model : null,
-    open: () =>
-      openPassagesIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: standing, model, dimensions }),
+    async open() {
+      // An index that fails is opened again after the start: what it holds may lie past the head of then.
+      const at = { identity: standing.identity, head: await log.head() };
+      return await openPassagesIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
+    },
   });
   const filenameOf = async (id: string): Promise<string | null> => (await history.document(id))?.filename ?? null;
   let projector: Pick<Projector, 'reached'> | null = null;
-  const taken = async (position: Position): Promise<void> => {
+  const reached = async (position: Position, signal?: AbortSignal): Promise<void> => {
     await projector?.reached(position);
-    await feed.reached(position);
+    await feed.reached(position, signal);
   };
   return {
-    isCaughtUp: () => feed.isCaughtUp,
+    hasCaughtUp: () => feed.hasCaughtUp,
     recorded: (event) => feed.take(event),
-    passages: indexedPassages({ index: () => feed.index, embeddings, recordsVectors, filenameOf }),
+    passages: indexedPassages({ feed, embeddings, recordsVectors, filenameOf }),
     async start(by) {
       projector = by;
       const [first] = await history.documents({ limit: 1, offset: 0 });
       feed.start(history.checkpoint, { hasDocuments: first !== undefined });
     },
+    told: () => feed.told(),
     find: (documentId) => shelf.find(documentId),
-    async ingest(file) {
-      const ingested = await shelf.ingest(file);
-      await taken(ingested.position);
-      return ingested;
-    },
-    remove: async (documentId) => taken(await shelf.remove(documentId)),
+    ingest: (file) => shelf.ingest(file),
+    reached: ({ position }, signal) => reached(position, signal),
+    remove: async (documentId) => reached(await shelf.remove(documentId)),
     async stop(position) {
       stopping.abort();
       await Promise.all([shelf.stop(), completing.ended()]);
@@ -124,8 +129,8 @@ function completer(
       } catch (error) {
         if (signal.aborted || error instanceof ServiceStopping) return;
         onFault(error);
-        // What lies in the document is the same the next time.
-        if (!(error instanceof ModelFailed)) continue;
+        // What lies in the document is the same the next time; everything else passes.
+        if (error instanceof DocumentUnknown || error instanceof DocumentDamaged) continue;
         await wait(ambient, RETRY_VECTORS_MS, signal);
         incomplete.add(documentId);
       }

@@ -25,6 +25,9 @@ export class WorkerCalls<Call extends Named> {
   #lastId = 0;
   #failure: Error | null = null;
   #closed: Promise<void> | null = null;
+  #tellStopped: (error: Error) => void = () => undefined;
+  /** Resolves once the thread has stopped, by its close too, with why. */
+  readonly stopped = new Promise<Error>((resolve) => (this.#tellStopped = resolve));
 
   /** @param what runs there, as errors name it */
   constructor(worker: Worker, what: string) {
@@ -75,6 +78,7 @@ export class WorkerCalls<Call extends Named> {
 
   #fail(error: Error): void {
     this.#failure ??= error;
+    this.#tellStopped(error);
     for (const caller of this.#waiting.values()) caller.reject(error);
     this.#waiting.clear();
   }

@@ -139,6 +139,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'document-record',
       'document-state',
       'recorded-passages',
+      'take-in-document',
       'passage-feed',
       'shelf',
       'document-streams',

@@ -4,6 +4,7 @@ import type { UploadResult } from '../generated/schemas.js';
 import { DocumentUnknown } from '../library/document-errors.js';
 import { documentStream, isDocumentId } from '../library/document-events.js';
 import type { Ingested } from '../library/shelf.js';
+import { RequestRefused } from './problems.js';
 import { queryOf } from './query.js';
 import { crowded, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
@@ -32,6 +33,14 @@ function uploadRoute(edge: Edge): Route {
       throw error;
     });
   };
+  const found = async (ingested: Ingested): Promise<void> => {
+    const late = new AbortController();
+    try {
+      await edge.inTime(documents.reached(ingested, late.signal), notFoundYet);
+    } finally {
+      late.abort();
+    }
+  };
   return {
     method: 'POST',
     path: '/api/councils/upload-pdf',
@@ -40,14 +49,15 @@ function uploadRoute(edge: Edge): Route {
     tag: 'documents',
     body: { schema: 'upload-form.json', isRequired: true, mediaType: 'multipart/form-data' },
     success: { status: 200, description: 'It can be searched', schema: 'upload-result.json' },
-    problems: [400, 503],
+    problems: [400, 408, 503],
     async handle(ctx) {
       assertForm(ctx);
       const leave = await entered();
       try {
-        return await withUpload(ctx, { folder, name: ambient.uuid() }, async (upload) => {
+        return await withUpload(ctx, { folder, name: ambient.uuid(), after: ambient.after }, async (upload) => {
           const { id: documentId, filename } = upload;
           const ingested = await documents.ingest(upload);
+          await found(ingested);
           const { chunks, isNew } = ingested;
           log.info({ documentId, chunks, isNew }, 'document ingested');
           const body: UploadResult = { filename, chunks_ingested: chunks, message: messageOf(filename, ingested) };
@@ -58,6 +68,15 @@ function uploadRoute(edge: Edge): Route {
       }
     },
   };
+}
+
+/** It is recorded for good: the same bytes add nothing, and wait for the index again. */
+function notFoundYet(): RequestRefused {
+  const headers = { 'Retry-After': '5' };
+  return new RequestRefused('The file is taken in, but cannot be searched yet: send it again', {
+    status: 503,
+    headers,
+  });
 }
 
 /** Names the count and the file (specification, upload). */

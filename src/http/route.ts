@@ -33,6 +33,7 @@ export interface HttpDeps {
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
+    reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
     remove(documentId: string): Promise<void>;
   };
   readonly documentList: DocumentList;

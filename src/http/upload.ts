@@ -8,12 +8,18 @@ import * as formidable from 'formidable';
 import type { Context } from 'koa';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import { koaBody } from 'koa-body';
+import type { Ambient } from '../ambient.js';
 import { brokenRules, RequestRefused } from './problems.js';
 
 /** Largest file in bytes (contract, upload). */
 export const MAX_FILE_BYTES = 50 * 1024 * 1024;
 /** Most bytes of a form that are not the file's: its heads, boundaries and other parts. */
 const MAX_OTHER_BYTES = 64 * 1024;
+/**
+ * How long a form may take to arrive, in milliseconds: it holds one of few places. Less than the 300 s after which Node
+ * closes a request's connection; 50 MiB in that time are 1.8 Mbit/s.
+ */
+const MAX_FORM_MS = 240_000;
 /** Characters of a file name. */
 const MAX_NAME = 255;
 
@@ -31,23 +37,24 @@ export interface UploadPlace {
   readonly folder: string;
   /** Of the file there. */
   readonly name: string;
+  readonly after: Ambient['after'];
 }
 
 /**
  * Reads the form to its end and hands on its file, which is deleted when the work is done, or nothing came of it.
  *
- * @throws {RequestRefused} 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
+ * @throws {RequestRefused} 408 when it takes too long, 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
  *   is cut off
  */
 export async function withUpload<T>(
   ctx: Context,
-  { folder, name }: UploadPlace,
+  { folder, name, after }: UploadPlace,
   work: (upload: Upload) => Promise<T>,
 ): Promise<T> {
   const path = join(folder, name);
   const reading = new FormReading(path);
   try {
-    const { filename, id } = await reading.read(ctx);
+    const { filename, id } = await reading.read(ctx, after);
     return await work({ filename, id, bytes: reading.fileBytes, read: () => readFile(path) });
   } finally {
     await reading.clear();
@@ -90,7 +97,7 @@ class FormReading {
     this.#path = path;
   }
 
-  async read(ctx: Context): Promise<Pick<Upload, 'filename' | 'id'>> {
+  async read(ctx: Context, after: Ambient['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
     const req: IncomingMessage = ctx.req;
     const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: this.#rules() });
     // Formidable bounds neither the heads of parts nor parts that are passed over. It hears of an error of the request
@@ -102,11 +109,13 @@ class FormReading {
     // It listens by the time that data flows: nothing it waits for before takes a turn of the loop.
     const parsed: unknown = parse(ctx, async () => undefined);
     req.on('data', guard);
+    const cancel = after(MAX_FORM_MS, () => req.emit('error', late()));
     try {
       await parsed;
     } catch (error) {
       throw this.#refusal(ctx, error);
     } finally {
+      cancel();
       req.off('data', guard);
     }
     if (this.#isTooLarge()) throw tooLarge();
@@ -191,6 +200,10 @@ function isPdfName(filename: string): boolean {
 
 function notPdf(filename: string): string {
   return `Only PDF files are accepted: ${filename === '' ? 'the file has no name' : 'its name does not end in .pdf'}`;
+}
+
+function late(): RequestRefused {
+  return new RequestRefused(`The form did not arrive within ${MAX_FORM_MS / 1_000} s`, { status: 408 });
 }
 
 function tooLarge(): RequestRefused {

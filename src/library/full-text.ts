@@ -27,8 +27,8 @@ export interface FullText {
   add(key: number, text: string): void;
   /** `text` must be the one that was added: its words are taken out of the counts. */
   remove(key: number, text: string): void;
-  /** The best passages that hold any of the words, best first. */
-  nearest(query: string, limit: number): readonly Scored[];
+  /** The best passages that hold any of the words, best first, none with a key after `last`. */
+  nearest(query: string, limit: number, last?: number): readonly Scored[];
 }
 
 export function fullText(database: DatabaseSyncInstance): FullText {
@@ -37,7 +37,7 @@ export function fullText(database: DatabaseSyncInstance): FullText {
   const count = database.prepare('SELECT doc FROM word_counts WHERE term = ?');
   // Its rank is the lower the better.
   const find = database.prepare(
-    'SELECT rowid AS key, -rank AS score FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?',
+    'SELECT rowid AS key, -rank AS score FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid LIMIT ?',
   );
   const counts = new Map<string, number>();
 
@@ -63,12 +63,12 @@ export function fullText(database: DatabaseSyncInstance): FullText {
       counts.clear();
       remove.run(key, wordsOf(text).join(' '));
     },
-    nearest(query, limit) {
+    nearest(query, limit, last = Number.MAX_SAFE_INTEGER) {
       const words = telling(query);
       if (words.length === 0) return [];
       // A word holds no quote: nothing of the query is read as FTS5's query language.
       const match = words.map((word) => `"${word}"`).join(' OR ');
-      return find.all(match, limit).flatMap((row) => {
+      return find.all(match, last, limit).flatMap((row) => {
         const [key, score] = [numberOf(row, 'key'), numberOf(row, 'score')];
         return key === null || score === null ? [] : [{ key, score }];
       });

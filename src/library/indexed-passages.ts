@@ -1,11 +1,10 @@
 /** The search that agents read documents with: the index, asked with a query's vector and words. */
 import type { Embeddings } from './embeddings.js';
+import type { PassageFeed } from './passage-feed.js';
 import type { Passage, PassageSearch } from './passages.js';
-import type { PassagesIndex } from './passages-index.js';
 
 export interface SearchParts {
-  /** The index while it is open. */
-  readonly index: () => PassagesIndex | null;
+  readonly feed: Pick<PassageFeed, 'hasPassages' | 'searchable'>;
   readonly embeddings: Embeddings;
   /** Whether the index takes vectors as they come; else it computes its own. */
   readonly recordsVectors: boolean;
@@ -13,15 +12,15 @@ export interface SearchParts {
   readonly filenameOf: (documentId: string) => Promise<string | null>;
 }
 
-/** Throws what the embeddings and the index throw. */
-export function indexedPassages({ index, embeddings, recordsVectors, filenameOf }: SearchParts): PassageSearch {
+/** Waits for an index that is not whole yet, or fails. Throws what the embeddings, the feed and the index throw. */
+export function indexedPassages({ feed, embeddings, recordsVectors, filenameOf }: SearchParts): PassageSearch {
   return {
-    hasPassages: () => (index()?.count() ?? 0) > 0,
+    hasPassages: () => feed.hasPassages,
     async search(query, topK, { signal }) {
-      const open = index();
-      if (open === null) return [];
+      const index = await feed.searchable(signal);
+      if (index === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
-      const found = await open.search({ text: query, vector, topK }, { signal });
+      const found = await index.search({ text: query, vector, topK }, { signal });
       return await Promise.all(
         found.map(async (each): Promise<Passage> => {
           const filename = await filenameOf(each.document);

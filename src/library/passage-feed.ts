@@ -4,46 +4,44 @@
  * opened when there is a document for the first time.
  */
 import type { Ambient } from '../ambient.js';
-import { CouncilError, ServiceStopping } from '../errors.js';
+import { CouncilError } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../log/port.js';
 import { wait } from '../wait.js';
-import { DocumentDamaged } from './document-errors.js';
-import { documentEventOf, documentIdOf } from './document-events.js';
 import { isDecisive } from './document-record.js';
 import type { PassagesIndex } from './passages-index.js';
-import { recordedPassages } from './recorded-passages.js';
+import type { IntakeOptions } from './take-in-document.js';
+import { takeInDocument } from './take-in-document.js';
+import { waiters } from './waiters.js';
 
 /** Wait before what failed is tried again, in milliseconds. */
 const RETRY_MS = 1_000;
 /** Events that wait to be taken in; when more come they are forgotten, and read from the log later. */
 const MAX_WAITING = 1_000;
 
-export interface FeedOptions {
+export interface FeedOptions extends IntakeOptions {
   readonly log: EventLog;
   readonly ambient: Pick<Ambient, 'after' | 'sha256'>;
   /** Opens the index. */
   readonly open: () => Promise<PassagesIndex>;
-  /** Whose vectors the index takes from the log; null: it computes them. */
-  readonly model: string | null;
-  /** Told of each document that lacks vectors of the model: it cannot be found. */
-  readonly onIncomplete: (documentId: string) => void;
-  readonly onFault: (error: unknown) => void;
-}
-
-interface Waiter {
-  readonly position: Position;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
 }
 
 export class PassageFeed {
   readonly #options: FeedOptions;
   readonly #stopping = new AbortController();
   readonly #waiting: RecordedEvent[] = [];
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = waiters();
   #index: PassagesIndex | null = null;
+  /** Why there is none any more, should it have stopped by itself. */
+  #failure = new Error('The index of passages is not open');
   /** Up to here everything is in the index, or there is nothing. */
   #position: Position | null = null;
+  /** Up to here there is nothing to be found. */
+  #emptyUntil: Position | null = null;
+  /** Whether it was told of all that had been recorded before the start. */
+  #isTold = false;
+  /** From here on the index can be searched: it holds what was recorded before the start, or before it failed. */
+  #goal: Position | null = null;
+  #hasCaughtUp = false;
   /** Up to here the log is to be read; later events are told. Null: nothing is to be read. */
   #unread: Position | null = null;
   #running: Promise<void> | null = null;
@@ -63,11 +61,39 @@ export class PassageFeed {
     return this.#unread === null && this.#waiting.length === 0;
   }
 
+  /** Whether everything that was recorded before the start has been in. */
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
+  }
+
+  /** Whether there is any passage to find; true while that cannot be told yet and there has been a document. */
+  get hasPassages(): boolean {
+    return this.#isSearchable ? (this.#index?.count() ?? 0) > 0 : this.#running !== null;
+  }
+
+  /**
+   * The index, once it is open and holds what was recorded before the start, and after a failure what it held before
+   * that; null: there has never been a document.
+   *
+   * @throws {ServiceStopping}, and why the signal was aborted
+   */
+  async searchable(signal: AbortSignal): Promise<PassagesIndex | null> {
+    await this.#waiters.until(() => this.#isSearchable, signal);
+    return this.#index;
+  }
+
   /** Takes in what was recorded up to a position, from which on it is told of what comes. */
   start(position: Position | null, { hasDocuments }: { readonly hasDocuments: boolean }): void {
     if (hasDocuments) this.#unread = position;
-    else this.#position = position;
+    else this.#position = this.#emptyUntil = position;
     if (hasDocuments) this.#begin();
+  }
+
+  /** Says that it was told of all that had been recorded before the start. */
+  told(): void {
+    this.#isTold = true;
+    this.#goal = this.#waiting.at(-1)?.position ?? this.#unread ?? this.#position;
+    this.#settle();
   }
 
   /** Takes the next event of a document. */
@@ -82,11 +108,13 @@ export class PassageFeed {
     this.#wake();
   }
 
-  /** Resolves once an event it was told of is in. @throws {ServiceStopping} when it will not come in here any more */
-  async reached(position: Position): Promise<void> {
-    if (this.isCaughtUp || (this.#position !== null && this.#position >= position)) return;
-    if (this.#stopping.signal.aborted) throw new ServiceStopping();
-    await new Promise<void>((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
+  /**
+   * Resolves once an event it was told of is in.
+   *
+   * @throws {ServiceStopping} when it will not come in here any more, and why the signal was aborted
+   */
+  async reached(position: Position, signal?: AbortSignal): Promise<void> {
+    await this.#waiters.until(() => this.isCaughtUp || this.#holds(position), signal);
   }
 
   /** @param position up to which the projector has come: none of it is read again, if all of it is in */
@@ -95,11 +123,10 @@ export class PassageFeed {
     this.#stopping.abort();
     this.#wake();
     await this.#running;
-    for (const { reject } of this.#waiters) reject(new ServiceStopping());
-    this.#waiters.clear();
+    this.#waiters.end();
     const { onFault } = this.#options;
-    const isNews = position !== null && (this.#position === null || position > this.#position);
-    if (isWhole && isNews) await this.#index?.write({ added: [], removed: [], checkpoint: position }).catch(onFault);
+    const isBehind = position === null || (this.#position !== null && position < this.#position);
+    if (isWhole && !isBehind) await this.#index?.write({ added: [], removed: [], checkpoint: position }).catch(onFault);
     await this.#close();
   }
 
@@ -139,15 +166,31 @@ export class PassageFeed {
   async #opened(): Promise<PassagesIndex> {
     if (this.#index !== null) return this.#index;
     const index = await this.#options.open();
-    // An index that has been there may have missed events that this process has not been told of.
-    const checkpoint = index.checkpoint as Position | null;
-    if (checkpoint !== null && this.#position !== null && checkpoint < this.#position) this.#unread = this.#position;
-    if (checkpoint !== null || this.#unread !== null) this.#position = checkpoint;
+    const checkpoint = (index.checkpoint as Position | null) ?? this.#emptyUntil;
+    const before = this.#position;
+    this.#position = checkpoint;
+    // What the file does not hold (it was begun anew, or lost its newest writes) is read again.
+    if (before !== null && !this.#holds(before)) {
+      this.#unread ??= before;
+      if (this.#goal === null || this.#goal < before) this.#goal = before;
+    }
+    void index.stopped.then((error) => this.#lose(index, error));
+    index.incomplete.forEach(this.#options.onIncomplete);
     return (this.#index = index);
   }
 
+  /** An index that has stopped by itself is nobody's any more. */
+  #lose(index: PassagesIndex, error: Error): void {
+    if (this.#index !== index) return;
+    this.#index = null;
+    this.#failure = error;
+    this.#wake();
+  }
+
   async #takeIn(index: PassagesIndex): Promise<void> {
+    this.#settle();
     while (!this.#isStopping) {
+      if (this.#index !== index) throw this.#failure;
       const [next] = this.#waiting;
       if (this.#unread !== null) await this.#catchUp(index, this.#unread);
       else if (next === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -166,50 +209,29 @@ export class PassageFeed {
       if (event.position > until) break;
       if (isDecisive(event)) await this.#put(index, event);
     }
+    if (!this.#holds(until)) this.#position = until;
     // Unless there is more by now.
     if (this.#unread === until) this.#unread = null;
   }
 
   async #put(index: PassagesIndex, event: RecordedEvent): Promise<void> {
-    if (this.#position !== null && event.position <= this.#position) return;
-    const document = documentIdOf(event.stream) ?? '';
-    try {
-      await this.#replace(index, document, event);
-    } catch (error) {
-      if (!(error instanceof DocumentDamaged)) throw error;
-      // A damaged document cannot be found; the others go on.
-      this.#options.onFault(error);
-      await index.write({ added: [], removed: [document], checkpoint: event.position });
-    }
+    if (this.#holds(event.position)) return;
+    await takeInDocument(index, event, this.#options);
     this.#position = event.position;
   }
 
-  /** The document as the event leaves it takes the place of what was found of it before. */
-  async #replace(index: PassagesIndex, document: string, recorded: RecordedEvent): Promise<void> {
-    const { log, ambient, model, onIncomplete } = this.#options;
-    const event = documentEventOf(recorded);
-    let removed: readonly string[] = [document];
-    let found = 0;
-    if (event.type === 'DocumentIngested') {
-      const span = { from: event.data.since, to: event.seq };
-      for await (const added of recordedPassages(document, span, { log, sha256: ambient.sha256, model })) {
-        await index.write({ added, removed, checkpoint: null });
-        removed = [];
-        found += added.length;
-      }
-      if (found < event.data.chunks) {
-        removed = [document];
-        onIncomplete(document);
-      }
-    }
-    await index.write({ added: [], removed, checkpoint: recorded.position });
+  #settle(): void {
+    this.#hasCaughtUp ||= this.#isSearchable;
+    this.#waiters.look();
   }
 
-  #settle(): void {
-    for (const waiter of this.#waiters) {
-      if (!this.isCaughtUp && (this.#position === null || this.#position < waiter.position)) continue;
-      this.#waiters.delete(waiter);
-      waiter.resolve();
-    }
+  #holds(position: Position): boolean {
+    return this.#position !== null && this.#position >= position;
+  }
+
+  get #isSearchable(): boolean {
+    if (!this.#isTold) return false;
+    if (this.#index === null) return this.#running === null;
+    return this.#goal === null || this.#holds(this.#goal);
   }
 }

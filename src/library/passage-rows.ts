@@ -12,11 +12,12 @@ export const PASSAGES_SCHEMA = `
     document TEXT NOT NULL,
     chunk INTEGER NOT NULL,
     page INTEGER NOT NULL,
-    text BLOB NOT NULL,
-    UNIQUE (document, chunk)
+    text BLOB NOT NULL
   );
+  CREATE INDEX places ON passages (document, chunk);
   CREATE TABLE vectors (key INTEGER PRIMARY KEY, vector BLOB NOT NULL);
   CREATE TABLE codes (key INTEGER PRIMARY KEY, code BLOB NOT NULL);
+  CREATE TABLE incomplete (document TEXT PRIMARY KEY) WITHOUT ROWID;
 `;
 
 export interface PassageRow {
@@ -34,9 +35,18 @@ export interface PassageRows {
   find(key: number): PassageRow | null;
   vector(key: number): Float32Array | null;
   keysOf(document: string): readonly number[];
-  keyOf(document: string, chunk: number): number | null;
+  /** Of a piece that comes anew, until that is seen, two. */
+  keysAt(document: string, chunk: number): readonly number[];
+  /** Those after a key. */
+  keysAfter(key: number): readonly number[];
+  /** The largest; 0 when there is none. */
+  lastKey(): number;
   /** All of them, as they are kept. */
   codes(): Iterable<{ readonly key: number; readonly code: Uint8Array }>;
+  /** Documents that lack vectors. */
+  incomplete(): readonly string[];
+  markIncomplete(document: string): void;
+  markComplete(document: string): void;
 }
 
 export function passageRows(database: DatabaseSyncInstance): PassageRows {
@@ -49,7 +59,12 @@ export function passageRows(database: DatabaseSyncInstance): PassageRows {
   const find = database.prepare('SELECT document, chunk, page, text FROM passages WHERE key = ?');
   const vector = database.prepare('SELECT vector FROM vectors WHERE key = ?');
   const keysOf = database.prepare('SELECT key FROM passages WHERE document = ? ORDER BY key');
-  const keyOf = database.prepare('SELECT key FROM passages WHERE document = ? AND chunk = ?');
+  const keysAt = database.prepare('SELECT key FROM passages WHERE document = ? AND chunk = ?');
+  const keysAfter = database.prepare('SELECT key FROM passages WHERE key > ?');
+  const lastKey = database.prepare('SELECT max(key) AS key FROM passages');
+  const incomplete = database.prepare('SELECT document FROM incomplete');
+  const markIncomplete = database.prepare('INSERT OR IGNORE INTO incomplete VALUES (?)');
+  const markComplete = database.prepare('DELETE FROM incomplete WHERE document = ?');
   const allCodes = database.prepare('SELECT key, code FROM codes');
   return {
     add(row, numbers, code) {
@@ -74,8 +89,13 @@ export function passageRows(database: DatabaseSyncInstance): PassageRows {
       // A view wants a place that four divides, which a blob's own buffer begins with.
       return bytes === null ? null : new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
     },
-    keysOf: (document) => keysOf.all(document).flatMap((row) => numberOf(row, 'key') ?? []),
-    keyOf: (document, chunk) => numberOf(keyOf.get(document, chunk), 'key'),
+    keysOf: (document) => keysOf.all(document).flatMap(keyIn),
+    keysAt: (document, chunk) => keysAt.all(document, chunk).flatMap(keyIn),
+    keysAfter: (key) => keysAfter.all(key).flatMap(keyIn),
+    lastKey: () => numberOf(lastKey.get(), 'key') ?? 0,
+    incomplete: () => incomplete.all().flatMap((row) => textOf(row, 'document') ?? []),
+    markIncomplete: (document) => void markIncomplete.run(document),
+    markComplete: (document) => void markComplete.run(document),
     *codes() {
       for (const row of allCodes.iterate() as Iterable<unknown>) {
         const [key, code] = [numberOf(row, 'key'), bytesOf(row, 'code')];
@@ -83,6 +103,10 @@ export function passageRows(database: DatabaseSyncInstance): PassageRows {
       }
     },
   };
+}
+
+function keyIn(row: unknown): number | readonly number[] {
+  return numberOf(row, 'key') ?? [];
 }
 
 export function numberOf(row: unknown, column: string): number | null {

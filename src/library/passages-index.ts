@@ -24,7 +24,12 @@ export interface PassagesWrite {
   readonly added: readonly NewPassage[];
   /** Documents, all of whose passages go. They go before the others come. */
   readonly removed: readonly string[];
-  /** Position up to which all is folded with this; null leaves it where it was. */
+  /** Documents that are ingested and lack vectors of the model: remembered until they are removed. */
+  readonly incomplete?: readonly string[];
+  /**
+   * Position up to which all is folded with this. Null: more comes, and what this adds and removes is seen with the next
+   * write that has one; what is hidden yet goes at once when it is removed.
+   */
   readonly checkpoint: string | null;
 }
 
@@ -49,6 +54,14 @@ export type PassagesCall =
   | { readonly call: 'search'; readonly query: PassageQuery }
   | { readonly call: 'close' };
 
+/** What a file holds when it is opened. */
+export interface PassagesStanding {
+  /** Position the passages were folded to; null: nothing is folded yet, or nothing that can be trusted. */
+  readonly checkpoint: string | null;
+  /** Documents up to there that lack vectors of the model. */
+  readonly incomplete: readonly string[];
+}
+
 /** What the worker answers, when it is ready too. */
 export interface Counted {
   readonly value: unknown;
@@ -56,18 +69,18 @@ export interface Counted {
   readonly count: number;
 }
 
-export interface PassagesIndex {
-  /** Position the passages were folded to when the file was opened; null: nothing is folded yet. */
-  readonly checkpoint: string | null;
+export interface PassagesIndex extends PassagesStanding {
   /**
-   * Resolves once it is written and found. To be awaited before the next: searches are answered in between. A document
-   * goes in one write, about 0.1 ms a passage.
+   * Resolves once it is written, and found if it has a checkpoint. To be awaited before the next: searches are answered in
+   * between. A document goes in one write, about 0.1 ms a passage.
    */
   write(change: PassagesWrite): Promise<void>;
   /** The nearest passages, best first, ties in the order in which they came. */
   search(query: PassageQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly FoundPassage[]>;
   /** Passages that can be found, as of the worker's last answer. */
   count(): number;
+  /** Resolves once it answers nothing any more, closed or failed, with why. */
+  readonly stopped: Promise<Error>;
   /** May be called twice. */
   close(): Promise<void>;
 }
@@ -90,10 +103,10 @@ export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesI
     count = answered.count;
     return answered.value as T;
   };
-  const checkpoint = await valueOf<string | null>(calls.ready());
+  const standing = await valueOf<PassagesStanding>(calls.ready());
   let searches = 0;
   return {
-    checkpoint,
+    ...standing,
     async write(change) {
       if (change.added.length > MAX_ADDED) {
         throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);
@@ -112,6 +125,7 @@ export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesI
       );
     },
     count: () => count,
+    stopped: calls.stopped,
     close: () => calls.close({ call: 'close' }),
   };
 }

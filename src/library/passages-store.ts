@@ -1,6 +1,7 @@
 /**
- * The passages that can be found: one SQLite file that may be deleted while the service is stopped. Passages and the
- * checkpoint they were folded to are written in one transaction; a power cut may cost the newest ones, which are folded
+ * The passages that can be found: one SQLite file that may be deleted while the service is stopped. Passages are
+ * seen with the checkpoint they were folded to, in one transaction: rows with keys after the last one that is seen wait
+ * for theirs; a power cut may cost the newest ones, which are folded
  * again, but never the file. Vectors stay in the file, a byte a dimension of them in memory. Runs inside the passages worker.
  */
 import { rmSync } from 'node:fs';
@@ -12,11 +13,11 @@ import { fused } from './fused.js';
 import { byScore } from './nearest.js';
 import { offlineVector, OFFLINE_EMBEDDING_MODEL } from './offline-embeddings.js';
 import { passageRows, PASSAGES_SCHEMA, textOf, type PassageRows } from './passage-rows.js';
-import type { FoundPassage, PassageQuery, PassagesSetup, PassagesWrite } from './passages-index.js';
+import type { FoundPassage, PassageQuery, PassagesSetup, PassagesStanding, PassagesWrite } from './passages-index.js';
 import { codeOf, codeScan, type CodeScan } from './code-scan.js';
 
 /** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
-const PASSAGES_VERSION = '1';
+const PASSAGES_VERSION = '2';
 
 /** Rows whose exact scores are computed: the best by their codes. */
 const LOOKED_AT = 300;
@@ -27,8 +28,7 @@ const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
 export interface PassagesStore {
-  /** Position the passages were folded to; null when there are none yet, or none that can be trusted. */
-  readonly checkpoint: string | null;
+  readonly standing: PassagesStanding;
   write(change: PassagesWrite): void;
   search(query: PassageQuery): readonly FoundPassage[];
   count(): number;
@@ -42,27 +42,37 @@ export interface PassagesStore {
 export function openPassagesStore(setup: PassagesSetup): PassagesStore {
   const database = open(setup) ?? openAnew(setup);
   const shelf = { rows: passageRows(database), words: fullText(database), vectors: vectorsOf(setup) };
+  let shown = Number(metaIn(database, 'shown') ?? 0);
+  forgetAfter(shown, database, shelf);
   const scan = loadedScan(shelf.rows, setup.dimensions);
+  let hidden: ScanChange = NOTHING;
   const saveMeta = database.prepare(
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
   return {
-    checkpoint: metaIn(database, 'checkpoint'),
+    standing: { checkpoint: metaIn(database, 'checkpoint'), incomplete: shelf.rows.incomplete() },
     write(change) {
       database.exec('BEGIN');
       let changed: ScanChange;
       try {
-        changed = applied(change, shelf);
-        if (change.checkpoint !== null) saveMeta.run('checkpoint', change.checkpoint);
+        changed = applied(change, hidden, shelf);
+        if (change.checkpoint !== null) {
+          for (const key of changed.gone) forget(key, shelf);
+          saveMeta.run('checkpoint', change.checkpoint);
+          saveMeta.run('shown', String(shelf.rows.lastKey()));
+        }
         database.exec('COMMIT');
       } catch (error) {
         if (database.isTransaction) database.exec('ROLLBACK');
         throw error;
       }
+      hidden = change.checkpoint === null ? changed : NOTHING;
+      if (change.checkpoint === null) return;
+      shown = shelf.rows.lastKey();
       scan.remove(changed.gone);
       for (const [key, code] of changed.come) scan.add(key, code);
     },
-    search: (query) => found(query, shelf, scan),
+    search: (query) => found(query, shelf, { scan, shown }),
     count: () => scan.count(),
     close: () => database.close(),
   };
@@ -74,19 +84,22 @@ interface Shelf {
   readonly vectors: ReturnType<typeof vectorsOf>;
 }
 
-function applied({ added, removed }: PassagesWrite, { rows, words, vectors }: Shelf): ScanChange {
-  const gone = new Set<number>();
-  const come = new Map<number, Uint8Array>();
-  const forget = (key: number): void => {
-    const row = rows.find(key);
-    if (row !== null) words.remove(key, row.text);
-    rows.remove(key);
-    if (!come.delete(key)) gone.add(key);
+/** What is not seen yet, after a change; rows that are seen stay. */
+function applied({ added, removed, incomplete = [] }: PassagesWrite, hidden: ScanChange, shelf: Shelf): ScanChange {
+  const { rows, words, vectors } = shelf;
+  const gone = new Set(hidden.gone);
+  const come = new Map(hidden.come);
+  const drop = (key: number): void => {
+    if (come.delete(key)) forget(key, shelf);
+    else gone.add(key);
   };
-  for (const document of removed) rows.keysOf(document).forEach(forget);
+  for (const document of removed) {
+    rows.keysOf(document).forEach(drop);
+    rows.markComplete(document);
+  }
+  for (const document of incomplete) rows.markIncomplete(document);
   for (const { vector: given, ...row } of added) {
-    const earlier = rows.keyOf(row.document, row.chunk);
-    if (earlier !== null) forget(earlier);
+    rows.keysAt(row.document, row.chunk).forEach(drop);
     const vector = vectors.ofPassage(row.text, given);
     const code = codeOf(vector);
     const key = rows.add(row, vector, code);
@@ -96,10 +109,23 @@ function applied({ added, removed }: PassagesWrite, { rows, words, vectors }: Sh
   return { gone, come };
 }
 
+function forget(key: number, { rows, words }: Shelf): void {
+  const row = rows.find(key);
+  if (row !== null) words.remove(key, row.text);
+  rows.remove(key);
+}
+
+/** What was never seen, as its last write did not come: keys count up. */
+function forgetAfter(shown: number, database: DatabaseSyncInstance, shelf: Shelf): void {
+  database.exec('BEGIN');
+  for (const key of shelf.rows.keysAfter(shown)) forget(key, shelf);
+  database.exec('COMMIT');
+}
+
 function found(
   { text, vector, topK, ranking }: PassageQuery,
   { rows, words, vectors }: Shelf,
-  scan: CodeScan,
+  { scan, shown }: { readonly scan: CodeScan; readonly shown: number },
 ): readonly FoundPassage[] {
   const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
   const near = query === null ? [] : scan.nearest(query, LOOKED_AT);
@@ -108,7 +134,7 @@ function found(
     .filter(({ score }) => score > 0)
     .sort(byScore)
     .slice(0, RANKED);
-  const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED);
+  const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, shown);
   return fused([byVector, byWords])
     .slice(0, topK)
     .flatMap(({ key, score }) => {
@@ -117,11 +143,13 @@ function found(
     });
 }
 
-/** What becomes of the codes in memory once the transaction is through. */
+/** What becomes of the codes in memory, and of the rows that are seen, with the next checkpoint. */
 interface ScanChange {
   readonly gone: ReadonlySet<number>;
   readonly come: ReadonlyMap<number, Uint8Array>;
 }
+
+const NOTHING: ScanChange = { gone: new Set(), come: new Map() };
 
 function loadedScan(rows: PassageRows, dimensions: number): CodeScan {
   const scan = codeScan(dimensions);

@@ -8,7 +8,7 @@ const setup = workerData as PassagesSetup;
 const store = openPassagesStore(setup);
 const counted = (value: unknown): Counted => ({ value, count: store.count() });
 serveCalls(parentPort, {
-  ready: counted(store.checkpoint),
+  ready: counted(store.standing),
   answerTo: (call) => counted(answerTo(call as PassagesCall)),
 });
 

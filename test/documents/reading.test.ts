@@ -2,12 +2,16 @@ import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
-import type { RunFacts } from '../../src/generated/schemas.js';
+import { AppendOutcomeUnknown, LogUnavailable } from '../../src/errors.js';
+import type { EventLog } from '../../src/log/port.js';
 import { geminiModel } from '../../src/model/gemini.js';
+import { changedLog } from '../support/changed-log.js';
 import { answersStatus } from '../support/fake-server.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
-import { isOver, restClient } from '../support/rest-client.js';
+import type { Reading } from '../support/reading-council.js';
+import { read as readBy, saveReadingCouncil } from '../support/reading-council.js';
+import { restClient } from '../support/rest-client.js';
 import type { RunningService, ServiceOverrides } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -17,9 +21,6 @@ import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall and like rivers.']);
 const STONES = pdfWith(['Granite is hard.'], ['No plant grows on it.']);
-const COUNCIL = { id: 'readers', name: 'Readers', nodes: [{ id: 'reader', tools: { pdfReader: true } }] };
-
-type Hits = RunFacts['ToolCalled']['hits'];
 
 /** Words of each page. */
 const QUERY = 'oaks, elms, hard granite, plant';
@@ -27,6 +28,8 @@ const QUERY = 'oaks, elms, hard granite, plant';
 describe('Agents that read uploaded documents', function () {
   this.timeout(60_000);
   const ambient = systemAmbient();
+  /** A minute between two tries is a second. */
+  const hasty = { ...ambient, after: (ms: number, call: () => void) => ambient.after(ms / 60, call) };
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;
@@ -38,32 +41,13 @@ describe('Agents that read uploaded documents', function () {
   };
   const untilReady = (): Promise<void> =>
     untilTrue(async () => (await restClient(service.url).get('/api/health/ready')).status === 200);
-  /** A run of an agent that reads: its hits, and what its model was told. */
-  const read = async (): Promise<{
-    readonly hits: Hits | undefined;
-    readonly tools: readonly string[];
-    readonly told: string;
-  }> => {
-    const rest = restClient(service.url);
-    const { run_id: runId } = rest.read(
-      await rest.post('/api/councils/readers/run', { input_topic: 'How do oaks grow?' }),
-      202,
-      'run-start.json',
-    );
-    expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
-    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
-    const dataOf = (type: string): unknown => events.find((event) => event.type === type)?.data;
-    const called = dataOf('ToolCalled') as RunFacts['ToolCalled'] | undefined;
-    const { tools } = dataOf('NodeStarted') as RunFacts['NodeStarted'];
-    return { hits: called?.hits, tools, told: provider.results().at(-1) ?? '' };
-  };
+  const read = (): Promise<Reading> => readBy(service.url, provider);
 
   beforeEach(async () => {
     dir = tempDir();
     provider = await fakeProvider(QUERY);
     await serve();
-    const rest = restClient(service.url);
-    rest.read(await rest.post('/api/councils/', COUNCIL), 201, 'blueprint.json');
+    await saveReadingCouncil(service.url);
   });
   afterEach(async () => {
     await service.stop();
@@ -164,12 +148,48 @@ describe('Agents that read uploaded documents', function () {
       }
       return provider.usual(call, index);
     });
-    // A minute between two tries is a second.
-    const hasty = { ...ambient, after: (ms: number, call: () => void) => ambient.after(ms / 60, call) };
     await serve({ embeddings: provider.embeddings('vectors-2'), ambient: hasty });
     await untilTrue(async () => (await read()).hits !== undefined);
     expect((await read()).hits).to.deep.equal(hits);
     expect(refused).to.have.lengthOf(2);
     expect(service.faults).to.have.lengthOf(2);
   });
+
+  it('find documents by vectors of another model though the service stops before these are made', async () => {
+    await uploaded(service.url, TREES);
+    const { hits } = await read();
+    await service.stop();
+    provider.answerBy((call, index) =>
+      call.path.endsWith(':batchEmbedContents') ? answersStatus(403) : provider.usual(call, index),
+    );
+    await serve({ embeddings: provider.embeddings('vectors-2') });
+    await untilTrue(() => service.faults.length > 0);
+    await service.stop();
+    provider.answerBy(provider.usual);
+    await serve({ embeddings: provider.embeddings('vectors-2') });
+    await untilTrue(async () => (await read()).hits?.length === 2);
+    expect((await read()).hits).to.deep.equal(hits);
+  });
+
+  for (const outage of [new LogUnavailable(), new AppendOutcomeUnknown({ stream: 'document-x' })]) {
+    it(`find documents by vectors of another model though these cannot be recorded at first: ${outage.code}`, async () => {
+      await uploaded(service.url, TREES);
+      const { hits } = await read();
+      await service.stop();
+      let isDown = true;
+      const decorate = (log: EventLog): EventLog =>
+        changedLog(log, {
+          async append(stream, events, expected) {
+            if (isDown && stream.startsWith('document-')) throw outage;
+            return await log.append(stream, events, expected);
+          },
+        });
+      await serve({ embeddings: provider.embeddings('vectors-2'), ambient: hasty, decorate });
+      await untilTrue(() => service.faults.length > 0);
+      isDown = false;
+      await untilTrue(async () => (await read()).hits?.length === 2);
+      expect((await read()).hits).to.deep.equal(hits);
+      expect(service.faults).to.have.lengthOf(1);
+    });
+  }
 });

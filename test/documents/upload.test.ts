@@ -285,6 +285,26 @@ describe('POST /api/councils/upload-pdf', function () {
       expect((await answered).chunks_ingested).to.equal(2);
     });
 
+    it('gets the place of one whose form does not end in time, which is answered 408 and leaves nothing', async () => {
+      const system = systemAmbient();
+      // Minutes are a thousandth of themselves.
+      const after = (ms: number, call: () => void) => system.after(ms > 60_000 ? ms / 1_000 : ms, call);
+      const hasty = await startService({ ambient: { ...system, after } });
+      await open(8, hasty.url);
+      const [first] = sockets;
+      const stalled = first === undefined ? expect.fail() : readReply(first);
+      for (const socket of sockets) socket.write(formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES)).subarray(0, 200));
+      expect((await uploaded(hasty.url, TREES)).chunks_ingested).to.equal(2);
+      await untilTrue(() => readdirSync(join(hasty.dataDir, 'tmp')).length === 0);
+      sockets.forEach((socket) => socket.end('\r\n'));
+      const { status, body } = await stalled;
+      expect(status).to.equal(408);
+      // Behind it stands what Node says of a request that ends in its middle.
+      expect(body).to.match(/^\{"detail":"The form did not arrive within 240 s"\}/);
+      expect(hasty.faults).to.deep.equal([]);
+      await hasty.stop();
+    });
+
     it('is answered 503 with Retry-After after 10 s without room, but 415 and 413 at once', async () => {
       const { after: slowly, ...rests } = systemAmbient();
       const waits: number[] = [];

@@ -102,6 +102,40 @@ describe(`Passage index (SEED=${SEED})`, () => {
     expect(first.count()).to.equal(2);
   });
 
+  it('shows what comes in several writes with the last of them, as a whole or not at all', async () => {
+    const first = await open();
+    const hidden = { removed: ['a'], checkpoint: null };
+    await first.write({ added: passages('a', ['a sauna by the lake']), ...hidden });
+    expect([first.count(), await textsOf(first, 'sauna')]).to.deep.equal([0, []]);
+    await first.write({ added: [passage('a', 1, 'a sauna in the park')], removed: [], checkpoint: '1' });
+    expect([...(await textsOf(first, 'sauna'))].sort()).to.deep.equal(['a sauna by the lake', 'a sauna in the park']);
+
+    await first.write({ added: passages('a', ['a sauna on the roof']), ...hidden });
+    for (const opened of [() => Promise.resolve(first), open]) {
+      const each = await opened();
+      expect(each.count()).to.equal(2);
+      expect([...(await textsOf(each, 'sauna'))].sort()).to.deep.equal(['a sauna by the lake', 'a sauna in the park']);
+    }
+    const again = await open();
+    await again.write({ added: passages('a', ['a sauna in a forest', 'a sauna in a cellar']), ...hidden });
+    await again.write({ added: passages('a', ['a sauna on the roof']), ...hidden });
+    await again.write({ added: [], removed: [], checkpoint: '2' });
+    for (const opened of [() => Promise.resolve(again), open]) {
+      const each = await opened();
+      expect([each.count(), await textsOf(each, 'sauna')]).to.deep.equal([1, ['a sauna on the roof']]);
+    }
+  });
+
+  it('shows nothing of a document whose writes are given up', async () => {
+    const first = await open();
+    await first.write({ added: passages('a', ['a sauna by the lake']), removed: ['a'], checkpoint: null });
+    await first.write({ added: [], removed: ['a'], checkpoint: '1' });
+    await first.write({ added: passages('b', ['a sauna on the roof']), removed: [], checkpoint: '2' });
+    for (const opened of [() => Promise.resolve(first), open]) {
+      expect(await textsOf(await opened(), 'sauna')).to.deep.equal(['a sauna on the roof']);
+    }
+  });
+
   it('writes all of a change or nothing, checkpoint included', async () => {
     const first = await open();
     await first.write({ added: passages('a', ['a sauna']), ...AT_1 });

@@ -1,0 +1,58 @@
+/** A council of one agent that looks things up in uploaded documents, and what came of its runs. */
+import type { RunFacts } from '../../src/generated/schemas.js';
+import type { FakeProvider } from './fake-provider.js';
+import { isOver, restClient } from './rest-client.js';
+
+export const READING_COUNCIL = {
+  id: 'readers',
+  name: 'Readers',
+  nodes: [{ id: 'reader', tools: { pdfReader: true } }],
+};
+
+type Hits = RunFacts['ToolCalled']['hits'];
+
+/** What an agent has read. */
+export interface Reading {
+  readonly hits: Hits | undefined;
+  /** Why its call failed; null: it has not, undefined: there was none. */
+  readonly error: string | null | undefined;
+  /** What it was given, at its last start. */
+  readonly tools: readonly string[];
+  /** What its model was told. */
+  readonly told: string;
+}
+
+/** Saves the council, whose runs `read` starts. */
+export async function saveReadingCouncil(url: string): Promise<void> {
+  const rest = restClient(url);
+  rest.read(await rest.post('/api/councils/', READING_COUNCIL), 201, 'blueprint.json');
+}
+
+/** Starts a run of it. @returns the run's id */
+export async function startReading(url: string): Promise<string> {
+  const rest = restClient(url);
+  const reply = await rest.post('/api/councils/readers/run', { input_topic: 'How do oaks grow?' });
+  return rest.read(reply, 202, 'run-start.json').run_id;
+}
+
+/** Awaits the end of a run of it. */
+export async function readingOf(url: string, runId: string, provider: FakeProvider): Promise<Reading> {
+  const rest = restClient(url);
+  const run = await rest.until(runId, isOver);
+  if (run.status !== 'completed') throw new Error(`Run ${runId} is ${run.status}: ${run.error}`);
+  const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+  const dataOf = (type: string): unknown => events.findLast((event) => event.type === type)?.data;
+  const called = dataOf('ToolCalled') as RunFacts['ToolCalled'] | undefined;
+  const { tools } = dataOf('NodeStarted') as RunFacts['NodeStarted'];
+  return { hits: called?.hits, error: called?.error, tools, told: provider.results().at(-1) ?? '' };
+}
+
+/** Starts a run and awaits its end. */
+export async function read(url: string, provider: FakeProvider): Promise<Reading> {
+  return await readingOf(url, await startReading(url), provider);
+}
+
+/** Ids of the documents that hits come from, each once, sorted. */
+export function documentsIn(hits: Hits | undefined): readonly string[] {
+  return [...new Set((hits ?? []).flatMap((hit) => ('document' in hit ? [hit.document] : [])))].sort();
+}
