@@ -35,7 +35,7 @@ export class WorkerCalls<Call extends Named> {
     this.#what = what;
     worker.on('message', (answer: Answer) => this.#hear(answer));
     worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    worker.on('exit', () => this.#fail(new Error(`The thread of ${what} has stopped`)));
+    worker.on('exit', () => this.#fail(new Error(`${what} has stopped: its thread has ended`)));
   }
 
   /** What the thread tells of itself once it is ready; rejects when it cannot be. To be asked for at once. */
