@@ -5,6 +5,7 @@ import { systemAmbient } from './ambient.js';
 import { readConfig } from './config.js';
 import { openDataDir } from './data-dir.js';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
+import { LogUnreadable } from './log/unreadable.js';
 import { languageModel } from './model/provider.js';
 import type { Service } from './service.js';
 import { startService } from './service.js';
@@ -52,7 +53,8 @@ function endFaulty(): never {
 }
 
 function refuse(error: unknown): never {
-  const isExpected = error instanceof ConfigInvalid || error instanceof DataDirHeld;
+  const expected = [ConfigInvalid, DataDirHeld, LogUnreadable];
+  const isExpected = expected.some((kind) => error instanceof kind);
   const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(error instanceof ConfigInvalid ? EXIT_CONFIG : EXIT_FAULT);

@@ -250,7 +250,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   // main makes what the environment chooses and tests replace: the data directory, the model, the web search.
   main: {
-    ours: ['service', 'signals', 'config', 'errors', 'ambient', 'data-dir', 'model', 'tools'],
+    ours: ['service', 'signals', 'config', 'errors', 'ambient', 'data-dir', 'log/unreadable', 'model', 'tools'],
     types: [],
     node: 'any',
     npm: ['pino'],

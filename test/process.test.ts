@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -114,6 +115,21 @@ describe('The process', () => {
     expect(stderr.trim().split('\n')).to.have.lengthOf(1);
     expect(stderr).to.include(`process ${first.child.pid}`);
   });
+
+  for (const [what, bytes] of [
+    ['is no database', Buffer.from('x'.repeat(9_000))],
+    ['was cut', Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(4_000)])],
+  ] as const) {
+    it(`is refused a record that ${what}, on one line that names the file`, async () => {
+      const file = join(dir.path, 'log.sqlite');
+      writeFileSync(file, bytes);
+      const { code, stderr } = await run({ DATA_DIR: dir.path, EVENTSTORE_URL: '' }).ended;
+      expect(code).to.equal(1);
+      expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+      expect(stderr).to.include(file);
+      expect(readFileSync(file).equals(bytes)).to.equal(true);
+    });
+  }
 
   const refusals: readonly (readonly [string, Record<string, string>])[] = [
     ['PORT', { PORT: 'eighty' }],

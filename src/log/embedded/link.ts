@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { dirname } from 'node:path';
 import { DataDirHeld, LogUnavailable } from '../../errors.js';
+import { LogUnreadable } from '../unreadable.js';
 import type { Reply, Request } from './messages.js';
 import { isReply } from './messages.js';
 
@@ -27,14 +28,14 @@ export class EmbeddedLink {
     this.#worker.on('exit', () => this.#fail(new Error("The event log's thread has ended")));
   }
 
-  /** Resolves once the worker has opened the file. @throws {DataDirHeld} another process has it @throws {Error} it is unusable */
+  /** Resolves once the worker has opened the file. @throws {DataDirHeld} another process has it @throws {LogUnreadable} it is unusable */
   async opened(file: string): Promise<Extract<Reply, { kind: 'opened' }>> {
     const reply = await this.#next();
     if (reply.kind === 'opened') return reply;
     await this.end();
     if (reply.kind !== 'refused') throw new Error(`Cannot open the event log "${file}": ${reply.kind}`);
     if (reply.held) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
-    throw new Error(`Cannot open the event log "${file}": ${reply.reason}`);
+    throw new LogUnreadable({ file, reason: reply.reason });
   }
 
   /** Calls back when the worker or its storage fails. */
