@@ -101,7 +101,7 @@ describe('An index of passages that fails', function () {
     expect(reading).to.deep.include({ tools: ['pdfReader'], error: null });
     expect(documentsIn(reading.hits)).to.deep.equal([idOf(TREES)]);
     expect(service.faults.map((fault) => 'err' in fault && String(fault.err))).to.deep.equal([
-      'Error: The thread of The passage index has stopped',
+      'Error: The passage index has stopped: its thread has ended',
     ]);
   });
 });
