@@ -53,9 +53,14 @@ export function webSearch(provider: SearchProvider): Tool {
   };
 }
 
-/** A name for a page, which models and people may follow: other schemes are left out. */
+/**
+ * A name for a page, which models and people may follow: other schemes are left out, and what is too long as it is shown,
+ * which may be nine times as long as it came.
+ */
 function isWebPage({ url }: SearchResult): boolean {
-  return url.length <= MAX_URL_CHARS && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  if (url.length > MAX_URL_CHARS || !URL.canParse(url)) return false;
+  const { protocol, href } = new URL(url);
+  return href.length <= MAX_URL_CHARS && /^https?:$/.test(protocol);
 }
 
 function pieceOf({ url, title, snippet, score }: SearchResult) {

@@ -63,6 +63,13 @@ for (const [name, build] of PROVIDERS) {
       expect(server.calls).to.have.length(1);
     });
 
+    it('finds the other pages when an address takes all the room once it is written out', async () => {
+      const long = `https://example.org/${'\u6728'.repeat(900)}`;
+      server.answerBy([sends({ results: [long, 'https://example.org/b'].map((url) => ({ url, title: 'x' })) })]);
+      const outcome = await tool.run({ query: 'oaks' }, { signal: new AbortController().signal, maxBytes: 8_000 });
+      expect(outcome).to.deep.include({ hits: [{ url: 'https://example.org/b', title: 'x', score: null }] });
+    });
+
     it('leaves out entries without a web address, and makes nothing of wrong types', async () => {
       const entries = [
         null,
