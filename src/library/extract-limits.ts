@@ -14,13 +14,14 @@ export interface ExtractLimits {
   readonly maxHeapMb: number;
   /** Children at once. */
   readonly maxChildren: number;
-  /** Files that may wait for a child; one more is refused. Each keeps its bytes in memory. */
+  /** Files that may wait for a child, on the disk; one more is refused. */
   readonly maxWaiting: number;
 }
 
 /**
  * The defaults. Real files of 350 pages take 2 s and 150 MB. A book of 5,000 pages has 12 million code units; what is
- * longer is refused and not cut, so that nobody searches half a document unknowingly.
+ * longer is refused and not cut, so that nobody searches half a document unknowingly. With one at work, as many wait as
+ * uploads are let in (http/documents.ts): who has sent a file is not refused for those before it.
  */
 export const EXTRACT_LIMITS: ExtractLimits = {
   maxBytes: 50 * 1024 * 1024,
@@ -30,5 +31,5 @@ export const EXTRACT_LIMITS: ExtractLimits = {
   maxMemoryMb: 768,
   maxHeapMb: 512,
   maxChildren: 1,
-  maxWaiting: 4,
+  maxWaiting: 7,
 };

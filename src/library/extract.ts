@@ -10,11 +10,12 @@ export interface PdfExtractor {
   /**
    * The text of every page. A PDF without text is no error: its pages are empty.
    *
+   * @param read gives the file's bytes; asked when it is its turn, so that what waits is not in memory
    * @throws {PdfRefused} the file is no PDF, broken, encrypted, or more than the limits allow
    * @throws {ExtractionBusy} as many files wait as may wait
-   * @throws {ServiceStopping} before or during the work, after `stop()`
+   * @throws {ServiceStopping} before or during the work, after `stop()`; what `read` throws
    */
-  extract(bytes: Uint8Array): Promise<PdfText>;
+  extract(read: () => Promise<Uint8Array>): Promise<PdfText>;
   /** Refuses what comes and what waits, kills the children, resolves when all are gone. May be called twice. */
   stop(): Promise<void>;
 }
@@ -50,9 +51,12 @@ export function pdfExtractor({
     else next();
   };
 
-  const inPlace = async (bytes: Uint8Array): Promise<PdfText> => {
+  const inPlace = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
     await place();
     try {
+      const bytes = await read();
+      if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
+      if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
       return await textByEither(bytes, { ambient, limits, pid, signal: stopping.signal });
     } finally {
       leave();
@@ -60,10 +64,8 @@ export function pdfExtractor({
   };
 
   return {
-    async extract(bytes) {
-      if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
-      if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
-      const work = inPlace(bytes);
+    async extract(read) {
+      const work = inPlace(read);
       underWay.add(work);
       return work.finally(() => underWay.delete(work));
     },

@@ -131,7 +131,7 @@ export class DocumentShelf {
 
   async #sourceOf({ filename, bytes, read }: UploadedFile): Promise<DocumentSource> {
     const { extractor, ambient } = this.#options;
-    const { pages } = await extractor.extract(await read());
+    const { pages } = await extractor.extract(read);
     return { filename, bytes, pages: pages.length, chunks: await chunkedPages(pages, ambient) };
   }
 

@@ -31,7 +31,7 @@ describe('Extraction in child processes', function () {
   });
 
   it('answers the pages by the first parser when it reads them well', async () => {
-    expect(await extractor().extract(SOUND)).to.deep.equal({
+    expect(await extractor().extract(() => Promise.resolve(SOUND))).to.deep.equal({
       parser: 'pdf2json',
       pages: [
         { page: 1, text: 'A council reads.' },
@@ -42,13 +42,13 @@ describe('Extraction in child processes', function () {
 
   it('reads bytes that lie within a larger buffer', async () => {
     const around = Buffer.concat([Buffer.from('something else'), SOUND, Buffer.from('something else')]);
-    const { pages } = await extractor().extract(around.subarray(14, 14 + SOUND.length));
+    const { pages } = await extractor().extract(() => Promise.resolve(around.subarray(14, 14 + SOUND.length)));
     expect(pages).to.have.length(2);
   });
 
   it('asks the second parser about what the first reads nothing from, and answers empty pages', async () => {
     const blank = pdfOf([[], linesAt(['And it decides.'], { x: 50, y: 100 })]);
-    expect(await extractor().extract(blank)).to.deep.equal({
+    expect(await extractor().extract(() => Promise.resolve(blank))).to.deep.equal({
       parser: 'pdfjs',
       pages: [
         { page: 1, text: '' },
@@ -59,7 +59,7 @@ describe('Extraction in child processes', function () {
 
   it('names what it refuses', async () => {
     const reasonOf = async (bytes: Buffer, limits: Partial<ExtractLimits> = {}): Promise<string> => {
-      const error = await rejectionOf(extractor(limits).extract(bytes));
+      const error = await rejectionOf(extractor(limits).extract(() => Promise.resolve(bytes)));
       return error instanceof PdfRefused ? error.data.reason : String(error);
     };
     expect(await reasonOf(Buffer.from('GIF89a'))).to.equal('not-a-pdf');
@@ -74,19 +74,22 @@ describe('Extraction in child processes', function () {
   it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {
     const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
     const done: number[] = [];
-    const work = [1, 2, 3].map((number) => busy.extract(SOUND).then(() => done.push(number)));
-    expect(await rejectionOf(busy.extract(SOUND))).to.be.instanceOf(ExtractionBusy);
+    const work = [1, 2, 3].map((number) => busy.extract(() => Promise.resolve(SOUND)).then(() => done.push(number)));
+    expect(await rejectionOf(busy.extract(() => Promise.resolve(SOUND)))).to.be.instanceOf(ExtractionBusy);
     await Promise.all(work);
     expect(done).to.deep.equal([1, 2, 3]);
-    expect((await busy.extract(SOUND)).pages).to.have.length(2);
+    expect((await busy.extract(() => Promise.resolve(SOUND))).pages).to.have.length(2);
   });
 
   it('stops what is under way and what waits, and takes nothing afterwards', async () => {
     const stopped = extractor();
-    const work = [stopped.extract(endlessPdf()), stopped.extract(SOUND)].map(rejectionOf);
+    const work = [
+      stopped.extract(() => Promise.resolve(endlessPdf())),
+      stopped.extract(() => Promise.resolve(SOUND)),
+    ].map(rejectionOf);
     await Promise.all([stopped.stop(), stopped.stop()]);
     for (const each of work) expect(await each).to.be.instanceOf(ServiceStopping);
-    expect(await rejectionOf(stopped.extract(SOUND))).to.be.instanceOf(ServiceStopping);
+    expect(await rejectionOf(stopped.extract(() => Promise.resolve(SOUND)))).to.be.instanceOf(ServiceStopping);
     expect(childPids()).to.deep.equal([]);
   });
 

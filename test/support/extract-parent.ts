@@ -7,7 +7,7 @@ import { endlessPdf } from './hostile-pdfs.js';
 
 const limits = { ...EXTRACT_LIMITS, timeoutMs: 600_000, maxMemoryMb: 4_000 };
 const extractor = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits });
-void extractor.extract(endlessPdf());
+void extractor.extract(() => Promise.resolve(endlessPdf()));
 const timer = setInterval(() => {
   const [pid] = childPids();
   if (pid === undefined) return;
