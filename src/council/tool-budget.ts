@@ -32,11 +32,11 @@ export function callsLeft({ calls }: ToolSpending): number {
   return MAX_TOOL_CALLS - calls;
 }
 
-/** Room for each of some calls made at once, in bytes and milliseconds: it hangs on none of the others' results. */
+/** Room for each of some calls made at once, in bytes and whole milliseconds: it hangs on none of the others' results. */
 export function shareOf(spent: ToolSpending, calls: number, timeoutMs: number): { maxBytes: number; maxMs: number } {
   return {
     maxBytes: Math.min(MAX_RESULT_BYTES, Math.floor((MAX_TOOL_BYTES - spent.bytes) / calls)),
-    maxMs: Math.max(1, Math.min(MAX_CALL_MS, timeoutMs - spent.elapsedMs)),
+    maxMs: Math.max(1, Math.ceil(Math.min(MAX_CALL_MS, timeoutMs - spent.elapsedMs))),
   };
 }
 

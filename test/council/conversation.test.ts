@@ -239,6 +239,21 @@ describe('A node at a bound of its tools', () => {
     expect(model.requests[1]?.prompt).to.include('there is no time for more calls');
   });
 
+  it('is told a time in whole milliseconds', async () => {
+    const replies: (() => Promise<ToolOutcome>)[] = [
+      async () => {
+        started.ambient.advance(0.4);
+        return { isFound: true, text: 'Oaks.', hits: [] };
+      },
+    ];
+    const tool = lookTool(() => replies.shift()?.() ?? new Promise(() => undefined));
+    const started = talk(insatiable(1), { tool, at: nodeWith({ id: 'poet', timeoutMs: 5000 }) });
+    while (started.recorded.length < 1 || started.ambient.timers() === 0) await Promise.resolve();
+    started.ambient.advance(5000);
+    await started.outcome;
+    expect(started.recorded[1]?.error).to.equal('No answer came within 5000 ms');
+  });
+
   it('fails by name when the model still says nothing', async () => {
     const model = scriptedModel(() => asks(['look', { query: 'oaks' }]));
     expect(await talk(model).outcome).to.have.nested.property('failure.kind', 'empty_answer');
