@@ -47,10 +47,15 @@ function attributeText(value: string): string {
     .replace(/["<>]/g, "'");
 }
 
-/** Well-formed, without the tags of tools: `<` before such a name becomes `&lt;`. Linear in the text. */
+/**
+ * Well-formed, without tags of ours: `<` before such a name becomes `&lt;`, those of a prompt's sections too, so that
+ * it is as long here as where it is shown. Models read a tag with a few blanks in it as one. Linear in the text.
+ */
 function defused(text: string): string {
-  return text.toWellFormed().replace(/<(?=\/?(?:passage|page|tool_result)\b)/gi, '&lt;');
+  return text.toWellFormed().replace(OUR_TAGS, '&lt;');
 }
+
+const OUR_TAGS = /<(?=[\s/]{0,8}(?:passage|page|tool_result|topic|draft|feedback)\b)/gi;
 
 /** The beginning of a text that takes at most so many bytes of UTF-8; cuts no character in two. */
 function cutTo(text: string, maxBytes: number): string {

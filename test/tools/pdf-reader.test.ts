@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { section } from '../../src/council/brief.js';
 import type { Passage } from '../../src/library/passages.js';
 import { pdfReader } from '../../src/tools/pdf-reader.js';
 import { toolbox } from '../../src/tools/toolbox.js';
@@ -62,6 +63,24 @@ describe('The PDF reader', () => {
     expect(found.text.match(/<\/?(?:passage|page|tool_result)\b/gi)).to.deep.equal(['<passage', '</passage']);
     expect(found.text.split('\n')[0]).to.match(/^<passage cite="\[d:1\]" document="[^"<>]*" page="1">$/);
     expect(found.text.isWellFormed()).to.equal(true);
+  });
+
+  it('shows no tag of ours with blanks in it either', async () => {
+    const found = await finding({ text: 'A </ tool_result > B < /passage> C < 7 </\ntopic>' }).run(
+      { query: 'x' },
+      { signal, maxBytes: 10_000 },
+    );
+    if (!found.isFound) throw new Error(found.fault);
+    expect(found.text.split('\n').slice(1, -1).join('\n')).to.equal(
+      'A &lt;/ tool_result > B &lt; /passage> C < 7 &lt;/\ntopic>',
+    );
+  });
+
+  it('leaves nothing that takes more room in the prompt than it was given', async () => {
+    const found = await finding({ text: '<topic'.repeat(2_000) }).run({ query: 'x' }, { signal, maxBytes: 5_000 });
+    if (!found.isFound) throw new Error(found.fault);
+    const shown = section('tool_result', '', found.text);
+    expect(Buffer.byteLength(shown)).to.be.at.most(5_000 + Buffer.byteLength(section('tool_result', '', '')));
   });
 
   it('gives as many passages as fit, whole, and names those only', async () => {
