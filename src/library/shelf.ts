@@ -2,7 +2,7 @@
  * The documents: one stream each on the log, named by the hash of the file, so that the same bytes are the same document
  * whoever uploads them. What is recorded is never done again: an upload goes on from the stream, at its exact revision.
  */
-import { RevisionConflict, ServiceStopping } from '../errors.js';
+import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
 import { exportedOf } from '../log/chain.js';
 import type { Position } from '../log/port.js';
 import { underWay } from '../under-way.js';
@@ -51,8 +51,8 @@ export interface Ingested {
 export class DocumentShelf {
   readonly #options: ShelfOptions;
   readonly #streams: DocumentStreams;
-  /** Of each document that is being ingested here, the last of those who want that. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  /** Of each document that is being ingested here, the last of those who want that: why it got no vectors, or null. */
+  readonly #turns = new Map<string, Promise<ModelFailed | null>>();
   readonly #underWay = underWay();
   readonly #stopping = new AbortController();
 
@@ -111,16 +111,20 @@ export class DocumentShelf {
     await Promise.all([this.#underWay.end(), this.#options.extractor.stop()]);
   }
 
-  /** One after the other for each document. */
+  /** One after the other for each document. Whoever waited while a model failed has waited through its tries, too. */
   async #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(documentId) ?? Promise.resolve();
+    const before = this.#turns.get(documentId) ?? Promise.resolve(null);
     const turn = this.#underWay.track(
-      before.then(() => {
+      before.then((failure) => {
         if (this.#underWay.isEnding) throw new ServiceStopping();
+        if (failure !== null) throw failure;
         return work();
       }),
     );
-    const settled = turn.catch(() => undefined);
+    const settled = turn.then(
+      () => null,
+      (error: unknown) => (error instanceof ModelFailed ? error : null),
+    );
     this.#turns.set(documentId, settled);
     try {
       return await turn;

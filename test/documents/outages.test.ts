@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServiceProcess } from '../bench/service-process.js';
+import { ModelFailed } from '../../src/errors.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import { answersStatus } from '../support/fake-server.js';
@@ -11,6 +12,7 @@ import { restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
+import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import {
   BOUNDARY,
@@ -78,6 +80,21 @@ describe('An upload', function () {
       expect(types).to.deep.equal(['DocumentReceived', 'ChunksAdded', 'ChunksEmbedded', 'DocumentIngested']);
       await service.stop();
     });
+  });
+
+  it('of the same bytes by several at once waits through one outage of the model, not through one for each', async () => {
+    const provider = await fakeProvider('oaks');
+    const service = await startService({ embeddings: provider.embeddings() });
+    provider.answerBy([answersStatus(401)]);
+    const file = { id: idOf(PDF), filename: 'trees.pdf', bytes: PDF.length, read: () => Promise.resolve(PDF) };
+    const ingest = (): Promise<unknown> => service.engine.documents.ingest(file);
+    const failures = await Promise.all([1, 2, 3, 4].map(() => rejectionOf(ingest())));
+    for (const failure of failures) expect(failure).to.be.instanceOf(ModelFailed);
+    expect(provider.calls).to.have.length(1);
+    provider.answerBy(provider.usual);
+    expect(await ingest()).to.deep.include({ chunks: 1, isNew: true });
+    await service.stop();
+    await provider.stop();
   });
 
   it('of a process that is killed leaves nothing after the next start', async () => {
