@@ -77,17 +77,16 @@ async function* liveAnswers(
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<ReadAnswer> {
-  let waiting = patience(ambient, deadlineMs);
+  let waiting = patience(ambient, deadlineMs, signal);
   try {
     for (;;) {
-      const either = AbortSignal.any([signal, waiting.signal]);
       const density = new Density(ambient);
       let answered = 0;
       try {
         const request = subscribeMessage(progress.seen, { names, categories });
-        for await (const answer of density.while(answersTo(request, connection, either))) {
+        for await (const answer of density.while(answersTo(request, connection, waiting.signal))) {
           // From the first answer on silence means that nothing is appended.
-          waiting.end();
+          waiting.pause();
           answered += 1;
           yield answer;
         }
@@ -95,10 +94,13 @@ async function* liveAnswers(
         throw new Error('The server ended the subscription');
       } catch (error) {
         const isTooSlow = faultOf(error) === 'too-slow' && answered > 1;
-        if (either.aborted || isFinal(error) || (answered > 0 && !isTooSlow)) throw error;
-        if (isTooSlow) waiting = patience(ambient, deadlineMs);
+        if (waiting.signal.aborted || isFinal(error) || (answered > 0 && !isTooSlow)) throw error;
+        if (isTooSlow) {
+          waiting.end();
+          waiting = patience(ambient, deadlineMs, signal);
+        }
       }
-      await wait(ambient, RETRY_MS, AbortSignal.any([signal, waiting.signal]));
+      await wait(ambient, RETRY_MS, waiting.signal);
     }
   } finally {
     waiting.end();
@@ -149,13 +151,12 @@ async function* pagedAnswers(
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<ReadAnswer> {
-  const waiting = patience(ambient, deadlineMs);
-  const either = AbortSignal.any([signal, waiting.signal]);
+  const waiting = patience(ambient, deadlineMs, signal);
   try {
     for (let count = PAGE; count >= FEW;) {
       count = 0;
       const request = readAllMessage(progress.seen, { names, categories, max: PAGE });
-      for await (const answer of answersTo(request, connection, either)) {
+      for await (const answer of answersTo(request, connection, waiting.signal)) {
         count += 1;
         waiting.pause();
         yield answer;

@@ -3,7 +3,7 @@ import type { Ambient } from '../../ambient.js';
 import { ServerSilent } from './read-call.js';
 
 export interface Patience {
-  /** Aborts with ServerSilent once patience is at its end. */
+  /** Aborts with ServerSilent once patience is at its end, or as the signal that was given. */
   readonly signal: AbortSignal;
   /** Stands still while what came is dealt with. */
   pause(): void;
@@ -15,9 +15,14 @@ export interface Patience {
 /**
  * Lasts for the deadline, from now and from each answer on; once answers come, up to twice as long, because a timer
  * for each would cost more than reading them does.
+ *
+ * @param given ends it too; nothing of it is kept after `end`, as AbortSignal.any would
  */
-export function patience(ambient: Pick<Ambient, 'after'>, deadlineMs: number): Patience {
+export function patience(ambient: Pick<Ambient, 'after'>, deadlineMs: number, given?: AbortSignal): Patience {
   const over = new AbortController();
+  const leave = (): void => over.abort(given?.reason);
+  if (given?.aborted === true) leave();
+  given?.addEventListener('abort', leave);
   let isPaused = false;
   let isFresh = false;
   let cancel = (): void => undefined;
@@ -38,6 +43,9 @@ export function patience(ambient: Pick<Ambient, 'after'>, deadlineMs: number): P
       isPaused = false;
       isFresh = true;
     },
-    end: () => cancel(),
+    end() {
+      cancel();
+      given?.removeEventListener('abort', leave);
+    },
   };
 }
