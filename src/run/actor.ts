@@ -19,10 +19,13 @@ import type { Toolbox } from '../tools/tool.js';
 import { wait } from '../wait.js';
 import { retryInMs } from './backoff.js';
 import type { RunCommand } from './decide.js';
-import { decide } from './decide.js';
+import { deliberate } from './decide.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runStream } from './events.js';
+import type { Life } from './life.js';
+import { lifeOn } from './life.js';
 import type { Chart, RunSnapshot } from './machine.js';
+import type { Minutes } from './minutes.js';
 import { sceneNow } from './minutes.js';
 import { briefFor } from './node-start.js';
 import type { FrontNode, RunState } from './state.js';
@@ -48,7 +51,7 @@ export interface RunSurroundings {
 export class RunActor {
   readonly #chart: Chart;
   readonly #around: RunSurroundings;
-  readonly #live: ActorRefFrom<Chart['machine']>;
+  readonly #live: ActorRefFrom<Life>;
   /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
   readonly #calls = new Map<string, AbortController | null>();
   readonly #stopped = new AbortController();
@@ -59,7 +62,7 @@ export class RunActor {
   constructor(chart: Chart, snapshot: RunSnapshot, around: RunSurroundings) {
     this.#chart = chart;
     this.#around = around;
-    this.#live = createActor(chart.machine, { snapshot });
+    this.#live = createActor(lifeOn(chart), { snapshot });
     this.#live.start();
   }
 
@@ -92,9 +95,9 @@ export class RunActor {
     return caughtUp;
   }
 
-  /** Takes facts that are recorded already: what was appended here, or what another instance did. */
-  adopt(facts: readonly RunEvent[]): void {
-    for (const fact of facts) this.#live.send(this.#chart.eventOf(fact));
+  /** Takes facts that are recorded already: what was appended here, foreseen when it was decided, or what another did. */
+  adopt(facts: readonly RunEvent[], foreseen: RunSnapshot | null = null): void {
+    this.#live.send({ type: 'recorded', facts, foreseen });
     if (this.run.owner === this.#around.instanceId) this.#act();
     else this.stop();
   }
@@ -117,10 +120,11 @@ export class RunActor {
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     while (!this.#stopped.signal.aborted) {
-      const facts = decide(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
+      const minutes = deliberate(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
+      const { facts, snapshot } = minutes;
       if (facts.length === 0) return facts;
       try {
-        this.adopt(await this.#append(facts));
+        this.adopt(await this.#append(minutes), snapshot);
         return facts;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
@@ -142,9 +146,9 @@ export class RunActor {
     return { ambient: this.#around.ambient, signal: this.#stopped.signal };
   }
 
-  async #append(facts: readonly RunFact[]): Promise<readonly RunEvent[]> {
+  async #append({ facts, scene: { at } }: Minutes): Promise<readonly RunEvent[]> {
     const { run } = this;
-    const sealed = sealFacts(facts, { head: run, runId: run.runId, around: this.#around });
+    const sealed = sealFacts(facts, { head: run, runId: run.runId, around: this.#around, at });
     const append = { stream: runStream(run.runId), events: sealed.events, expected: run.seq };
     await appendSurely(this.#around.log, append, this.#patience);
     return sealed.recorded;

@@ -37,15 +37,20 @@ export type RunCommand =
   /** The instance stops: anyone may go on. */
   | { readonly type: 'ReleaseRun' };
 
+interface Matter {
+  readonly command: RunCommand;
+  readonly scene: DecisionScene;
+}
+
 /** The facts a command leads to; none when it comes too late to mean anything. */
-export function decide(
-  chart: Chart,
-  snapshot: RunSnapshot,
-  { command, scene }: { readonly command: RunCommand; readonly scene: DecisionScene },
-): readonly RunFact[] {
-  const run = snapshot.context.run;
-  if (isFinished(run)) return [];
+export function decide(chart: Chart, snapshot: RunSnapshot, matter: Matter): readonly RunFact[] {
+  return deliberate(chart, snapshot, matter).facts;
+}
+
+/** The same, and where the facts lead. */
+export function deliberate(chart: Chart, snapshot: RunSnapshot, { command, scene }: Matter): Minutes {
   const minutes = new Minutes(chart, snapshot, scene);
+  if (isFinished(minutes.run)) return minutes;
   switch (command.type) {
     case 'ClaimRun':
       claim(minutes, command.reason);
@@ -71,7 +76,7 @@ export function decide(
     default:
       command satisfies never;
   }
-  return minutes.facts;
+  return minutes;
 }
 
 function claim(minutes: Minutes, reason: 'started' | 'recovered' | 'handover'): void {

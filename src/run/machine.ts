@@ -6,10 +6,11 @@
  */
 import type { SnapshotFrom } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
-import type { Graph } from '../generated/schemas.js';
+import type { Graph, NodeStartedData, RunCompletedData } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import { branchAtEnd } from './front.js';
+import { Moves } from './moves.js';
 import { isOutstanding } from './run-fold.js';
 import type { RunState } from './state.js';
 import { isFrontDone } from './state.js';
@@ -22,6 +23,9 @@ interface ChartEvent {
 
 type RunMachine = ReturnType<typeof compileMachine>;
 export type RunSnapshot = SnapshotFrom<RunMachine>;
+type RunContext = RunSnapshot['context'];
+/** A snapshot without the run that stands there. */
+type ChartState = Omit<RunSnapshot, 'context'>;
 
 /** A compiled chart with its one shared scope for pure transitions. Costs about 0.6 ms to make: cache it by graph hash. */
 export interface Chart {
@@ -34,12 +38,6 @@ export interface Chart {
    * @throws {TransitionRefused} when the chart does not allow it
    */
   next(snapshot: RunSnapshot, fact: RunEvent): RunSnapshot;
-  /**
-   * Whether a fact may follow, without working out where it leads.
-   *
-   * @throws {TransitionRefused} when it may not
-   */
-  check(snapshot: RunSnapshot, fact: RunEvent): void;
   /** The fact as the chart's live actors take it. */
   eventOf(fact: RunEvent): ChartEvent;
 }
@@ -57,6 +55,7 @@ export function compileChart(graph: Graph): Chart {
   const machine = compileMachine(graph);
   const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
+  const moves = new Moves<ChartState>();
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
     machine,
@@ -69,16 +68,22 @@ export function compileChart(graph: Graph): Chart {
       }
       return machine.resolveState({ value: 'pending', context: { run: firstState(requested) } });
     },
-    check(snapshot, fact) {
-      if (!snapshot.can(eventOf(fact))) throw new TransitionRefused(fact, snapshot.context.run);
-    },
     next(snapshot, fact) {
-      const { run } = snapshot.context;
-      const next = fact.seq === run.seq + 1 ? machine.transition(snapshot, eventOf(fact), scope) : snapshot;
-      if (next.context.run === run) throw new TransitionRefused(fact, run);
-      return next;
+      const { value, context } = snapshot;
+      const { run } = context;
+      if (fact.seq !== run.seq + 1 || !mayFollow(run, fact)) throw new TransitionRefused(fact, run);
+      const event = eventOf(fact);
+      const known = moves.find(value, event.type);
+      if (known !== undefined) return standing(known, { run: evolve(run, fact) });
+      const { context: next, ...state } = machine.transition(snapshot, event, scope);
+      if (next.run === run) throw new TransitionRefused(fact, run);
+      return standing(moves.keep(value, event.type, state), next);
     },
   };
+}
+
+function standing(state: ChartState, context: RunContext): RunSnapshot {
+  return { ...state, context } as RunSnapshot;
 }
 
 function compileMachine(graph: Graph) {
@@ -92,9 +97,7 @@ function compileMachine(graph: Graph) {
       adopt: assign(({ context, event }) => ({ run: evolve(context.run, event.fact) })),
     },
     guards: {
-      frontIsDone: ({ context }) => isFrontDone(context.run),
-      isAwaited: ({ context, event }) => isAwaited(context.run, event.fact),
-      isTheEnd: ({ context, event }) => isTheEnd(context.run, event.fact),
+      mayFollow: ({ context, event }) => mayFollow(context.run, event.fact),
     },
   }).createMachine({
     id: 'run',
@@ -117,8 +120,8 @@ function compileMachine(graph: Graph) {
         on: {
           RunClaimed: { actions: 'adopt' },
           RunReleased: { actions: 'adopt' },
-          ...goes('RunPaused', 'paused', { guard: 'frontIsDone' }),
-          ...goes('RunCompleted', 'completed', { guard: 'isTheEnd' }),
+          ...goes('RunPaused', 'paused', GUARDED),
+          ...goes('RunCompleted', 'completed', GUARDED),
           ...fails(),
         },
       },
@@ -136,7 +139,8 @@ function compileMachine(graph: Graph) {
   });
 }
 
-const goes = (fact: string, state: string, when: { readonly guard?: 'frontIsDone' | 'isTheEnd' } = {}) => ({
+const GUARDED = { guard: 'mayFollow' } as const;
+const goes = (fact: string, state: string, when: { readonly guard?: 'mayFollow' } = {}) => ({
   [fact]: { target: `#run.${state}`, actions: 'adopt' as const, ...when },
 });
 const fails = () => goes('RunFailed', 'failed');
@@ -174,7 +178,7 @@ function turns(keys: readonly string[]) {
 }
 
 const starts = (key: string, target: string) => ({
-  [`NodeStarted.${key}`]: { target, actions: 'adopt' as const, guard: 'isAwaited' as const },
+  [`NodeStarted.${key}`]: { target, actions: 'adopt' as const, ...GUARDED },
 });
 /** What an active node does, up to its end. */
 const proceeds = (key: string, target: string) => ({
@@ -183,20 +187,32 @@ const proceeds = (key: string, target: string) => ({
   [`NodeFailed.${key}`]: { target, actions: 'adopt' as const },
 });
 
+/** The one guard of the chart: what it asks of a run beyond the state that it is in. */
+function mayFollow(run: RunState, fact: RunEvent): boolean {
+  switch (fact.type) {
+    case 'NodeStarted':
+      return isAwaited(run, fact.data);
+    case 'RunPaused':
+      return isFrontDone(run);
+    case 'RunCompleted':
+      return isTheEnd(run, fact.data);
+    default:
+      return true;
+  }
+}
+
 /** Whether a node starts to which a branch was sent, or is started again. */
-function isAwaited(run: RunState, fact: RunEvent): boolean {
-  if (fact.type !== 'NodeStarted') return false;
-  const { node, step } = fact.data;
+function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
   const begun = run.front.find((each) => each.step === step);
   if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
   return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
 }
 
 /** Whether all branches have ended, and this is what they have come to. */
-function isTheEnd(run: RunState, fact: RunEvent): boolean {
-  if (fact.type !== 'RunCompleted' || !isFrontDone(run) || run.arrivals.length > 0) return false;
+function isTheEnd(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
+  if (!isFrontDone(run) || run.arrivals.length > 0) return false;
   const { draft, score } = branchAtEnd(run);
-  return fact.data.finalDraft === draft && fact.data.criticScore === score;
+  return finalDraft === draft && criticScore === score;
 }
 
 /** Key of a node's state by its place in the graph: its id may hold dots, and integer-like keys would be reordered. */

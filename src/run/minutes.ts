@@ -48,25 +48,34 @@ export class Minutes {
   }
 
   get run(): RunState {
-    return this.#at().context.run;
+    return this.snapshot.context.run;
+  }
+
+  /**
+   * Where the facts lead; the last of them has neither id nor hash there.
+   *
+   * @throws {TransitionRefused} when the chart does not allow the last fact where it stands
+   */
+  get snapshot(): RunSnapshot {
+    this.#settle();
+    return this.#snapshot;
   }
 
   /** What has been written. @throws {TransitionRefused} when the chart does not allow the last fact where it stands */
   get facts(): readonly RunFact[] {
-    if (this.#pending !== null) this.#chart.check(this.#snapshot, this.#pending);
+    this.#settle();
     return this.#facts;
   }
 
   /** @throws {TransitionRefused} when the chart does not allow the fact before, where that stands */
   write(fact: RunFact): void {
-    const { seq } = this.#at().context.run;
+    const { seq } = this.run;
     this.#pending = { ...fact, seq: seq + 1, id: '', at: this.scene.at, hash: '' };
     this.#facts.push(fact);
   }
 
-  #at(): RunSnapshot {
+  #settle(): void {
     if (this.#pending !== null) this.#snapshot = this.#chart.next(this.#snapshot, this.#pending);
     this.#pending = null;
-    return this.#snapshot;
   }
 }

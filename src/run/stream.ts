@@ -22,15 +22,18 @@ export function sealFacts(
     head,
     runId,
     around,
+    at = around.ambient.now(),
   }: {
     readonly head: StreamHead | null;
     readonly runId: string;
     readonly around: { readonly ambient: Ambient; readonly instanceId: string };
+    /** When they were decided; default: now. */
+    readonly at?: string;
   },
 ): { readonly events: readonly NewEvent[]; readonly recorded: readonly RunEvent[] } {
   const { ambient, instanceId } = around;
   const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
-    at: ambient.now(),
+    at,
     nextId: ambient.uuid,
     sha256: ambient.sha256,
     metadata: { instanceId },

@@ -14,10 +14,11 @@ import type {
   ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { RunCommand } from '../../src/run/decide.js';
-import { decide } from '../../src/run/decide.js';
+import { deliberate } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { decideGate } from '../../src/run/gate.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
+import { borneOut } from '../../src/run/life.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionScene } from '../../src/run/minutes.js';
@@ -101,12 +102,16 @@ export class Story {
 
   /** Decides a command, as the named instance would at a time, and records what it leads to then. */
   when(command: When, instanceId = 'one', at = START): Story {
-    const facts = decide(this.chart, this.snapshot, {
+    const { facts, snapshot } = deliberate(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
       scene: { ...sceneOf(instanceId), at },
     });
     this.#told.around.ambient.setNow(at);
-    return this.recorded(...facts);
+    const story = this.recorded(...facts);
+    const foreseen = facts.length === 0 ? snapshot : borneOut(snapshot, story.events.at(-1));
+    expect(foreseen?.value).to.deep.equal(story.snapshot.value);
+    expect(foreseen && plainly(foreseen.context.run)).to.equal(plainly(story.run));
+    return story;
   }
 
   /** A human decides on the open pause, at the named instance. */
