@@ -52,8 +52,9 @@ function hasEqualIds(events: readonly NewEvent[]): boolean {
 
 /** UTF-8 takes at most three bytes a UTF-16 code unit, so that most appends need no exact count. */
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
-  const texts = [...events.flatMap((event) => [event.type, event.data]), ...metadata];
-  if (texts.reduce((sum, text) => sum + text.length, 0) * 3 <= MAX_APPEND_BYTES) return;
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const sizeBy = (size: (text: string) => number): number =>
+    events.reduce((sum, { type, data }, at) => sum + size(type) + size(data) + size(metadata[at] ?? ''), 0);
+  if (sizeBy((text) => text.length) * 3 <= MAX_APPEND_BYTES) return;
+  const bytes = sizeBy((text) => Buffer.byteLength(text));
   if (bytes > MAX_APPEND_BYTES) throw new AppendTooLarge({ stream, bytes, limit: MAX_APPEND_BYTES });
 }

@@ -12,5 +12,6 @@ export function flatMetadata(json: string): Readonly<Record<string, string>> {
 
 function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>> {
   if (typeof metadata !== 'object' || metadata === null) return false;
-  return Object.values(metadata).every((value) => typeof value === 'string');
+  for (const name in metadata) if (typeof (metadata as Record<string, unknown>)[name] !== 'string') return false;
+  return true;
 }

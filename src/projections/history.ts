@@ -57,9 +57,19 @@ export class History {
 
   /** Takes a run's newest summary; waits when too many are still to be written. */
   async put(summary: RunSummary): Promise<void> {
+    this.note(summary);
+    if (!this.hasRoom) await this.flush();
+  }
+
+  /** Whether a summary may be noted without waiting. */
+  get hasRoom(): boolean {
+    return this.#changed.size < MAX_CHANGED;
+  }
+
+  /** Takes a run's newest summary where there is room. */
+  note(summary: RunSummary): void {
     this.#changed.set(summary.id, summary);
-    if (this.#changed.size >= MAX_CHANGED) await this.flush();
-    else if (this.#isFailing) this.#flushSoon(RETRY_MS);
+    if (this.#isFailing) this.#flushSoon(RETRY_MS);
     else this.#flushSoon(this.#changed.size === MANY_CHANGED ? 0 : WRITE_BEHIND_MS);
   }
 

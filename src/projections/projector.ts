@@ -94,11 +94,13 @@ export class Projector {
       try {
         for await (const followed of log.subscribe(this.#position, { signal })) {
           this.#isAway = false;
-          if (followed.kind === 'event') await this.#take(followed.event);
-          else if (followed.kind === 'checkpoint') this.#reach(followed.position);
-          else {
+          if (followed.kind === 'checkpoint') {
+            this.#reach(followed.position);
+          } else if (followed.kind === 'caughtUp') {
             this.#caughtUp = true;
             onCaughtUp();
+          } else if (!this.#takeHeld(followed.event)) {
+            await this.#take(followed.event);
           }
         }
       } catch (error) {
@@ -120,10 +122,35 @@ export class Projector {
       if (documentIdOf(recorded.stream) !== null) await this.#file(recorded);
       this.#options.onFolded?.(recorded, run);
     } catch (error) {
-      // A damaged run, blueprint or document stays as it was before the damage; the others go on.
-      if (!DAMAGES.some((damage) => error instanceof damage)) throw error;
-      this.#options.onFault(error);
+      this.#passOver(error);
     }
+    this.#taken(recorded);
+  }
+
+  /** The same without a wait, which costs more than the fold does, for a run in memory; false when it takes one. */
+  #takeHeld(recorded: RecordedEvent): boolean {
+    const { views, history, onFolded } = this.#options;
+    const runId = runIdOf(recorded.stream);
+    if (runId === null || !this.#caughtUp || !history.hasRoom) return false;
+    try {
+      const run = views.applyHeld(runId, runEventOf(recorded));
+      if (run === null) return false;
+      history.note(summaryOf(run));
+      onFolded?.(recorded, run);
+    } catch (error) {
+      this.#passOver(error);
+    }
+    this.#taken(recorded);
+    return true;
+  }
+
+  /** A damaged run, blueprint or document stays as it was before the damage; the others go on. */
+  #passOver(error: unknown): void {
+    if (!DAMAGES.some((damage) => error instanceof damage)) throw error;
+    this.#options.onFault(error);
+  }
+
+  #taken(recorded: RecordedEvent): void {
     this.#options.onRecorded?.(recorded);
     this.#reach(recorded.position);
   }

@@ -59,6 +59,16 @@ export class RunViews {
     if (view === null) return null;
     const before = view.store.getSnapshot().context.run;
     if (sha256 !== null && event.seq === before.seq + 1) assertFollows(runId, before, { event, sha256 });
+    return this.#advance(runId, view, event);
+  }
+
+  /** The same for a run in memory, whose links need no check: at once. Null when it is not in memory. */
+  applyHeld(runId: string, event: RunEvent): RunState | null {
+    const view = this.#views.get(runId);
+    return view === undefined ? null : this.#advance(runId, view, event);
+  }
+
+  #advance(runId: string, view: View, event: RunEvent): RunState {
     this.#take(view, event);
     this.#settle(runId, view);
     return view.store.getSnapshot().context.run;

@@ -137,13 +137,12 @@ describe('EventStoreDB log: reads', () => {
   });
 
   it('do not show the mark that a deleted stream leaves', () => {
-    const bare = { ...newEvent(), revision: 0, position: positionOf(SEVENTH) };
-    const event = { ...bare, stream: 'run-1' };
+    const event = { ...newEvent(), revision: 0, position: positionOf(SEVENTH), stream: 'run-1' };
     const tombstone = eventAnswer('run-1', event, 7);
     tombstone.getEvent()?.getEvent()?.setStreamRevision('9223372036854775807');
     const read = (answer: streamsPb.ReadResp) => eventIn(decodeReadAnswer(answer.serializeBinary()), streamNames(''));
     expect(read(tombstone)?.stream).to.equal(null);
-    expect(read(eventAnswer('run-1', event, 7))).to.deep.equal({ stream: 'run-1', event: bare });
+    expect(read(eventAnswer('run-1', event, 7))).to.deep.equal(event);
     expect(read(eventAnswer('run-1', { ...event, type: '$>' }, 7))?.stream).to.equal(null);
     expect(read(new streamsPb.ReadResp())).to.equal(null);
   });

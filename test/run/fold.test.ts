@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createActor } from 'xstate';
 import type { Graph } from '../../src/generated/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
@@ -55,6 +56,19 @@ describe('The fold over random histories', function () {
         expect(attempt).to.equal((attempts.get(step) ?? 0) + 1);
         if (attempt === 1) expect(step).to.equal(attempts.size + 1);
         attempts.set(step, attempt);
+      }
+    }
+  });
+
+  it('moves as the machine does that works every move out', () => {
+    for (const { chart, events } of stories) {
+      let snapshot = chart.first(events[0]);
+      const live = createActor(chart.machine, { snapshot }).start();
+      for (const event of events.slice(1)) {
+        live.send(chart.eventOf(event));
+        snapshot = chart.next(snapshot, event);
+        expect(live.getSnapshot().value).to.deep.equal(snapshot.value);
+        expect(live.getSnapshot().status).to.equal(snapshot.status);
       }
     }
   });

@@ -6,11 +6,11 @@ import type { Followed, Following, Position } from '../port.js';
 import { faultOf } from './faults.js';
 import { patience } from './patience.js';
 import { positionOf } from './position.js';
-import { answersTo } from './read-call.js';
+import { answersTo, batchesTo } from './read-call.js';
 import { readAllMessage, subscribeMessage } from './read-message.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
-import { eventIn } from './recorded.js';
+import { eventIn, isOurs } from './recorded.js';
 import type { ReadAnswer } from './wire.js';
 
 /** Events passed over here before a subscriber is told how far it has come; the server tells of those it passes over. */
@@ -43,13 +43,15 @@ export async function* follow(reader: Reader, after: Position | null, following:
   let last = after;
   try {
     const progress: Progress = { seen: after ?? (await reader.naming.name()).position, passed: 0, isCaughtUp: false };
-    for await (const answer of answersFrom(reader, progress, following)) {
-      const followed = followedIn(answer, { reader, progress, following });
-      if (signal.aborted) return;
-      if (followed === null) continue;
-      if (followed.kind === 'event') last = followed.event.position;
-      else if (followed.kind === 'checkpoint') last = followed.position;
-      yield followed;
+    for await (const answers of answersFrom(reader, progress, following)) {
+      for (const answer of answers) {
+        const followed = followedIn(answer, { reader, progress, following });
+        if (signal.aborted) return;
+        if (followed === null) continue;
+        if (followed.kind === 'event') last = followed.event.position;
+        else if (followed.kind === 'checkpoint') last = followed.position;
+        yield followed;
+      }
     }
   } catch (cause) {
     if (!signal.aborted) throw new SubscriptionDropped({ last }, { cause });
@@ -61,9 +63,9 @@ async function* answersFrom(
   reader: Reader,
   progress: Progress,
   following: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
-): AsyncGenerator<ReadAnswer> {
+): AsyncGenerator<readonly ReadAnswer[]> {
   while (!following.signal.aborted) {
-    yield* liveAnswers(reader, progress, following);
+    for await (const answer of liveAnswers(reader, progress, following)) yield [answer];
     yield* pagedAnswers(reader, progress, following);
   }
 }
@@ -150,16 +152,17 @@ async function* pagedAnswers(
   { connection, names, ambient, deadlineMs }: Reader,
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
-): AsyncGenerator<ReadAnswer> {
+): AsyncGenerator<readonly ReadAnswer[]> {
   const waiting = patience(ambient, deadlineMs, signal);
   try {
     for (let count = PAGE; count >= FEW;) {
       count = 0;
       const request = readAllMessage(progress.seen, { names, categories, max: PAGE });
-      for await (const answer of answersTo(request, connection, waiting.signal)) {
-        count += 1;
+      const means = { signal: waiting.signal, onAnswer: waiting.resume };
+      for await (const answers of batchesTo(request, connection, means)) {
+        count += answers.length;
         waiting.pause();
-        yield answer;
+        yield answers;
         waiting.resume();
       }
       waiting.pause();
@@ -188,16 +191,15 @@ function followedIn(
   if (answer.checkpoint !== null) return told(progress, positionOf(answer.checkpoint));
   const read = eventIn(answer, names);
   if (read === null) return null;
-  const { event, stream } = read;
   // A page begins with the event before it.
-  if (event.position <= progress.seen) return null;
-  if (stream !== null && names.isWanted(stream, following.categories ?? null)) {
-    told(progress, event.position);
-    return { kind: 'event', event: { ...event, stream } };
+  if (read.position <= progress.seen) return null;
+  progress.seen = read.position;
+  if (isOurs(read) && names.isWanted(read.stream, following.categories ?? null)) {
+    progress.passed = 0;
+    return { kind: 'event', event: read };
   }
-  progress.seen = event.position;
   progress.passed += 1;
-  return progress.passed < CHECKPOINT_EVERY ? null : told(progress, event.position);
+  return progress.passed < CHECKPOINT_EVERY ? null : told(progress, read.position);
 }
 
 function told(progress: Progress, position: Position): Followed {

@@ -1,4 +1,5 @@
 /** One read call to the server and the answers it gives. */
+import type { ClientReadableStream } from '@grpc/grpc-js';
 import type { Connection } from './connection.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
 import { read } from './wire.js';
@@ -10,23 +11,46 @@ export class ServerSilent extends Error {
   }
 }
 
+/** Answers of a batch, and UTF-16 units of data in it, at which it is given although more is to come. */
+const BATCH = 250;
+const BATCH_CHARS = 1024 * 1024;
+
 /**
  * Asks and gives the answers as they come; what is not taken yet waits at the server, but for what fits the sockets.
  * Leaving the loop ends the call on both sides. Throws the call's error, or the signal's reason; the connection has
  * heard of it then.
  */
-export async function* answersTo(
+export function answersTo(
   request: ReadRequest,
   connection: Connection,
   signal: AbortSignal,
 ): AsyncGenerator<ReadAnswer> {
+  return during(request, connection, { signal, heard: (call) => call as AsyncIterable<ReadAnswer> });
+}
+
+/** The same in batches, of which none is empty: one wait for many answers. `onAnswer` hears that the server speaks. */
+export function batchesTo(
+  request: ReadRequest,
+  connection: Connection,
+  { signal, onAnswer }: { readonly signal: AbortSignal; readonly onAnswer: () => void },
+): AsyncGenerator<readonly ReadAnswer[]> {
+  return during(request, connection, { signal, heard: (call) => batchesOf(call, onAnswer) });
+}
+
+type Call = ClientReadableStream<ReadAnswer>;
+
+async function* during<T>(
+  request: ReadRequest,
+  connection: Connection,
+  { signal, heard }: { readonly signal: AbortSignal; readonly heard: (call: Call) => AsyncIterable<T> },
+): AsyncGenerator<T> {
   signal.throwIfAborted();
   const route = await orAborted(connection.route(), signal);
   const call = connection.begin(route, (streams, metadata, options) => read(streams, request, { metadata, options }));
   const leave = (): void => call.cancel();
   signal.addEventListener('abort', leave);
   try {
-    yield* call as AsyncIterable<ReadAnswer>;
+    yield* heard(call);
   } catch (error) {
     if (signal.reason instanceof ServerSilent) connection.replace(route.client);
     signal.throwIfAborted();
@@ -35,6 +59,34 @@ export async function* answersTo(
   } finally {
     signal.removeEventListener('abort', leave);
     call.cancel();
+  }
+}
+
+async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<readonly ReadAnswer[]> {
+  let batch: ReadAnswer[] = [];
+  let chars = 0;
+  const said = { all: false };
+  const readable = new Promise<never>((_, reject) => call.on('error', reject));
+  readable.catch(() => undefined);
+  let wake = (): void => undefined;
+  call.on('end', () => {
+    said.all = true;
+    wake();
+  });
+  call.on('data', (answer: ReadAnswer) => {
+    onAnswer();
+    batch.push(answer);
+    chars += answer.event?.event?.data.length ?? 0;
+    if (batch.length < BATCH && chars < BATCH_CHARS) return;
+    call.pause();
+    wake();
+  });
+  while (!said.all) {
+    await Promise.race([readable, new Promise<void>((resolve) => (wake = resolve))]);
+    if (batch.length > 0) yield batch;
+    batch = [];
+    chars = 0;
+    call.resume();
   }
 }
 

@@ -8,7 +8,7 @@ import { faultOf } from './faults.js';
 import { patience } from './patience.js';
 import { answersTo, ServerSilent } from './read-call.js';
 import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
-import { eventIn } from './recorded.js';
+import { eventIn, isOurs } from './recorded.js';
 import type { StreamNames } from './stream-names.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
 
@@ -48,9 +48,9 @@ export async function* streamEvents(
   for await (const answer of answers(reader, next)) {
     const read = eventIn(answer, reader.names);
     if (read === null) continue;
-    from = backwards ? read.event.revision - 1 : read.event.revision + 1;
+    from = backwards ? read.revision - 1 : read.revision + 1;
     left -= 1;
-    yield { ...read.event, stream };
+    yield { ...read, stream };
   }
 }
 
@@ -71,13 +71,12 @@ export async function* allEvents(
     left > 0 && seen < until ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) }) : null;
   for await (const answer of answers(reader, next)) {
     const read = eventIn(answer, names);
-    if (read === null || read.event.position <= seen) continue;
-    const { event, stream } = read;
-    if (event.position > until) return;
-    seen = event.position;
-    if (stream === null || !names.isWanted(stream, categories)) continue;
+    if (read === null || read.position <= seen) continue;
+    if (read.position > until) return;
+    seen = read.position;
+    if (!isOurs(read) || !names.isWanted(read.stream, categories)) continue;
     left -= 1;
-    yield { ...event, stream };
+    yield read;
     if (left === 0) return;
   }
 }
@@ -90,8 +89,8 @@ export async function headPosition(reader: Reader): Promise<Position | null> {
     for await (const answer of answers(reader, () => readLastMessage(reader.names, max))) {
       const read = eventIn(answer, reader.names);
       if (read === null) continue;
-      if (read.event.position <= begin) return null;
-      if (read.stream !== null) return read.event.position;
+      if (read.position <= begin) return null;
+      if (isOurs(read)) return read.position;
     }
   }
   return null;
@@ -107,7 +106,7 @@ export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | 
   const { names } = reader;
   const first = readStreamMessage({ serverStream: names.identityStream, from: null, backwards: false, max: 1 });
   for await (const answer of answers(reader, () => first)) {
-    const event = eventIn(answer, names)?.event ?? null;
+    const event = eventIn(answer, names);
     const named: unknown = JSON.parse(event?.data ?? 'null');
     if (event === null || typeof named !== 'object' || named === null || !('identity' in named)) continue;
     return { identity: String(named.identity), position: event.position };

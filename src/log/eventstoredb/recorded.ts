@@ -6,10 +6,11 @@ import type { StreamNames } from './stream-names.js';
 import type { ReadAnswer } from './wire.js';
 import { narrow } from './wire.js';
 
-/** An event under its name on the server; its stream here is null when it is not for readers of this log. */
-export interface ReadEvent {
-  readonly event: Omit<RecordedEvent, 'stream'>;
-  readonly stream: string | null;
+/** An event as it was read; its stream is null when it is not for readers of this log. */
+export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
+
+export function isOurs(read: ReadEvent): read is RecordedEvent {
+  return read.stream !== null;
 }
 
 /** The event in an answer, null when it holds something else. */
@@ -22,13 +23,11 @@ export function eventIn(answer: ReadAnswer, names: StreamNames): ReadEvent | nul
   const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
   return {
     stream: isForReaders ? names.fromServer(record.stream?.name ?? '') : null,
-    event: {
-      id: record.id?.string ?? '',
-      type,
-      data: record.data,
-      metadata: flatMetadata(record.customMetadata),
-      revision,
-      position: positionOf(record),
-    },
+    id: record.id?.string ?? '',
+    type,
+    data: record.data,
+    metadata: flatMetadata(record.customMetadata),
+    revision,
+    position: positionOf(record),
   };
 }
