@@ -134,7 +134,7 @@ export class BlueprintShelf {
       at: ambient.now(),
       nextId: ambient.uuid,
       sha256: ambient.sha256,
-      metadata: { instanceId },
+      instanceId,
       correlationId: blueprintId,
       causationId: last?.id ?? blueprintId,
     });

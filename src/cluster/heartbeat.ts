@@ -66,7 +66,7 @@ export class Heartbeat {
       at: ambient.now(),
       nextId: ambient.uuid,
       sha256: ambient.sha256,
-      metadata: { instanceId },
+      instanceId,
       correlationId: instanceId,
       causationId: this.#causationId,
     });

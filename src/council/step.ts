@@ -71,7 +71,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
   try {
     const found = step.brief.role === 'critic' ? await score(step, ask) : await draft(step, ask);
     if (found.kind === 'failed') return costing(found, spent);
-    return { ...found, usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs) };
+    return { usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs), ...found };
   } catch (error) {
     if (error instanceof ModelFailed && error.data.usage !== undefined) spend(error.data.usage);
     return costing({ kind: 'failed', failure: failureOf(error, step) }, spent);

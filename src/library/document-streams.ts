@@ -72,7 +72,7 @@ export function documentStreams(
         at: ambient.now(),
         nextId: ambient.uuid,
         sha256: ambient.sha256,
-        metadata: { instanceId },
+        instanceId,
         correlationId: documentId,
         causationId: head?.id ?? documentId,
       });

@@ -46,8 +46,8 @@ export interface Sealing {
   readonly at: string;
   readonly nextId: () => string;
   readonly sha256: Sha256;
-  /** Put beside the fields of the chain into each event's metadata, such as `instanceId`. */
-  readonly metadata: Readonly<Record<string, string>>;
+  /** The instance that appends them. */
+  readonly instanceId: string;
   readonly correlationId: string;
   /** What caused the first event; each later one is caused by the one before it. */
   readonly causationId: string;
@@ -66,18 +66,18 @@ export interface Sealed {
  * @throws {TypeError} when a fact's data is no JSON
  */
 export function sealEvents(head: ChainHead, facts: readonly Fact[], sealing: Sealing): Sealed {
-  const { at, nextId, sha256, metadata, correlationId } = sealing;
+  const { at, nextId, sha256, instanceId, correlationId } = sealing;
   const events: NewEvent[] = [];
   const exported: ExportedEvent[] = [];
   let { seq, hash } = head;
   let causationId = sealing.causationId;
-  const shared = { ...metadata, schemaVersion: String(SCHEMA_VERSION), $correlationId: correlationId, occurredAt: at };
+  const shared = { instanceId, schemaVersion: String(SCHEMA_VERSION), $correlationId: correlationId, occurredAt: at };
   for (const { type, data } of facts) {
     const id = nextId();
     const text = canonical(data);
     seq += 1;
     hash = sha256(hash + hashedText({ at, id, seq, type }, text));
-    events.push({ id, type, data: text, metadata: { ...shared, $causationId: causationId, hash } });
+    events.push({ id, type, data: text, metadata: { $causationId: causationId, hash, ...shared } });
     exported.push({ seq, id, type, at, data, hash });
     causationId = id;
   }

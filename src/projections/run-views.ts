@@ -1,6 +1,7 @@
 /**
- * The runs being followed: one small store per run, fed by the projector, read by sockets and by the history. Paused
- * and finished runs leave memory unless somebody watches them; they are folded from the log again on demand.
+ * The runs being followed, fed by the projector, read by sockets and by the history; one that is watched has a small
+ * store that tells its watchers. Paused and finished runs leave memory unless somebody watches them; they are folded
+ * from the log again on demand.
  */
 import { createStore } from '@xstate/store';
 import type { Ambient } from '../ambient.js';
@@ -17,7 +18,9 @@ const MAX_UNWATCHED = 3_000;
 type RunStore = ReturnType<typeof runStore>;
 
 interface View {
-  readonly store: RunStore;
+  run: RunState;
+  /** While somebody watches, or has watched: most runs come and go unwatched, and a store costs more than their fold. */
+  store: RunStore | null;
   watchers: number;
   /** Told when the run is found damaged. */
   readonly onDamaged: Set<() => void>;
@@ -57,7 +60,7 @@ export class RunViews {
   async apply(runId: string, event: RunEvent, sha256: Ambient['sha256'] | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
-    const before = view.store.getSnapshot().context.run;
+    const before = view.run;
     if (sha256 !== null && event.seq === before.seq + 1) assertFollows(runId, before, { event, sha256 });
     return this.#advance(runId, view, event);
   }
@@ -71,7 +74,7 @@ export class RunViews {
   #advance(runId: string, view: View, event: RunEvent): RunState {
     this.#take(view, event);
     this.#settle(runId, view);
-    return view.store.getSnapshot().context.run;
+    return view.run;
   }
 
   /**
@@ -94,6 +97,7 @@ export class RunViews {
       leave();
       return true;
     }
+    view.store ??= runStore(view.run);
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
     view.onDamaged.add(onDamaged);
     signal.addEventListener('abort', () => {
@@ -101,7 +105,7 @@ export class RunViews {
       view.onDamaged.delete(onDamaged);
       leave();
     });
-    onState(view.store.getSnapshot().context.run);
+    onState(view.run);
     return true;
   }
 
@@ -123,12 +127,13 @@ export class RunViews {
 
   /** Takes all that is recorded by now: the subscription may be behind, or in the middle of an append. */
   async #catchUp(runId: string, view: View): Promise<void> {
-    const { seq } = view.store.getSnapshot().context.run;
-    for await (const event of this.#reader.events(runId, { from: seq + 1 })) this.#take(view, event);
+    for await (const event of this.#reader.events(runId, { from: view.run.seq + 1 })) this.#take(view, event);
   }
 
-  #take({ store }: View, event: RunEvent): void {
-    if (event.seq === store.getSnapshot().context.run.seq + 1) store.trigger.recorded({ event });
+  #take(view: View, event: RunEvent): void {
+    if (event.seq !== view.run.seq + 1) return;
+    view.run = foldNext(view.run.runId, view.run, event);
+    view.store?.send({ type: 'recorded', run: view.run });
   }
 
   async #open(runId: string, event: RunEvent): Promise<View | null> {
@@ -150,7 +155,7 @@ export class RunViews {
   }
 
   #keep(runId: string, run: RunState): View {
-    const view = { store: runStore(run), watchers: 0, onDamaged: new Set<() => void>() };
+    const view = { run, store: null, watchers: 0, onDamaged: new Set<() => void>() };
     this.#views.set(runId, view);
     return view;
   }
@@ -158,7 +163,7 @@ export class RunViews {
   /** Lets go of what nobody needs in memory. */
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
-    const { run } = view.store.getSnapshot().context;
+    const { run } = view;
     const rests = isFinished(run) || (run.status === 'paused' && run.owner === null);
     this.#views.delete(runId);
     if (rests) return;
@@ -175,10 +180,6 @@ export class RunViews {
 function runStore(run: RunState) {
   return createStore({
     context: { run },
-    on: {
-      recorded: (context, { event }: { event: RunEvent }) => ({
-        run: foldNext(context.run.runId, context.run, event),
-      }),
-    },
+    on: { recorded: (_, { run: next }: { run: RunState }) => ({ run: next }) },
   });
 }

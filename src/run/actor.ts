@@ -54,6 +54,8 @@ export class RunActor {
   readonly #live: ActorRefFrom<Life>;
   /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
   readonly #calls = new Map<string, AbortController | null>();
+  /** Of a call that has ended by itself, for the next one: a signal is dear, and nobody listens to this one any more. */
+  #spare: AbortController | null = null;
   readonly #stopped = new AbortController();
   #releasing = false;
   /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
@@ -165,9 +167,10 @@ export class RunActor {
     if (this.#releasing) return;
     for (const [key, at] of active) {
       if (this.#calls.has(key)) continue;
-      const call = new AbortController();
+      const call = this.#spare ?? new AbortController();
+      this.#spare = null;
       this.#calls.set(key, call);
-      this.#execute(at, call.signal).catch((error: unknown) => this.#fault(error));
+      this.#execute(at, call).catch((error: unknown) => this.#fault(error));
     }
   }
 
@@ -175,8 +178,9 @@ export class RunActor {
     for (const call of this.#calls.values()) call?.abort(GIVEN_UP);
   }
 
-  async #execute(at: FrontNode, signal: AbortSignal): Promise<void> {
+  async #execute(at: FrontNode, call: AbortController): Promise<void> {
     const { ambient, model, tools, tokens } = this.#around;
+    const { signal } = call;
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(ambient, at.delayMs, signal);
@@ -192,6 +196,7 @@ export class RunActor {
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
+    this.#spare = call;
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: ambient.random() }));
   }
 

@@ -2,8 +2,7 @@
  * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
  * joined where they meet again (contract, "How a blueprint runs").
  */
-import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, codePoints, jsonBytes } from '../council/limits.js';
-import type { ConditionFacts } from '../blueprint/condition.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
 import type { StateOverride } from '../generated/schemas.js';
 
 export type RouteDecision = 'approve' | 'rework';
@@ -164,19 +163,6 @@ function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] 
   const seen = new Map<string | null, T>();
   for (const item of items) if (!seen.has(key(item))) seen.set(key(item), item);
   return [...seen.values()];
-}
-
-/** What the conditions behind a node look at. The draft is counted when the first of them asks, and only then. */
-export function routingFacts({ route, score, draft }: Branch, iteration: number): ConditionFacts {
-  let counted: number | null = null;
-  return {
-    route,
-    score,
-    iteration,
-    get draftLength() {
-      return (counted ??= codePoints(draft ?? ''));
-    },
-  };
 }
 
 /** Whether its draft, which may be joined of several, is larger than one may be. */

@@ -7,7 +7,7 @@ import { unknownMarks } from '../council/citations.js';
 import { MAX_DRAFT_BYTES } from '../council/limits.js';
 import { noRoute, routeAfter } from '../council/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
-import { isTooLarge, routingFacts } from './branch.js';
+import { isTooLarge } from './branch.js';
 import type { RunFact } from './events.js';
 import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
@@ -15,6 +15,7 @@ import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
 import { startAgain, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
+import { routingFacts } from './routing-facts.js';
 import type { FrontNode, RunState } from './state.js';
 import { delayLeft, isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
 
@@ -121,7 +122,7 @@ function failWithoutRoute(minutes: Minutes, node: string, facts: ConditionFacts)
 
 function recordToolCall(minutes: Minutes, call: Omit<ToolCalledData, 'node'>): void {
   const at = underWay(minutes.run, call);
-  if (at !== undefined) minutes.write({ type: 'ToolCalled', data: { ...call, node: at.node } });
+  if (at !== undefined) minutes.write({ type: 'ToolCalled', data: { node: at.node, ...call } });
 }
 
 function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
@@ -133,7 +134,7 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
   const route = routeAfter(run.plan, at.node, facts);
   minutes.write({
     type: 'NodeCompleted',
-    data: { ...result, node: at.node, route: route ?? { next: [], reason: 'no condition holds' } },
+    data: { node: at.node, route: route ?? { next: [], reason: 'no condition holds' }, ...result },
   });
   if (route === null) {
     failWithoutRoute(minutes, at.node, facts);
@@ -145,7 +146,7 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
 function failNode(minutes: Minutes, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
   const at = underWay(minutes.run, failure);
   if (at === undefined) return;
-  minutes.write({ type: 'NodeFailed', data: { ...failure, node: at.node } });
+  minutes.write({ type: 'NodeFailed', data: { node: at.node, ...failure } });
   if (retryInMs !== null) {
     startAgain(minutes, at, retryInMs);
   } else {

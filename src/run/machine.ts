@@ -6,14 +6,12 @@
  */
 import type { SnapshotFrom } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
-import type { Graph, NodeStartedData, RunCompletedData } from '../generated/schemas.js';
+import type { Graph } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
-import { branchAtEnd } from './front.js';
+import { mayFollow } from './may-follow.js';
 import { Moves } from './moves.js';
-import { isOutstanding } from './run-fold.js';
 import type { RunState } from './state.js';
-import { isFrontDone } from './state.js';
 
 /** A recorded fact as the chart takes it: facts of a node carry the node's region in their name. */
 interface ChartEvent {
@@ -24,8 +22,6 @@ interface ChartEvent {
 type RunMachine = ReturnType<typeof compileMachine>;
 export type RunSnapshot = SnapshotFrom<RunMachine>;
 type RunContext = RunSnapshot['context'];
-/** A snapshot without the run that stands there. */
-type ChartState = Omit<RunSnapshot, 'context'>;
 
 /** A compiled chart with its one shared scope for pure transitions. Costs about 0.6 ms to make: cache it by graph hash. */
 export interface Chart {
@@ -55,7 +51,7 @@ export function compileChart(graph: Graph): Chart {
   const machine = compileMachine(graph);
   const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
-  const moves = new Moves<ChartState>();
+  const moves = new Moves<RunSnapshot>();
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
     machine,
@@ -75,15 +71,18 @@ export function compileChart(graph: Graph): Chart {
       const event = eventOf(fact);
       const known = moves.find(value, event.type);
       if (known !== undefined) return standing(known, { run: evolve(run, fact) });
-      const { context: next, ...state } = machine.transition(snapshot, event, scope);
-      if (next.run === run) throw new TransitionRefused(fact, run);
-      return standing(moves.keep(value, event.type, state), next);
+      const next = machine.transition(snapshot, event, scope);
+      if (next.context.run === run) throw new TransitionRefused(fact, run);
+      return standing(moves.keep(value, event.type, standing(next, NOBODY)), next.context);
     },
   };
 }
 
-function standing(state: ChartState, context: RunContext): RunSnapshot {
-  return { ...state, context } as RunSnapshot;
+/** Of a snapshot that is kept for where it stands: it holds no run. */
+const NOBODY = {} as RunContext;
+
+function standing(snapshot: RunSnapshot, context: RunContext): RunSnapshot {
+  return { ...snapshot, context };
 }
 
 function compileMachine(graph: Graph) {
@@ -186,34 +185,6 @@ const proceeds = (key: string, target: string) => ({
   [`NodeCompleted.${key}`]: { target, actions: 'adopt' as const },
   [`NodeFailed.${key}`]: { target, actions: 'adopt' as const },
 });
-
-/** The one guard of the chart: what it asks of a run beyond the state that it is in. */
-function mayFollow(run: RunState, fact: RunEvent): boolean {
-  switch (fact.type) {
-    case 'NodeStarted':
-      return isAwaited(run, fact.data);
-    case 'RunPaused':
-      return isFrontDone(run);
-    case 'RunCompleted':
-      return isTheEnd(run, fact.data);
-    default:
-      return true;
-  }
-}
-
-/** Whether a node starts to which a branch was sent, or is started again. */
-function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
-  const begun = run.front.find((each) => each.step === step);
-  if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
-  return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
-}
-
-/** Whether all branches have ended, and this is what they have come to. */
-function isTheEnd(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
-  if (!isFrontDone(run) || run.arrivals.length > 0) return false;
-  const { draft, score } = branchAtEnd(run);
-  return finalDraft === draft && criticScore === score;
-}
 
 /** Key of a node's state by its place in the graph: its id may hold dots, and integer-like keys would be reordered. */
 export function stateKeyOf(index: number): string {

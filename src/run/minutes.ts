@@ -70,7 +70,7 @@ export class Minutes {
   /** @throws {TransitionRefused} when the chart does not allow the fact before, where that stands */
   write(fact: RunFact): void {
     const { seq } = this.run;
-    this.#pending = { ...fact, seq: seq + 1, id: '', at: this.scene.at, hash: '' };
+    this.#pending = { seq: seq + 1, id: '', at: this.scene.at, hash: '', ...fact };
     this.#facts.push(fact);
   }
 

@@ -8,7 +8,7 @@ import type { StateValue } from 'xstate';
 /** Most moves kept of a chart. A graph that forks can have more: those beyond are worked out each time. */
 const MAX_MOVES = 2_000;
 
-/** `State`: a snapshot without its context. States are told apart by the identity of their values, which are shared. */
+/** Of the snapshots kept only the state counts. States are told apart by the identity of their values, which are shared. */
 export class Moves<State extends { readonly value: StateValue }> {
   readonly #from = new Map<StateValue, Map<string, State>>();
   readonly #byValue = new Map<string, State>();

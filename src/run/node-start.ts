@@ -37,6 +37,6 @@ export function startNode(
 /** The brief of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */
 export function briefFor(run: RunState, { node, branch, tools }: Pick<FrontNode, 'node' | 'branch' | 'tools'>): Brief {
   const { label, role, systemPrompt } = run.plan.node(node);
-  const told = { label, role, systemPrompt, ...toldTools(tools) };
-  return { ...told, topic: run.inputTopic, draft: branch.draft, feedback: branch.feedback.map(({ text }) => text) };
+  const feedback = branch.feedback.map(({ text }) => text);
+  return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback, ...toldTools(tools) };
 }

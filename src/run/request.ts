@@ -78,7 +78,7 @@ export function requestRun(
 ): readonly RunFact[] {
   const first: RunFact = { type: 'RunRequested', data: requested };
   if (!options.claim) return [first];
-  const snapshot = chart.first({ ...first, seq: 0, id: '', at: options.scene.at, hash: '' });
+  const snapshot = chart.first({ seq: 0, id: '', at: options.scene.at, hash: '', ...first });
   return [
     first,
     ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }),

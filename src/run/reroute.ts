@@ -2,7 +2,7 @@
 import { noRoute, routeAfter } from '../council/routing.js';
 import { OverrideLeadsNowhere } from '../errors.js';
 import type { Route, StateOverride } from '../generated/schemas.js';
-import { routingFacts } from './branch.js';
+import { routingFacts } from './routing-facts.js';
 import { overrideState } from './override.js';
 import type { RunState } from './state.js';
 

@@ -36,7 +36,7 @@ export function sealFacts(
     at,
     nextId: ambient.uuid,
     sha256: ambient.sha256,
-    metadata: { instanceId },
+    instanceId,
     correlationId: runId,
     causationId: head?.lastEventId ?? runId,
   });

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { ConditionFacts } from '../../src/blueprint/condition.js';
 import { MAX_CONDITION_CHARS, parseCondition } from '../../src/blueprint/condition.js';
 import { ConditionInvalid } from '../../src/errors.js';
-import { EMPTY_BRANCH, routingFacts } from '../../src/run/branch.js';
+import { EMPTY_BRANCH } from '../../src/run/branch.js';
+import { routingFacts } from '../../src/run/routing-facts.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 const CASES = process.env['SOAK'] === undefined ? 5_000 : 100_000;

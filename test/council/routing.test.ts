@@ -3,7 +3,8 @@ import { MAX_DRAFT_BYTES } from '../../src/council/limits.js';
 import { planOf } from '../../src/council/plan.js';
 import { routeAfter } from '../../src/council/routing.js';
 import type { Graph } from '../../src/generated/schemas.js';
-import { EMPTY_BRANCH, routingFacts } from '../../src/run/branch.js';
+import { EMPTY_BRANCH } from '../../src/run/branch.js';
+import { routingFacts } from '../../src/run/routing-facts.js';
 import { graphWith } from '../support/given.js';
 
 const edgesTo = (conditions: readonly (string | null)[]): Graph['edges'] =>

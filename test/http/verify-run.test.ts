@@ -20,7 +20,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const { sha256, uuid } = systemAmbient();
-const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: uuid, sha256, metadata: { instanceId: 'test' } };
+const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: uuid, sha256, instanceId: 'test' };
 const BEGINNING = { seq: -1, hash: GENESIS_HASH };
 const NONE = { first_difference: null, valid: true };
 

@@ -23,9 +23,9 @@ function fileOf(passages: number, units = 1_200, character = 'x'): DocumentSourc
 function recorded(facts: readonly (readonly DocumentFact[])[]): readonly DocumentEvent[] {
   let head = { seq: -1, hash: GENESIS_HASH };
   return facts.flatMap((some) => {
-    const metadata = { instanceId: uuid() };
+    const instanceId = uuid();
     const at = '2026-01-01T00:00:00.000Z';
-    const sealed = sealEvents(head, some, { at, nextId: uuid, sha256, metadata, correlationId: '', causationId: '' });
+    const sealed = sealEvents(head, some, { at, nextId: uuid, sha256, instanceId, correlationId: '', causationId: '' });
     checkAppend('document-x', sealed.events, head.seq < 0 ? 'none' : head.seq);
     head = sealed.head;
     return sealed.exported.filter(isDocumentEvent);

@@ -101,7 +101,7 @@ function seal(head: ChainHead, facts: readonly Fact[] = FACTS): ReturnType<typeo
     at: AT,
     nextId: () => ids.next().value ?? '',
     sha256,
-    metadata: { instanceId: 'i' },
+    instanceId: 'i',
     correlationId: 'r',
     causationId: 'c',
   });

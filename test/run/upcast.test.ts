@@ -61,7 +61,7 @@ describe('A record of an older version', () => {
     log = await openStoryLog(dir.path);
     const { uuid: nextId } = manualAmbient(99);
     const at = '2025-01-01T00:00:00.000Z';
-    const common = { at, nextId, sha256, metadata: {}, correlationId: runId, causationId: runId };
+    const common = { at, nextId, sha256, instanceId: 'i', correlationId: runId, causationId: runId };
     const { events, exported } = sealEvents({ seq: -1, hash: GENESIS_HASH }, facts, common);
     old = exported;
     const written = events.map((event) => ({ ...event, metadata: { ...event.metadata, schemaVersion: '0' } }));

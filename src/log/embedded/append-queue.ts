@@ -64,7 +64,7 @@ export class AppendQueue {
       return Promise.reject(new LogUnavailable());
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ...append, chars, resolve, reject });
+      this.#waiting.push({ chars, resolve, reject, ...append });
       this.#chars += chars;
       this.#sendSoon();
     });
