@@ -2,6 +2,7 @@
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../model/port.js';
+import type { RenderedBrief } from './brief.js';
 import { renderBrief } from './brief.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
@@ -15,6 +16,8 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 export interface Step {
   readonly node: GraphNode;
   readonly brief: Brief;
+  /** The brief as it is told to the model; absent: it is rendered now. */
+  readonly told?: RenderedBrief;
   readonly ask: Ask;
   /** Ends the step; the same signal that `ask` obeys. */
   readonly signal: AbortSignal;
@@ -98,8 +101,8 @@ function costing({ failure }: Failed, usage: ModelUsage): Failed {
 }
 
 async function draft(step: Step, ask: Ask): Promise<Found> {
-  const { node, brief } = step;
-  const { text } = await talk(requestOf(node, brief), step, ask);
+  const { node } = step;
+  const { text } = await talk(requestOf(step), step, ask);
   if (text.trim() === '') return failed('empty_answer', `Cannot use the draft of node "${node.id}": it is empty`, true);
   const bytes = jsonBytes(text);
   if (bytes > MAX_DRAFT_BYTES) return tooLarge('draft', node, bytes, MAX_DRAFT_BYTES);
@@ -107,8 +110,8 @@ async function draft(step: Step, ask: Ask): Promise<Found> {
 }
 
 async function score(step: Step, ask: Ask): Promise<Found> {
-  const { node, brief } = step;
-  const request = requestOf(node, brief);
+  const { node } = step;
+  const request = requestOf(step);
   const first = await talk(request, step, ask).catch(saidNothing);
   let answer = first.text;
   let critique = readCritique(answer);
@@ -138,12 +141,12 @@ function saidNothing(error: unknown): Conversation {
   throw error;
 }
 
-function requestOf(node: GraphNode, brief: Brief): ModelRequest {
+function requestOf({ node, brief, told = renderBrief(brief) }: Step): ModelRequest {
   return {
     ...(node.model === undefined ? {} : { model: node.model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
     ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
-    ...renderBrief(brief),
+    ...told,
     brief,
     answer: brief.role === 'critic' ? 'critique' : 'text',
   };

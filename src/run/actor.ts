@@ -27,7 +27,8 @@ import { lifeOn } from './life.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { Minutes } from './minutes.js';
 import { sceneNow } from './minutes.js';
-import { briefFor } from './node-start.js';
+import type { Assignment } from './node-start.js';
+import { briefFor, callOf } from './node-start.js';
 import type { FrontNode, RunState } from './state.js';
 import { readRun, sealFacts } from './stream.js';
 import type { TokenBus } from './tokens.js';
@@ -46,6 +47,11 @@ export interface RunSurroundings {
   readonly onLeft: (run: RunState) => void;
   /** Told of faults that no caller waits for. */
   readonly onFault: (runId: string, error: unknown) => void;
+}
+
+interface Sealed {
+  readonly append: Parameters<typeof appendSurely>[1];
+  readonly recorded: readonly RunEvent[];
 }
 
 export class RunActor {
@@ -97,10 +103,10 @@ export class RunActor {
     return caughtUp;
   }
 
-  /** Takes facts that are recorded already: what was appended here, foreseen when it was decided, or what another did. */
-  adopt(facts: readonly RunEvent[], foreseen: RunSnapshot | null = null): void {
-    this.#live.send({ type: 'recorded', facts, foreseen });
-    if (this.run.owner === this.#around.instanceId) this.#act();
+  /** Takes facts that are recorded already: what was decided and appended here, or what another instance did. */
+  adopt(facts: readonly RunEvent[], decided: Minutes | null = null): void {
+    this.#live.send({ type: 'recorded', facts, foreseen: decided?.snapshot ?? null });
+    if (this.run.owner === this.#around.instanceId) this.#act(decided?.assignments);
     else this.stop();
   }
 
@@ -123,10 +129,12 @@ export class RunActor {
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     while (!this.#stopped.signal.aborted) {
       const minutes = deliberate(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
-      const { facts, snapshot } = minutes;
+      const { facts } = minutes;
       if (facts.length === 0) return facts;
+      const { append, recorded } = this.#sealed(minutes);
       try {
-        this.adopt(await this.#append(minutes), snapshot);
+        await appendSurely(this.#around.log, append, this.#patience);
+        this.adopt(recorded, minutes);
         return facts;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
@@ -148,16 +156,14 @@ export class RunActor {
     return { ambient: this.#around.ambient, signal: this.#stopped.signal };
   }
 
-  async #append({ facts, scene: { at } }: Minutes): Promise<readonly RunEvent[]> {
+  #sealed({ facts, scene: { at } }: Minutes): Sealed {
     const { run } = this;
-    const sealed = sealFacts(facts, { head: run, runId: run.runId, around: this.#around, at });
-    const append = { stream: runStream(run.runId), events: sealed.events, expected: run.seq };
-    await appendSurely(this.#around.log, append, this.#patience);
-    return sealed.recorded;
+    const { events, recorded } = sealFacts(facts, { head: run, runId: run.runId, around: this.#around, at });
+    return { append: { stream: runStream(run.runId), events, expected: run.seq }, recorded };
   }
 
   /** Brings the calls under way in line with the nodes that are active. */
-  #act(): void {
+  #act(assignments?: Minutes['assignments']): void {
     const active = new Map(this.run.front.filter((each) => each.active).map((each) => [callOf(each), each]));
     for (const [key, call] of this.#calls) {
       if (active.has(key)) continue;
@@ -170,7 +176,7 @@ export class RunActor {
       const call = this.#spare ?? new AbortController();
       this.#spare = null;
       this.#calls.set(key, call);
-      this.#execute(at, call).catch((error: unknown) => this.#fault(error));
+      this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#fault(error));
     }
   }
 
@@ -178,7 +184,7 @@ export class RunActor {
     for (const call of this.#calls.values()) call?.abort(GIVEN_UP);
   }
 
-  async #execute(at: FrontNode, call: AbortController): Promise<void> {
+  async #execute(at: FrontNode, call: AbortController, assigned?: Assignment): Promise<void> {
     const { ambient, model, tools, tokens } = this.#around;
     const { signal } = call;
     const { run } = this;
@@ -187,7 +193,7 @@ export class RunActor {
     const terms = { runId: run.runId, timeoutMs: node.timeoutMs, signal };
     const outcome = await executeStep({
       node,
-      brief: briefFor(run, at),
+      ...(assigned ?? { brief: briefFor(run, at) }),
       ask: (request) => model.ask(request, terms),
       signal,
       monotonicMs: ambient.monotonicMs,
@@ -218,10 +224,6 @@ export class RunActor {
 
 /** Made once: an abort without a reason of its own builds an exception with a stack each time. */
 const GIVEN_UP = new Error('The node is no longer executed');
-
-function callOf({ step, attempt }: FrontNode): string {
-  return `${step}.${attempt}`;
-}
 
 function reportOf(
   { step, attempt, failures }: FrontNode,

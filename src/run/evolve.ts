@@ -9,6 +9,7 @@ import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { restored } from './run-fold.js';
 import type { Arrival, FrontNode, RunState } from './state.js';
+import { copyOf } from './state-copy.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
@@ -59,7 +60,11 @@ export function firstState(event: Of<'RunRequested'>): RunState {
 
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
-  return { ...state, ...changeBy(state, event), seq: event.seq, hash: event.hash, lastEventId: event.id };
+  const next = Object.assign(copyOf(state), changeBy(state, event));
+  next.seq = event.seq;
+  next.hash = event.hash;
+  next.lastEventId = event.id;
+  return next;
 }
 
 function changeBy(state: RunState, event: RunEvent): Partial<RunState> {

@@ -2,6 +2,7 @@
 import type { ActorLogic } from 'xstate';
 import type { RunEvent } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
+import { copyOf } from './state-copy.js';
 
 /** An append has been acknowledged. */
 interface Recorded {
@@ -31,5 +32,8 @@ export function lifeOn(chart: Chart): Life {
 export function borneOut(foreseen: RunSnapshot | null, last: RunEvent | undefined): RunSnapshot | null {
   const run = foreseen?.context.run;
   if (run === undefined || last?.seq !== run.seq) return null;
-  return { ...foreseen, context: { run: { ...run, hash: last.hash, lastEventId: last.id } } } as RunSnapshot;
+  const borne = copyOf(run);
+  borne.hash = last.hash;
+  borne.lastEventId = last.id;
+  return { ...foreseen, context: { run: borne } } as RunSnapshot;
 }

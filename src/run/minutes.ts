@@ -4,6 +4,7 @@ import type { ToolName } from '../model/port.js';
 import type { Toolbox } from '../tools/tool.js';
 import type { RunEvent, RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
+import type { Assignment } from './node-start.js';
 import type { RunState } from './state.js';
 
 /** What a decision needs to know of the world. */
@@ -35,6 +36,8 @@ export function sceneNow({
 /** The facts of one append in the making; `run` is the state they add up to. */
 export class Minutes {
   readonly scene: DecisionScene;
+  /** What the attempts that are started are to do, by their calls: who makes them need not work it out again. */
+  readonly assignments = new Map<string, Assignment>();
   readonly #chart: Chart;
   readonly #facts: RunFact[] = [];
   #snapshot: RunSnapshot;

@@ -1,9 +1,22 @@
 /** The start of a node's attempt: what it is told and which tools it is given, as recorded. */
+import type { RenderedBrief } from '../council/brief.js';
 import { renderBrief } from '../council/brief.js';
 import { toldTools, toolsAsRecorded } from '../council/node-tools.js';
 import type { Brief } from '../model/port.js';
 import type { Minutes } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
+
+/** What an attempt is to do. */
+export interface Assignment {
+  readonly brief: Brief;
+  /** The brief as the model is told it. */
+  readonly told: RenderedBrief;
+}
+
+/** One call of a run: an attempt of a step. */
+export function callOf({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>): string {
+  return `${step}.${attempt}`;
+}
 
 /** Records the start of a step's next attempt. */
 export function startAgain(minutes: Minutes, at: FrontNode, delayMs: number): void {
@@ -18,7 +31,9 @@ export function startNode(
 ): void {
   const { run, scene } = minutes;
   const tools = toolsAsRecorded(run.plan.node(node).tools, scene.tools);
-  const { system, prompt } = renderBrief(briefFor(run, { node, branch, tools }));
+  const brief = briefFor(run, { node, branch, tools });
+  const told = renderBrief(brief);
+  minutes.assignments.set(callOf({ step, attempt }), { brief, told });
   minutes.write({
     type: 'NodeStarted',
     data: {
@@ -26,7 +41,7 @@ export function startNode(
       node,
       attempt,
       iteration: run.iterationCount,
-      inputHash: scene.sha256(`${system}\n${prompt}`),
+      inputHash: scene.sha256(`${told.system}\n${told.prompt}`),
       model: run.plan.node(node).model ?? scene.defaultModel,
       tools,
       delayMs,

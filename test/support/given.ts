@@ -19,6 +19,8 @@ import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { decideGate } from '../../src/run/gate.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { borneOut } from '../../src/run/life.js';
+import { briefFor, callOf } from '../../src/run/node-start.js';
+import { renderBrief } from '../../src/council/brief.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionScene } from '../../src/run/minutes.js';
@@ -102,7 +104,7 @@ export class Story {
 
   /** Decides a command, as the named instance would at a time, and records what it leads to then. */
   when(command: When, instanceId = 'one', at = START): Story {
-    const { facts, snapshot } = deliberate(this.chart, this.snapshot, {
+    const { facts, snapshot, assignments } = deliberate(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
       scene: { ...sceneOf(instanceId), at },
     });
@@ -111,6 +113,11 @@ export class Story {
     const foreseen = facts.length === 0 ? snapshot : borneOut(snapshot, story.events.at(-1));
     expect(foreseen?.value).to.deep.equal(story.snapshot.value);
     expect(foreseen && plainly(foreseen.context.run)).to.equal(plainly(story.run));
+    const started = story.run.front.filter((at) => assignments.has(callOf(at)));
+    for (const at of started) {
+      const brief = briefFor(story.run, at);
+      expect(assignments.get(callOf(at))).to.deep.equal({ brief, told: renderBrief(brief) });
+    }
     return story;
   }
 
