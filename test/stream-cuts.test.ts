@@ -91,9 +91,9 @@ describe(`A run's stream over connections that break (SEED=${SEED})`, function (
 function hesitant(model: LanguageModel, random: () => number): LanguageModel {
   return {
     ...model,
-    async ask(request, signal) {
+    async ask(request, call) {
       for (let turns = random() * 200; turns > 0; turns -= 1) await nextTurn();
-      return await model.ask(request, signal);
+      return await model.ask(request, call);
     },
   };
 }

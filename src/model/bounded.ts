@@ -72,7 +72,7 @@ function askInTime(
       signal.removeEventListener('abort', withdraw);
     };
     signal.addEventListener('abort', withdraw);
-    model.ask(request, call.signal).then(
+    model.ask(request, call).then(
       (answer) => {
         end();
         resolve(answer);

@@ -65,7 +65,7 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
   return {
     provider: 'gemini',
     defaultModel,
-    async ask(request, signal) {
+    async ask(request, { signal }) {
       // The SDK only listens for aborts to come.
       if (signal.aborted) throw callAborted(signal);
       const name = usableName(request.model ?? defaultModel);

@@ -80,7 +80,7 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, ambient }: O
   return {
     provider: 'openai',
     defaultModel,
-    async ask(request, signal) {
+    async ask(request, { signal }) {
       if (signal.aborted) throw callAborted(signal);
       return askFor(request.model ?? defaultModel, request, signal);
     },

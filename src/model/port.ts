@@ -85,15 +85,21 @@ export interface ModelAnswer {
   readonly calls?: readonly ToolCall[];
 }
 
+/** Under what a model is called. A signal is made when it is first asked for: a model that answers at once needs none. */
+export interface ModelCall {
+  /** Ends the call. */
+  readonly signal: AbortSignal;
+}
+
 export interface LanguageModel {
   /** Name of the provider, as in MODEL_PROVIDER. */
   readonly provider: string;
   /** Name of the model used when a request names none. */
   readonly defaultModel: string;
   /**
-   * One call to the model, no retry. The caller sets the deadline by the signal.
+   * One call to the model, no retry. The caller sets the deadline by the call's signal.
    *
    * @throws {ModelFailed} whatever goes wrong, by kind
    */
-  ask(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer>;
+  ask(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;
 }

@@ -2,9 +2,9 @@
 import type { Ambient } from '../ambient.js';
 import type { ToolName } from '../model/port.js';
 import type { Toolbox } from '../tools/tool.js';
+import type { Assignment } from './assignment.js';
 import type { RunEvent, RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import type { Assignment } from './node-start.js';
 import type { RunState } from './state.js';
 
 /** What a decision needs to know of the world. */

@@ -1,22 +1,10 @@
 /** The start of a node's attempt: what it is told and which tools it is given, as recorded. */
-import type { RenderedBrief } from '../council/brief.js';
 import { renderBrief } from '../council/brief.js';
 import { toldTools, toolsAsRecorded } from '../council/node-tools.js';
 import type { Brief } from '../model/port.js';
+import { callOf } from './assignment.js';
 import type { Minutes } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
-
-/** What an attempt is to do. */
-export interface Assignment {
-  readonly brief: Brief;
-  /** The brief as the model is told it. */
-  readonly told: RenderedBrief;
-}
-
-/** One call of a run: an attempt of a step. */
-export function callOf({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>): string {
-  return `${step}.${attempt}`;
-}
 
 /** Records the start of a step's next attempt. */
 export function startAgain(minutes: Minutes, at: FrontNode, delayMs: number): void {

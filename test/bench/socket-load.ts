@@ -116,10 +116,10 @@ function gatedModel(gates: Map<string, () => void>): LanguageModel {
   const model = instantModel();
   return {
     ...model,
-    async ask(request, signal) {
+    async ask(request, call) {
       const { topic, draft } = request.brief;
       if (draft === null) await new Promise<void>((resolve) => gates.set(topic, resolve));
-      return await model.ask(request, signal);
+      return await model.ask(request, call);
     },
   };
 }

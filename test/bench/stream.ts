@@ -33,9 +33,9 @@ async function figuresAt(runs: number, { requests }: Effort): Promise<readonly F
     path: dir.path,
     model: {
       ...model,
-      ask: async (request, signal) => {
+      ask: async (request, call) => {
         await isOpen;
-        return await model.ask(request, signal);
+        return await model.ask(request, call);
       },
     },
     onAppended: (_stream, events) => {

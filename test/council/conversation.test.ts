@@ -58,7 +58,7 @@ function talk(
   const outcome = executeStep({
     node: at,
     brief: briefFor(at),
-    ask: (request) => model.ask(request, signal),
+    ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: ambient.monotonicMs,
     kit: {
@@ -319,7 +319,7 @@ describe('A node without tools', () => {
     const outcome = await executeStep({
       node,
       brief: briefFor(node),
-      ask: (request) => model.ask(request, signal),
+      ask: (request) => model.ask(request, { signal }),
       signal,
       monotonicMs: () => 0,
     });

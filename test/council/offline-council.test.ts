@@ -26,7 +26,7 @@ function execute(id: string, told: Told): Promise<StepOutcome> {
   return executeStep({
     node: memberOf(id),
     brief: briefFor(memberOf(id), told),
-    ask: (request) => model.ask(request, signal),
+    ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: ambient.monotonicMs,
   });

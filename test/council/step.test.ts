@@ -14,7 +14,7 @@ function execute(model: ScriptedModel, node: GraphNode, signal = new AbortContro
   return executeStep({
     node,
     brief: briefFor(node, { draft: node.role === 'critic' ? 'Green.' : null }),
-    ask: (request) => model.ask(request, signal),
+    ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: manualAmbient().monotonicMs,
   });
@@ -44,7 +44,7 @@ describe('executeStep with an agent', () => {
     const outcome = await executeStep({
       node: agent,
       brief: briefFor(agent),
-      ask: (r) => model.ask(r, signal),
+      ask: (r) => model.ask(r, { signal }),
       signal,
       monotonicMs,
     });

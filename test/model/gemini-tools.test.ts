@@ -41,7 +41,7 @@ describe('Gemini with tools', () => {
   const onToken = (text: string): void => void heard.push(text);
 
   const ask = (request: Partial<ModelRequest> = {}): Promise<ModelAnswer> =>
-    model.ask({ ...REQUEST, ...request }, new AbortController().signal);
+    model.ask({ ...REQUEST, ...request }, new AbortController());
   const failureOn = async (reply: GeminiReply, request: Partial<ModelRequest> = {}): Promise<ModelFailed> => {
     server.answerBy([reply]);
     const error = await rejectionOf(ask(request));
@@ -177,7 +177,7 @@ describe('Gemini with tools', () => {
     it('ends on the server too when it is aborted', async () => {
       server.answerBy([streams([piece([{ text: 'x' }])], { ends: false })]);
       const abort = new AbortController();
-      const call = rejectionOf(model.ask({ ...REQUEST, onToken }, abort.signal));
+      const call = rejectionOf(model.ask({ ...REQUEST, onToken }, abort));
       await server.until(() => server.calls.length === 1);
       abort.abort();
       expect(await call).to.have.nested.property('data.kind', 'aborted');

@@ -37,7 +37,7 @@ describe('Gemini', () => {
   const modelAt = (baseUrl: string): LanguageModel =>
     geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', ambient: { ...systemAmbient(), now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
-    model.ask({ ...REQUEST, ...request }, signal);
+    model.ask({ ...REQUEST, ...request }, { signal });
   const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {
     const error = await rejectionOf(call);
     if (!(error instanceof ModelFailed)) throw error;

@@ -10,7 +10,7 @@ import { manualAmbient } from '../support/manual-ambient.js';
 
 type State = Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>>;
 
-const never = new AbortController().signal;
+const never = new AbortController();
 const model = offlineModel({ ambient: manualAmbient() });
 const agent = nodeWith({ label: 'Poet', systemPrompt: '' });
 const critic = nodeWith({ label: 'Judge', role: 'critic' });
@@ -191,7 +191,7 @@ describe('offlineModel: manners', () => {
     expect((await answer).text).to.contain('# Trees');
 
     const abort = new AbortController();
-    const aborted = slow.ask(requestFor(agent), abort.signal).catch((error: unknown) => error);
+    const aborted = slow.ask(requestFor(agent), abort).catch((error: unknown) => error);
     abort.abort();
     expect(await aborted)
       .to.be.instanceOf(ModelFailed)
@@ -199,8 +199,9 @@ describe('offlineModel: manners', () => {
     expect(ambient.timers()).to.equal(0);
   });
 
-  it('does not answer an aborted call', async () => {
-    const error = await model.ask(requestFor(agent), AbortSignal.abort()).catch((reason: unknown) => reason);
+  it('does not begin an aborted call', async () => {
+    const slow = offlineModel({ latencyMs: 300, ambient: manualAmbient() });
+    const error = await slow.ask(requestFor(agent), { signal: AbortSignal.abort() }).catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(ModelFailed);
   });
 

@@ -46,7 +46,7 @@ describe('An OpenAI-compatible server', () => {
   const modelAt = (baseUrl: string, apiKey: string | null = KEY): LanguageModel =>
     openAiModel({ apiKey, baseUrl, model: 'model-x', ambient: { now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
-    model.ask({ ...REQUEST, ...request }, signal);
+    model.ask({ ...REQUEST, ...request }, { signal });
   const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {
     const error = await rejectionOf(call);
     if (!(error instanceof ModelFailed)) throw error;

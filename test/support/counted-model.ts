@@ -18,13 +18,13 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
   const calls = openSync(file, 'a');
   return {
     ...instant,
-    async ask(request, signal) {
+    async ask(request, call) {
       hooks.before?.(request);
       writeSync(calls, `${sha256(`${request.system}\n${request.prompt}`)}\n`);
       fsyncSync(calls);
       await new Promise((resolve) => setImmediate(resolve));
       hooks.during?.(request);
-      return await instant.ask(request, signal);
+      return await instant.ask(request, call);
     },
   };
 }

@@ -36,7 +36,7 @@ export function scriptedModel(script: Script | readonly Reply[] = councilScript(
     defaultModel: 'scripted-1',
     requests,
     held,
-    async ask(request, signal) {
+    async ask(request, { signal }) {
       requests.push(request);
       const reply = choose(request, requests.length - 1);
       const answer = reply === 'hold' ? hold(held, request, signal) : settled(reply);

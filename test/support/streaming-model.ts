@@ -5,8 +5,8 @@ import type { ScriptedModel } from './scripted-model.js';
 export function streamingModel(model: ScriptedModel): LanguageModel {
   return {
     ...model,
-    async ask(request, signal) {
-      const answer = await model.ask(request, signal);
+    async ask(request, call) {
+      const answer = await model.ask(request, call);
       for (const word of answer.text.match(/\S+\s*/g) ?? []) {
         request.onToken?.(word);
         await new Promise(setImmediate);

@@ -4,6 +4,7 @@ import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../wait.js';
 import type { Followed, Following, Position } from '../port.js';
 import { faultOf } from './faults.js';
+import { oneByOne } from './one-by-one.js';
 import { patience } from './patience.js';
 import { positionOf } from './position.js';
 import { answersTo, batchesTo } from './read-call.js';
@@ -38,20 +39,29 @@ interface Progress {
  *
  * @throws {SubscriptionDropped} when the connection is lost, cannot be made in time, or the log is closed
  */
-export async function* follow(reader: Reader, after: Position | null, following: Following): AsyncGenerator<Followed> {
+export function follow(reader: Reader, after: Position | null, following: Following): AsyncIterable<Followed> {
+  return oneByOne(followedFrom(reader, after, following), following.signal);
+}
+
+async function* followedFrom(
+  reader: Reader,
+  after: Position | null,
+  following: Following,
+): AsyncGenerator<readonly Followed[]> {
   const { signal } = following;
   let last = after;
   try {
     const progress: Progress = { seen: after ?? (await reader.naming.name()).position, passed: 0, isCaughtUp: false };
     for await (const answers of answersFrom(reader, progress, following)) {
+      const batch: Followed[] = [];
       for (const answer of answers) {
         const followed = followedIn(answer, { reader, progress, following });
-        if (signal.aborted) return;
         if (followed === null) continue;
         if (followed.kind === 'event') last = followed.event.position;
         else if (followed.kind === 'checkpoint') last = followed.position;
-        yield followed;
+        batch.push(followed);
       }
+      yield batch;
     }
   } catch (cause) {
     if (!signal.aborted) throw new SubscriptionDropped({ last }, { cause });
