@@ -4,7 +4,7 @@ import { compileBlueprint } from '../blueprint/compile.js';
 import { councilOf } from '../blueprint/record.js';
 import type { Config } from '../config.js';
 import { fixedGraph } from '../council/fixed-graph.js';
-import { jsonBytes, MAX_DRAFT_BYTES } from '../council/limits.js';
+import { isLonger, MAX_DRAFT_BYTES } from '../council/limits.js';
 import type { DataDir } from '../data-dir.js';
 import type { Engine } from '../engine.js';
 import { openEngine } from '../engine.js';
@@ -135,7 +135,7 @@ async function decide(
   runId: string,
   { seq, decision, sha256 }: Deciding,
 ): Promise<string | null> {
-  if (decision.action === 'modify' && jsonBytes(decision.draft) > MAX_DRAFT_BYTES) {
+  if (decision.action === 'modify' && isLonger(decision.draft, MAX_DRAFT_BYTES)) {
     return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are taken`;
   }
   const choice: GateChoice =

@@ -41,6 +41,16 @@ export function jsonBytes(text: string): number {
   return bytes;
 }
 
+/** The most that `jsonBytes` can come to: six bytes a UTF-16 code unit, and the quotes. */
+export function mostJsonBytes({ length }: string): number {
+  return length * 6 + 2;
+}
+
+/** Whether a text's JSON form is longer than so many bytes; one that cannot be is not counted. */
+export function isLonger(text: string, bytes: number): boolean {
+  return mostJsonBytes(text) > bytes && jsonBytes(text) > bytes;
+}
+
 /** Code points of a text, counted without a copy of it; a lone surrogate counts as one. */
 export function codePoints(text: string): number {
   let count = 0;

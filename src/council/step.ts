@@ -7,7 +7,7 @@ import { renderBrief } from './brief.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critique.js';
-import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from './limits.js';
+import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from './limits.js';
 import type { ToolKit } from './tool-call.js';
 
 /** One call to a model, with run, deadline and signal already bound by the caller. */
@@ -104,8 +104,7 @@ async function draft(step: Step, ask: Ask): Promise<Found> {
   const { node } = step;
   const { text } = await talk(requestOf(step), step, ask);
   if (text.trim() === '') return failed('empty_answer', `Cannot use the draft of node "${node.id}": it is empty`, true);
-  const bytes = jsonBytes(text);
-  if (bytes > MAX_DRAFT_BYTES) return tooLarge('draft', node, bytes, MAX_DRAFT_BYTES);
+  if (isLonger(text, MAX_DRAFT_BYTES)) return tooLarge('draft', node, text, MAX_DRAFT_BYTES);
   return { kind: 'drafted', draft: text };
 }
 
@@ -123,8 +122,8 @@ async function score(step: Step, ask: Ask): Promise<Found> {
   if (critique === null) {
     return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusable(answer)}`, false);
   }
-  const bytes = jsonBytes(critique.feedback);
-  if (bytes > MAX_FEEDBACK_BYTES) return tooLarge('feedback', node, bytes, MAX_FEEDBACK_BYTES);
+  const { feedback } = critique;
+  if (isLonger(feedback, MAX_FEEDBACK_BYTES)) return tooLarge('feedback', node, feedback, MAX_FEEDBACK_BYTES);
   return { kind: 'scored', ...critique };
 }
 
@@ -159,8 +158,8 @@ function unusable(answer: string): string {
   return `the answer was ${quoted}${rest}; wanted is one JSON object with a number "score" from 0 to 10 and a string "feedback".`;
 }
 
-function tooLarge(what: 'draft' | 'feedback', node: GraphNode, bytes: number, limit: number): Failed {
-  const message = `Cannot take the ${what} of node "${node.id}": ${bytes} bytes as JSON, at most ${limit} allowed`;
+function tooLarge(what: 'draft' | 'feedback', node: GraphNode, text: string, limit: number): Failed {
+  const message = `Cannot take the ${what} of node "${node.id}": ${jsonBytes(text)} bytes as JSON, at most ${limit} allowed`;
   return failed(`${what}_too_large`, message, false);
 }
 

@@ -1,6 +1,6 @@
 /** What a human changes of a run's state, as it is sent: its size, its rules, and where it may lead. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../council/limits.js';
+import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../council/limits.js';
 import { OverrideLeadsNowhere } from '../errors.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';
 import { brokenRules, RequestRefused } from './problems.js';
@@ -48,7 +48,7 @@ function tooLongIn(
     ...feedback.map((text, index) => ({ way: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES })),
   ];
   return texts
-    .filter(({ text, limit }) => jsonBytes(text) > limit)
+    .filter(({ text, limit }) => isLonger(text, limit))
     .map(({ way, limit }) => ({
       loc: [...at, ...way],
       msg: `String should have at most ${limit} bytes as JSON`,

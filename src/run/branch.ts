@@ -2,7 +2,7 @@
  * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
  * joined where they meet again (contract, "How a blueprint runs").
  */
-import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, jsonBytes } from '../council/limits.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../council/limits.js';
 import type { StateOverride } from '../generated/schemas.js';
 
 export type RouteDecision = 'approve' | 'rework';
@@ -167,7 +167,7 @@ function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] 
 
 /** Whether its draft, which may be joined of several, is larger than one may be. */
 export function isTooLarge(branch: Branch): boolean {
-  return branch.draft !== null && jsonBytes(branch.draft) > MAX_DRAFT_BYTES;
+  return branch.draft !== null && isLonger(branch.draft, MAX_DRAFT_BYTES);
 }
 
 /** A critic's verdict on its score; null without one. */
@@ -213,7 +213,10 @@ export function overrideBranch(
 
 /** All feedback in the state, as a JSON list, stays within its limit: the oldest is dropped (contract, section 2, sizes). */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
-  let bytes = feedback.reduce((sum, each) => sum + jsonBytes(each.text) + COMMA, COMMA);
+  const listBy = (bytesOf: (text: string) => number): number =>
+    feedback.reduce((sum, each) => sum + bytesOf(each.text) + COMMA, COMMA);
+  if (listBy(mostJsonBytes) <= MAX_ALL_FEEDBACK_BYTES) return feedback;
+  let bytes = listBy(jsonBytes);
   let dropped = 0;
   for (const each of feedback) {
     if (bytes <= MAX_ALL_FEEDBACK_BYTES) break;

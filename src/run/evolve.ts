@@ -1,5 +1,6 @@
 /** The fold: a run's state after one more recorded event. Total and pure; what may follow what is the chart's business. */
 import { withSources } from '../council/citations.js';
+import type { Plan } from '../council/plan.js';
 import { planOf } from '../council/plan.js';
 import type { Branch } from './branch.js';
 import { EMPTY_BRANCH } from './branch.js';
@@ -13,8 +14,12 @@ import { copyOf } from './state-copy.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
-/** The state of a run after its first event: at its beginning, or where the run stood that it is a fork of. */
-export function firstState(event: Of<'RunRequested'>): RunState {
+/**
+ * The state of a run after its first event: at its beginning, or where the run stood that it is a fork of.
+ *
+ * @param plan of its graph; made when it is not given
+ */
+export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { data } = event;
   return {
     runId: data.runId,
@@ -30,7 +35,7 @@ export function firstState(event: Of<'RunRequested'>): RunState {
     executionMode: data.executionMode,
     blueprintId: data.blueprintId,
     blueprintName: data.blueprintName,
-    plan: planOf(data.graph),
+    plan,
     graphHash: data.graphHash,
     limits: data.limits,
     bodyHash: data.bodyHash,

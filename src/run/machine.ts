@@ -6,6 +6,7 @@
  */
 import type { SnapshotFrom } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
+import { planOf } from '../council/plan.js';
 import type { Graph } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
@@ -51,6 +52,7 @@ export function compileChart(graph: Graph): Chart {
   const machine = compileMachine(graph);
   const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
+  const plan = planOf(graph);
   const moves = new Moves<RunSnapshot>();
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
@@ -62,7 +64,7 @@ export function compileChart(graph: Graph): Chart {
           `A run begins with RunRequested at seq 0, not with ${requested?.type} at seq ${requested?.seq}`,
         );
       }
-      return machine.resolveState({ value: 'pending', context: { run: firstState(requested) } });
+      return machine.resolveState({ value: 'pending', context: { run: firstState(requested, plan) } });
     },
     next(snapshot, fact) {
       const { value, context } = snapshot;

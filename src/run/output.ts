@@ -15,20 +15,27 @@ export function afterOutput(
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const from = String(step);
   if ('draft' in output) {
-    const branch = { ...ran.branch, draft: output.draft, draftFrom: from, draftBy: ran.node };
+    const { score, scoreFrom, scoreBy, feedback, decision, route, forks } = ran.branch;
+    const [draftFrom, draftBy] = [from, ran.node];
+    const { draft } = output;
+    const branch = { draft, draftFrom, draftBy, score, scoreFrom, scoreBy, feedback, decision, route, forks };
     return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
   }
   const { score, feedback } = output;
   const times = timesScored(scores, ran.node) + 1;
   const decision = verdict(score, limits.passScore);
+  const { draft, draftFrom, draftBy, forks } = ran.branch;
   const branch: Branch = {
-    ...ran.branch,
+    draft,
+    draftFrom,
+    draftBy,
     score,
     scoreFrom: from,
     scoreBy: ran.node,
+    feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
     decision,
     route: times >= limits.maxIterations ? 'approve' : decision,
-    feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
+    forks,
   };
   return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
 }
