@@ -18,8 +18,8 @@ import type { ReadAnswer } from './wire.js';
 const CHECKPOINT_EVERY = 1_000;
 
 /** Live events within a time, in milliseconds, from which on they are read in pages: 2,500 a second. */
-const MANY = 250;
-const MANY_WITHIN_MS = 100;
+const MANY = 100;
+const MANY_WITHIN_MS = 40;
 /** Most events of a page, time between two pages in milliseconds, and events of a page below which live ones do. */
 const PAGE = 1_000;
 const PAGE_EVERY_MS = 20;
