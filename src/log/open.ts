@@ -3,7 +3,6 @@ import type { Ambient } from '../ambient.js';
 import type { EventStoreSettings } from '../config.js';
 import type { LogUnavailable } from '../errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
-import { openEventStoreLog } from './eventstoredb/log.js';
 import type { EventLog } from './port.js';
 
 /** Heartbeats count only as the last one there is (architecture, section 3). */
@@ -26,5 +25,7 @@ export interface RecordPlace {
  */
 export async function openLog({ eventStore, file, onBroken, ambient }: RecordPlace): Promise<EventLog> {
   if (eventStore === null) return await openEmbeddedLog({ file, onBroken });
+  // Loaded where it is used: its client takes 20 MB.
+  const { openEventStoreLog } = await import('./eventstoredb/log.js');
   return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, ambient });
 }
