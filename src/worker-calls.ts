@@ -47,7 +47,7 @@ export class WorkerCalls<Call extends Named> {
   call(call: Call): Promise<unknown> {
     this.#lastId += 1;
     const answered = this.#answerOf(this.#lastId);
-    this.#worker.postMessage({ id: this.#lastId, ...call } satisfies Numbered<Call>);
+    this.#worker.postMessage({ ...call, id: this.#lastId } satisfies Numbered<Call>);
     return answered;
   }
 

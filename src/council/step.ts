@@ -3,7 +3,6 @@ import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../model/port.js';
 import type { RenderedBrief } from './brief.js';
-import { renderBrief } from './brief.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critique.js';
@@ -16,8 +15,8 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 export interface Step {
   readonly node: GraphNode;
   readonly brief: Brief;
-  /** The brief as it is told to the model; absent: it is rendered now. */
-  readonly told?: RenderedBrief;
+  /** The brief as it is told to the model. */
+  readonly told: RenderedBrief;
   readonly ask: Ask;
   /** Ends the step; the same signal that `ask` obeys. */
   readonly signal: AbortSignal;
@@ -140,14 +139,14 @@ function saidNothing(error: unknown): Conversation {
   throw error;
 }
 
-function requestOf({ node, brief, told = renderBrief(brief) }: Step): ModelRequest {
+function requestOf({ node, brief, told }: Step): ModelRequest {
   return {
+    brief,
+    answer: brief.role === 'critic' ? 'critique' : 'text',
+    ...told,
     ...(node.model === undefined ? {} : { model: node.model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
     ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
-    ...told,
-    brief,
-    answer: brief.role === 'critic' ? 'critique' : 'text',
   };
 }
 

@@ -33,22 +33,11 @@ function faultOfAppend(stream: string, events: readonly NewEvent[], expected: Ex
   if (events.length === 0) return 'it holds no events';
   for (const event of events) {
     if (!UUID.test(event.id)) return `"${event.id}" is no lower-case UUID`;
-    if (!isType(event.type)) return `the type of event ${event.id} is unusable`;
+    if (!isName(event.type)) return `the type of event ${event.id} is unusable`;
     if (!event.data.startsWith('{') || !event.data.isWellFormed())
       return `the data of event ${event.id} is no JSON object`;
   }
   return hasEqualIds(events) ? 'two of its events have the same id' : null;
-}
-
-/** Types found usable: there are few, and they come in every append. */
-const usableTypes = new Set<string>();
-const MAX_USABLE_TYPES = 100;
-
-function isType(text: string): boolean {
-  if (usableTypes.has(text)) return true;
-  const isUsable = isName(text);
-  if (isUsable && usableTypes.size < MAX_USABLE_TYPES) usableTypes.add(text);
-  return isUsable;
 }
 
 function isName(text: string): boolean {

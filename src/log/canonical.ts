@@ -56,7 +56,7 @@ function textOfObject(object: Readonly<Record<string, unknown>>, depth: number):
   return text + '}';
 }
 
-/** Names as JSON text: there are few, and they come in every event. */
+/** Names as JSON text, a pure function's answers: those of events are few and come in every one. */
 const quoted = new Map<string, string>();
 const MAX_QUOTED = 1_000;
 

@@ -66,7 +66,7 @@ export class History {
     return this.#changed.size < MAX_CHANGED;
   }
 
-  /** Takes a run's newest summary where there is room. */
+  /** Takes a run's newest summary; the caller has asked for room. */
   note(summary: RunSummary): void {
     this.#changed.set(summary.id, summary);
     if (this.#isFailing) this.#flushSoon(RETRY_MS);

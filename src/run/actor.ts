@@ -1,5 +1,5 @@
 /**
- * One live run. Commands come in one at a time; what they decide is appended, then adopted by the chart's live actor,
+ * One live run. Commands come in one at a time; what they decide is appended, then adopted by the run's live actor,
  * then acted on: nodes that have become active are executed, nodes that are no longer active are given up. What they
  * report comes back as commands.
  */
@@ -7,7 +7,6 @@ import type { ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
 import type { Ambient } from '../ambient.js';
 import { grantedTools } from '../council/node-tools.js';
-import type { StepOutcome } from '../council/step.js';
 import { executeStep } from '../council/step.js';
 import type { CallRecord } from '../council/tool-call.js';
 import { LogClosed, RevisionConflict } from '../errors.js';
@@ -19,18 +18,18 @@ import type { Toolbox } from '../tools/tool.js';
 import { wait } from '../wait.js';
 import type { Assignment } from './assignment.js';
 import { callOf } from './assignment.js';
-import { retryInMs } from './backoff.js';
 import type { RunCommand } from './decide.js';
-import { deliberate } from './decide.js';
+import { decide } from './decide.js';
 import type { RunEvent, RunFact } from './events.js';
 import { runStream } from './events.js';
 import type { Life } from './life.js';
-import { lifeOn } from './life.js';
+import { asRecorded, life } from './life.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { Minutes } from './minutes.js';
 import { sceneNow } from './minutes.js';
-import { briefFor } from './node-start.js';
+import { assignmentOf } from './node-start.js';
 import type { FrontNode, RunState } from './state.js';
+import { reportOf } from './report.js';
 import { readRun, sealFacts } from './stream.js';
 import type { TokenBus } from './tokens.js';
 import { upcast } from './upcast.js';
@@ -71,7 +70,7 @@ export class RunActor {
   constructor(chart: Chart, snapshot: RunSnapshot, around: RunSurroundings) {
     this.#chart = chart;
     this.#around = around;
-    this.#live = createActor(lifeOn(chart), { snapshot });
+    this.#live = createActor(life, { snapshot });
     this.#live.start();
   }
 
@@ -104,9 +103,17 @@ export class RunActor {
     return caughtUp;
   }
 
-  /** Takes facts that are recorded already: what was decided and appended here, or what another instance did. */
+  /**
+   * Takes facts that are recorded already: what was decided and appended here, or what another instance did.
+   *
+   * @throws {TransitionRefused} when the chart does not allow one of them
+   */
   adopt(facts: readonly RunEvent[], decided: Minutes | null = null): void {
-    this.#live.send({ type: 'recorded', facts, foreseen: decided?.snapshot ?? null });
+    const to =
+      decided === null
+        ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
+        : asRecorded(decided.snapshot, facts.at(-1));
+    this.#live.send({ type: 'recorded', to });
     if (this.run.owner === this.#around.instanceId) this.#act(decided?.assignments);
     else this.stop();
   }
@@ -129,7 +136,7 @@ export class RunActor {
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     while (!this.#stopped.signal.aborted) {
-      const minutes = deliberate(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
+      const minutes = decide(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
       const { facts } = minutes;
       if (facts.length === 0) return facts;
       const { append, recorded } = this.#sealed(minutes);
@@ -194,7 +201,7 @@ export class RunActor {
     const terms = { runId: run.runId, timeoutMs: node.timeoutMs, signal };
     const outcome = await executeStep({
       node,
-      ...(assigned ?? { brief: briefFor(run, at) }),
+      ...(assigned ?? assignmentOf(run, at)),
       ask: (request) => model.ask(request, terms),
       signal,
       monotonicMs: ambient.monotonicMs,
@@ -225,21 +232,3 @@ export class RunActor {
 
 /** Made once: an abort without a reason of its own builds an exception with a stack each time. */
 const GIVEN_UP = new Error('The node is no longer executed');
-
-function reportOf(
-  { step, attempt, failures }: FrontNode,
-  outcome: StepOutcome,
-  { maxAttempts, random }: { readonly maxAttempts: number; readonly random: number },
-): RunCommand {
-  if (outcome.kind === 'failed') {
-    const { failure } = outcome;
-    const { kind, message, retryable, usage } = failure;
-    const waitMs = retryInMs(failure, { failures: failures + 1, maxAttempts, random });
-    const told = { step, attempt, kind, message, retryable, ...(usage !== undefined && { usage }) };
-    return { type: 'FailNode', failure: told, retryInMs: waitMs };
-  }
-  const { usage, durationMs } = outcome;
-  const output =
-    outcome.kind === 'drafted' ? { draft: outcome.draft } : { score: outcome.score, feedback: outcome.feedback };
-  return { type: 'CompleteNode', result: { step, attempt, output, usage, durationMs } };
-}

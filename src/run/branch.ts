@@ -77,10 +77,10 @@ export function joinBranches(
   const forks = commonForks(branches);
   const fork = forks.at(-1);
   return {
-    ...joinDrafts(branches, fork, into),
-    ...joinVerdicts(branches, fork),
     feedback: joinFeedback(branches),
     forks,
+    ...joinDrafts(branches, fork, into),
+    ...joinVerdicts(branches, fork),
   };
 }
 

@@ -42,7 +42,7 @@ async function cancelLive(actor: RunActor): Promise<RunState | null> {
 async function cancelAtRest(runId: string, { replay, record, scene }: CancelDeps): Promise<RunState | null> {
   const replayed = await replay();
   if (replayed === null) throw new RunUnknown({ runId });
-  const facts = decide(replayed.chart, replayed.snapshot, { command: CANCEL, scene: scene() });
+  const { facts } = decide(replayed.chart, replayed.snapshot, { command: CANCEL, scene: scene() });
   if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
   return await record(replayed, facts).catch(nullOnConflict);
 }

@@ -8,7 +8,6 @@ import { MAX_DRAFT_BYTES } from '../council/limits.js';
 import { noRoute, routeAfter } from '../council/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
-import type { RunFact } from './events.js';
 import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
@@ -38,18 +37,12 @@ export type RunCommand =
   /** The instance stops: anyone may go on. */
   | { readonly type: 'ReleaseRun' };
 
-interface Matter {
-  readonly command: RunCommand;
-  readonly scene: DecisionScene;
-}
-
-/** The facts a command leads to; none when it comes too late to mean anything. */
-export function decide(chart: Chart, snapshot: RunSnapshot, matter: Matter): readonly RunFact[] {
-  return deliberate(chart, snapshot, matter).facts;
-}
-
-/** The same, and where the facts lead. */
-export function deliberate(chart: Chart, snapshot: RunSnapshot, { command, scene }: Matter): Minutes {
+/** The facts a command leads to, and where they lead; none when it comes too late to mean anything. */
+export function decide(
+  chart: Chart,
+  snapshot: RunSnapshot,
+  { command, scene }: { readonly command: RunCommand; readonly scene: DecisionScene },
+): Minutes {
   const minutes = new Minutes(chart, snapshot, scene);
   if (isFinished(minutes.run)) return minutes;
   switch (command.type) {

@@ -1,39 +1,34 @@
-/** A run's life as an XState actor: it stands where its chart has come to by what is recorded. */
+/**
+ * A run's life as an XState actor. Where its chart moves is worked out by `Chart.next`, before a fact is recorded; the
+ * actor stands where what is recorded has led.
+ */
 import type { ActorLogic } from 'xstate';
 import type { RunEvent } from './events.js';
-import type { Chart, RunSnapshot } from './machine.js';
+import type { RunSnapshot } from './machine.js';
 import { copyOf } from './state-copy.js';
 
-/** An append has been acknowledged. */
+/** An append has been acknowledged, and this is where its facts lead. */
 interface Recorded {
   readonly type: 'recorded';
-  readonly facts: readonly RunEvent[];
-  /** Where the facts lead, when that was worked out as they were decided; else it is worked out now. */
-  readonly foreseen: RunSnapshot | null;
+  readonly to: RunSnapshot;
 }
 
 export type Life = ActorLogic<RunSnapshot, Recorded | { readonly type: 'xstate.stop' }>;
 
-export function lifeOn(chart: Chart): Life {
-  return {
-    transition(snapshot, event) {
-      if (event.type !== 'recorded') return snapshot;
-      const { facts, foreseen } = event;
-      return borneOut(foreseen, facts.at(-1)) ?? facts.reduce((before, fact) => chart.next(before, fact), snapshot);
-    },
-    getInitialSnapshot() {
-      throw new Error('A run starts from its recorded facts');
-    },
-    getPersistedSnapshot: (snapshot) => snapshot,
-  };
-}
+export const life: Life = {
+  transition: (snapshot, event) => (event.type === 'recorded' ? event.to : snapshot),
+  getInitialSnapshot() {
+    throw new Error('A run starts from its recorded facts');
+  },
+  getPersistedSnapshot: (snapshot) => snapshot,
+};
 
-/** A snapshot foreseen, at its last fact as that was recorded: until then it had neither id nor hash. */
-export function borneOut(foreseen: RunSnapshot | null, last: RunEvent | undefined): RunSnapshot | null {
-  const run = foreseen?.context.run;
-  if (run === undefined || last?.seq !== run.seq) return null;
-  const borne = copyOf(run);
-  borne.hash = last.hash;
-  borne.lastEventId = last.id;
-  return { ...foreseen, context: { run: borne } } as RunSnapshot;
+/** A snapshot foreseen as its facts were decided, at the last of them as it was recorded: now with its id and hash. */
+export function asRecorded(foreseen: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
+  const { run } = foreseen.context;
+  if (last?.seq !== run.seq) throw new Error(`Event ${last?.seq} does not end the facts foreseen up to ${run.seq}`);
+  const recorded = copyOf(run);
+  recorded.hash = last.hash;
+  recorded.lastEventId = last.id;
+  return { ...foreseen, context: { run: recorded } };
 }

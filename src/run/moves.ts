@@ -5,14 +5,17 @@
  */
 import type { StateValue } from 'xstate';
 
-/** Most moves kept of a chart. A graph that forks can have more: those beyond are worked out each time. */
-const MAX_MOVES = 2_000;
-
 /** Of the snapshots kept only the state counts. States are told apart by the identity of their values, which are shared. */
 export class Moves<State extends { readonly value: StateValue }> {
   readonly #from = new Map<StateValue, Map<string, State>>();
   readonly #byValue = new Map<string, State>();
+  readonly #limit: number;
   #size = 0;
+
+  /** @param limit moves kept; those beyond are worked out each time */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
 
   /** The state that an event leads to; undefined when it has not been worked out. */
   find(from: StateValue, event: string): State | undefined {
@@ -21,10 +24,10 @@ export class Moves<State extends { readonly value: StateValue }> {
 
   /** Keeps where an event has led; returns the state that goes for it from now on. */
   keep(from: StateValue, event: string, to: State): State {
-    if (this.#size >= MAX_MOVES) return to;
-    this.#size += 1;
     const text = JSON.stringify(to.value);
     const known = this.#byValue.get(text) ?? to;
+    if (this.#size >= this.#limit) return known;
+    this.#size += 1;
     this.#byValue.set(text, known);
     const moves = this.#from.get(from) ?? new Map<string, State>();
     this.#from.set(from, moves.set(event, known));

@@ -2,6 +2,7 @@
 import { renderBrief } from '../council/brief.js';
 import { toldTools, toolsAsRecorded } from '../council/node-tools.js';
 import type { Brief } from '../model/port.js';
+import type { Assignment } from './assignment.js';
 import { callOf } from './assignment.js';
 import type { Minutes } from './minutes.js';
 import type { FrontNode, RunState } from './state.js';
@@ -19,9 +20,9 @@ export function startNode(
 ): void {
   const { run, scene } = minutes;
   const tools = toolsAsRecorded(run.plan.node(node).tools, scene.tools);
-  const brief = briefFor(run, { node, branch, tools });
-  const told = renderBrief(brief);
-  minutes.assignments.set(callOf({ step, attempt }), { brief, told });
+  const assignment = assignmentOf(run, { node, branch, tools });
+  const { told } = assignment;
+  minutes.assignments.set(callOf({ step, attempt }), assignment);
   minutes.write({
     type: 'NodeStarted',
     data: {
@@ -35,6 +36,12 @@ export function startNode(
       delayMs,
     },
   });
+}
+
+/** What an attempt is to do: its brief, and that as the model is told it. */
+export function assignmentOf(run: RunState, at: Pick<FrontNode, 'node' | 'branch' | 'tools'>): Assignment {
+  const brief = briefFor(run, at);
+  return { brief, told: renderBrief(brief) };
 }
 
 /** The brief of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */

@@ -4,7 +4,11 @@ import type { Branch } from './branch.js';
 import { boundedFeedback, verdict } from './branch.js';
 import type { RunState } from './state.js';
 
-/** The node's branch, and the counters, once it has ended. @throws when the step is not under way */
+/**
+ * The node's branch, and the counters, once it has ended. A branch is written field by field, as states are copied.
+ *
+ * @throws when the step is not under way
+ */
 export function afterOutput(
   state: RunState,
   step: number,
@@ -16,9 +20,18 @@ export function afterOutput(
   const from = String(step);
   if ('draft' in output) {
     const { score, scoreFrom, scoreBy, feedback, decision, route, forks } = ran.branch;
-    const [draftFrom, draftBy] = [from, ran.node];
-    const { draft } = output;
-    const branch = { draft, draftFrom, draftBy, score, scoreFrom, scoreBy, feedback, decision, route, forks };
+    const branch = {
+      draft: output.draft,
+      draftFrom: from,
+      draftBy: ran.node,
+      score,
+      scoreFrom,
+      scoreBy,
+      feedback,
+      decision,
+      route,
+      forks,
+    };
     return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
   }
   const { score, feedback } = output;

@@ -81,7 +81,7 @@ export function requestRun(
   const snapshot = chart.first({ seq: 0, id: '', at: options.scene.at, hash: '', ...first });
   return [
     first,
-    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }),
+    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }).facts,
   ];
 }
 

@@ -36,5 +36,5 @@ function claimOf({ chart, snapshot }: Replay, { scene, isHeld, isSuspect }: Take
   if (isOwn ? isHeld() : owner !== null && !isSuspect(owner)) return [];
   // An instance that had let its runs go is alive: that counts against no run.
   const reason = status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
-  return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: here });
+  return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: here }).facts;
 }

@@ -4,7 +4,7 @@ import type { CallRecord } from '../../src/council/tool-call.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import type { ModelRequest } from '../../src/model/port.js';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.js';
-import { briefFor, nodeWith } from '../support/briefs.js';
+import { assigned, nodeWith } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-ambient.js';
 import { asks, scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
@@ -57,7 +57,7 @@ function talk(
   const recorded: CallRecord[] = [];
   const outcome = executeStep({
     node: at,
-    brief: briefFor(at),
+    ...assigned(at),
     ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: ambient.monotonicMs,
@@ -318,7 +318,7 @@ describe('A node without tools', () => {
     const signal = new AbortController().signal;
     const outcome = await executeStep({
       node,
-      brief: briefFor(node),
+      ...assigned(node),
       ask: (request) => model.ask(request, { signal }),
       signal,
       monotonicMs: () => 0,

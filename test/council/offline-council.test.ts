@@ -4,7 +4,7 @@ import { jsonBytes, PASS_SCORE } from '../../src/council/limits.js';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import { offlineModel } from '../../src/model/offline.js';
-import { briefFor } from '../support/briefs.js';
+import { assigned } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-ambient.js';
 import { seededRandom } from '../support/seeded-random.js';
 
@@ -25,7 +25,7 @@ function execute(id: string, told: Told): Promise<StepOutcome> {
   const signal = new AbortController().signal;
   return executeStep({
     node: memberOf(id),
-    brief: briefFor(memberOf(id), told),
+    ...assigned(memberOf(id), told),
     ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: ambient.monotonicMs,

@@ -3,7 +3,7 @@ import { MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/council/limits.js
 import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
-import { briefFor, nodeWith } from '../support/briefs.js';
+import { assigned, nodeWith } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-ambient.js';
 import { scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
@@ -13,7 +13,7 @@ const critic = nodeWith({ id: 'judge', role: 'critic' });
 function execute(model: ScriptedModel, node: GraphNode, signal = new AbortController().signal): Promise<StepOutcome> {
   return executeStep({
     node,
-    brief: briefFor(node, { draft: node.role === 'critic' ? 'Green.' : null }),
+    ...assigned(node, { draft: node.role === 'critic' ? 'Green.' : null }),
     ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: manualAmbient().monotonicMs,
@@ -43,7 +43,7 @@ describe('executeStep with an agent', () => {
     const { monotonicMs } = ambient;
     const outcome = await executeStep({
       node: agent,
-      brief: briefFor(agent),
+      ...assigned(agent),
       ask: (r) => model.ask(r, { signal }),
       signal,
       monotonicMs,

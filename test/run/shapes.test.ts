@@ -2,11 +2,10 @@ import { expect } from 'chai';
 import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import type { RunCommand } from '../../src/run/decide.js';
-import { deliberate } from '../../src/run/decide.js';
-import type { RunEvent } from '../../src/run/events.js';
+import { decide } from '../../src/run/decide.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { lifeOn } from '../../src/run/life.js';
-import type { Chart, RunSnapshot } from '../../src/run/machine.js';
+import { asRecorded } from '../../src/run/life.js';
+import type { Chart } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionScene } from '../../src/run/minutes.js';
 import { requestRun } from '../../src/run/request.js';
@@ -74,24 +73,15 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
     const [node = ''] = underWay(run);
     const output = node === 'judge' ? { score: turn < 3 ? 5 : 9, feedback: 'More' } : { draft: `Draft ${turn}` };
     const command: RunCommand = completed(attemptOf(run, node), output);
-    const minutes = deliberate(chart, snapshot, { command, scene: SCENE });
+    const minutes = decide(chart, snapshot, { command, scene: SCENE });
     const sealed = sealFacts(minutes.facts, { head: run, runId: run.runId, around, at: SCENE.at });
-    snapshot = adopted(chart, snapshot, { facts: sealed.recorded, foreseen: minutes.snapshot });
+    snapshot = asRecorded(minutes.snapshot, sealed.recorded.at(-1));
     folded = sealed.recorded.reduce(evolve, folded);
     const assignments = [...minutes.assignments.values()];
     made.set(`turn ${turn} snapshot`, snapshot);
     keep(made, `turn ${turn}`, { assignments, run: snapshot.context.run, folded, facts: minutes.facts, ...sealed });
   }
   return made;
-}
-
-function adopted(
-  chart: Chart,
-  snapshot: RunSnapshot,
-  recorded: { readonly facts: readonly RunEvent[]; readonly foreseen: RunSnapshot },
-): RunSnapshot {
-  // The life of a run asks nothing of the actor that lives it.
-  return lifeOn(chart).transition(snapshot, { type: 'recorded', ...recorded }, {} as never);
 }
 
 /** Every object within a value, but for what belongs to the graph. */

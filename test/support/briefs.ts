@@ -1,6 +1,7 @@
 import type { GraphNode } from '../../src/generated/schemas.js';
 import type { Brief, ModelRequest } from '../../src/model/port.js';
 import { renderBrief } from '../../src/council/brief.js';
+import type { Assignment } from '../../src/run/assignment.js';
 
 /** A node of a graph; whatever a test leaves out is plain. */
 export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
@@ -21,6 +22,12 @@ export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
 export function briefFor(node: GraphNode, state: Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>> = {}): Brief {
   const { label, role, systemPrompt } = node;
   return { label, role, systemPrompt, topic: 'Trees', draft: null, feedback: [], ...state };
+}
+
+/** The same, and as its model is told it. */
+export function assigned(...[node, state]: Parameters<typeof briefFor>): Assignment {
+  const brief = briefFor(node, state);
+  return { brief, told: renderBrief(brief) };
 }
 
 /** The request a node makes of its model. */

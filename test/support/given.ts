@@ -14,14 +14,13 @@ import type {
   ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { RunCommand } from '../../src/run/decide.js';
-import { deliberate } from '../../src/run/decide.js';
+import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { decideGate } from '../../src/run/gate.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { borneOut } from '../../src/run/life.js';
+import { asRecorded } from '../../src/run/life.js';
 import { callOf } from '../../src/run/assignment.js';
-import { briefFor } from '../../src/run/node-start.js';
-import { renderBrief } from '../../src/council/brief.js';
+import { assignmentOf } from '../../src/run/node-start.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionScene } from '../../src/run/minutes.js';
@@ -105,19 +104,20 @@ export class Story {
 
   /** Decides a command, as the named instance would at a time, and records what it leads to then. */
   when(command: When, instanceId = 'one', at = START): Story {
-    const { facts, snapshot, assignments } = deliberate(this.chart, this.snapshot, {
+    const { facts, snapshot, assignments } = decide(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
       scene: { ...sceneOf(instanceId), at },
     });
     this.#told.around.ambient.setNow(at);
     const story = this.recorded(...facts);
-    const foreseen = facts.length === 0 ? snapshot : borneOut(snapshot, story.events.at(-1));
-    expect(foreseen?.value).to.deep.equal(story.snapshot.value);
-    expect(foreseen && plainly(foreseen.context.run)).to.equal(plainly(story.run));
-    const started = story.run.front.filter((at) => assignments.has(callOf(at)));
-    for (const at of started) {
-      const brief = briefFor(story.run, at);
-      expect(assignments.get(callOf(at))).to.deep.equal({ brief, told: renderBrief(brief) });
+    const foreseen = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
+    expect(foreseen.value).to.deep.equal(story.snapshot.value);
+    expect(plainly(foreseen.context.run)).to.equal(plainly(story.run));
+    const started = facts.flatMap((fact) => (fact.type === 'NodeStarted' ? [callOf(fact.data)] : []));
+    expect([...assignments.keys()]).to.deep.equal(started);
+    for (const each of story.run.front) {
+      const assigned = assignments.get(callOf(each));
+      if (assigned !== undefined) expect(assigned).to.deep.equal(assignmentOf(story.run, each));
     }
     return story;
   }

@@ -38,7 +38,7 @@ class Recording {
     this.#ambient.advance(1_000);
     const snapshot = this.#at();
     const command = typeof when === 'function' ? when(snapshot.context.run) : when;
-    this.#record(decide(this.#chart, snapshot, { command, scene: this.#scene(instanceId) }), instanceId);
+    this.#record(decide(this.#chart, snapshot, { command, scene: this.#scene(instanceId) }).facts, instanceId);
     return this;
   }
 

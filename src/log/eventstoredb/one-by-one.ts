@@ -25,7 +25,7 @@ export function oneByOne<T>(batches: AsyncGenerator<readonly T[]>, signal: Abort
   const give = (): Promise<IteratorResult<T>> => {
     if (signal.aborted) return end();
     const item = batch[next];
-    if (next >= batch.length || item === undefined) return fromNextBatch();
+    if (item === undefined) return fromNextBatch();
     next += 1;
     return Promise.resolve({ done: false, value: item });
   };

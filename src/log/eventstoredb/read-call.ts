@@ -65,24 +65,21 @@ async function* during<T>(
 async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<readonly ReadAnswer[]> {
   let batch: ReadAnswer[] = [];
   let chars = 0;
-  const said = { all: false };
-  const readable = new Promise<never>((_, reject) => call.on('error', reject));
-  readable.catch(() => undefined);
+  const failed = new Promise<never>((_, reject) => call.on('error', reject));
+  failed.catch(() => undefined);
   let wake = (): void => undefined;
-  call.on('end', () => {
-    said.all = true;
-    wake();
-  });
+  call.on('end', () => wake());
   call.on('data', (answer: ReadAnswer) => {
     onAnswer();
     batch.push(answer);
     chars += answer.event?.event?.data.length ?? 0;
     if (batch.length < BATCH && chars < BATCH_CHARS) return;
+    // Until it is resumed nothing is pushed to the batch that is being taken.
     call.pause();
     wake();
   });
-  while (!said.all) {
-    await Promise.race([readable, new Promise<void>((resolve) => (wake = resolve))]);
+  while (!call.readableEnded) {
+    await Promise.race([failed, new Promise<void>((resolve) => (wake = resolve))]);
     if (batch.length > 0) yield batch;
     batch = [];
     chars = 0;
