@@ -48,15 +48,12 @@ export class TransitionRefused extends Error {
   }
 }
 
-/** Of all moves kept of a chart: a state of a graph that forks takes about 80 bytes a node, of one that does not less. */
-const MAX_REGIONS_KEPT = 10_000;
-
 export function compileChart(graph: Graph): Chart {
   const machine = compileMachine(graph);
   const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
   const plan = planOf(graph);
-  const moves = new Moves<RunSnapshot>(Math.ceil(MAX_REGIONS_KEPT / graph.nodes.length));
+  const moves = new Moves<RunSnapshot>();
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
     machine,

@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { Moves } from '../../src/run/moves.js';
+
+/** A state of a graph of so many nodes: one region each, those of the number's bits active. */
+function stateOf(number: number, nodes: number): { readonly value: { readonly running: Record<string, string> } } {
+  const region = (at: number): [string, string] => [`n${at}`, (number >> at) % 2 === 1 ? 'active' : 'idle'];
+  return { value: { running: Object.fromEntries(Array.from({ length: nodes }, (_, at) => region(at))) } };
+}
+
+describe('The moves kept of a chart', () => {
+  for (const [nodes, atLeast] of [
+    [3, 1_000],
+    [20, 100],
+    [200, 20],
+  ] as const) {
+    it(`take little memory however many states ${nodes} nodes can be in, and lead where they led`, () => {
+      const moves = new Moves<ReturnType<typeof stateOf>>();
+      let [chars, count] = [0, 0];
+      for (let number = 0; number < 5_000; number += 1) {
+        const to = stateOf(number, nodes);
+        moves.keep('pending', `event ${number}`, to);
+        const kept = moves.find('pending', `event ${number}`);
+        if (kept === undefined) continue;
+        expect(kept.value).to.deep.equal(to.value);
+        count += 1;
+        if (kept === to) chars += JSON.stringify(to.value).length;
+      }
+      expect(count).to.be.at.least(atLeast);
+      expect(chars).to.be.at.most(110_000);
+    });
+  }
+
+  it('are the same for a state, whichever way it was come by', () => {
+    const moves = new Moves<ReturnType<typeof stateOf>>();
+    const first = moves.keep('pending', 'one', stateOf(1, 3));
+    expect(moves.keep('paused', 'other', stateOf(1, 3))).to.equal(first);
+    moves.keep(first.value, 'next', stateOf(2, 3));
+    expect(moves.find(first.value, 'next')?.value).to.deep.equal(stateOf(2, 3).value);
+    expect(moves.find(first.value, 'one')).to.equal(undefined);
+  });
+});
