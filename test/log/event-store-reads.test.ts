@@ -229,6 +229,25 @@ describe('EventStoreDB log: subscriptions', () => {
     expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
   });
 
+  it('give each event of a page of many batches once, and end when their reader leaves in the middle of one', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { ambient: { ...systemAmbient(), monotonicMs: () => 0 } });
+    const events = numbered(1_400);
+    const seen: string[] = [];
+    let appended = Promise.resolve();
+    for await (const followed of log.subscribe(null, { signal: NEVER })) {
+      if (followed.kind === 'caughtUp') appended = appendAll(log, 'run-1', events);
+      if (followed.kind !== 'event') continue;
+      seen.push(followed.event.id);
+      // From here on it is read in pages: the next one finds all the rest.
+      if (seen.length === 150) await appended;
+      if (seen.length % 100 === 0) await new Promise(setImmediate);
+      if (seen.length === 1_250) break;
+    }
+    expect(seen).to.deep.equal(idsOf(events).slice(0, 1_250));
+    await untilTrue(() => server.subscriptions() === 0);
+  });
+
   it('begin where their log was named, whatever others had appended to the server before', async () => {
     const server = await bench.server();
     await appendAll(bench.log(server, { prefix: 'a' }), 'run-1', numbered(500));
