@@ -113,7 +113,7 @@ export class RunActor {
       decided === null
         ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
         : asRecorded(decided.snapshot, facts.at(-1));
-    this.#live.send({ type: 'recorded', to });
+    this.#live.send({ type: 'recorded', facts, to });
     if (this.run.owner === this.#around.instanceId) this.#act(decided?.assignments);
     else this.stop();
   }

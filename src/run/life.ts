@@ -7,9 +7,10 @@ import type { RunEvent } from './events.js';
 import type { RunSnapshot } from './machine.js';
 import { copyOf } from './state-copy.js';
 
-/** An append has been acknowledged, and this is where its facts lead. */
+/** An append has been acknowledged: its facts, and where the chart goes by them. */
 interface Recorded {
   readonly type: 'recorded';
+  readonly facts: readonly RunEvent[];
   readonly to: RunSnapshot;
 }
 
