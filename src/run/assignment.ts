@@ -1,4 +1,4 @@
-/** What the attempts of a run are to do. */
+/** Attempts as the actor makes them: their names, and what each is to do. */
 import type { RenderedBrief } from '../council/brief.js';
 import type { Brief } from '../model/port.js';
 import type { FrontNode } from './state.js';

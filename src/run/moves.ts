@@ -1,7 +1,7 @@
 /**
  * Where a chart goes, once it has been asked. From one state by one kind of event a run's chart always comes to the
  * same state, for whether the event is allowed there is one guard's business; so XState works each move out once, and
- * later ones take the state from here. Asking it anew takes five times as long.
+ * later ones take the state from here, in a fraction of the time.
  */
 import type { StateValue } from 'xstate';
 

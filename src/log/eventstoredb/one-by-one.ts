@@ -1,7 +1,7 @@
 /** Batches given item by item. */
 
 /**
- * Gives the items of batches one by one, up to the signal. A generator would do the same and wait four times as often
+ * Gives the items of batches one by one, up to the signal. A generator would do the same and wait several times
  * for each item; unlike one, it must not be asked for the next item before it has given the last, as `for await` does not.
  */
 export function oneByOne<T>(batches: AsyncGenerator<readonly T[]>, signal: AbortSignal): AsyncIterableIterator<T> {
