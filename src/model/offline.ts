@@ -21,8 +21,8 @@ export function offlineModel({ latencyMs = 0, ambient }: OfflineOptions): Langua
   return {
     provider: 'offline',
     defaultModel: 'offline-1',
-    async ask(request, call) {
-      if (latencyMs > 0) await pause(latencyMs, call.signal, ambient);
+    async ask(request, { signal }) {
+      await pause(latencyMs, signal, ambient);
       const { system, prompt, brief, answer, tools = [], rounds = [] } = request;
       const inputTokens = tokens(system.length + prompt.length + lengthOf(rounds));
       if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
@@ -43,6 +43,7 @@ function lengthOf(rounds: NonNullable<ModelRequest['rounds']>): number {
 
 async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<Ambient, 'after'>): Promise<void> {
   if (signal.aborted) throw callAborted(signal);
+  if (delayMs <= 0) return;
   await new Promise<void>((resolve, reject) => {
     const giveUp = (): void => {
       cancel();

@@ -85,7 +85,7 @@ export interface ModelAnswer {
   readonly calls?: readonly ToolCall[];
 }
 
-/** Under what a model is called. A signal is made when it is first asked for: a model that answers at once needs none. */
+/** Under what a model is called. A signal is made when it is first asked for: one that cannot be ended need not ask. */
 export interface ModelCall {
   /** Ends the call. */
   readonly signal: AbortSignal;
