@@ -2,6 +2,7 @@
  * The list of saved councils. It may hold hundreds of megabytes, so it is never there as a whole: records go from the
  * stored views to the client as they are kept, as fast as it reads.
  */
+import { nextLink } from './list-page.js';
 import { sentInPieces } from './pieces.js';
 import { queryOf } from './query.js';
 import { crowded, roomFor } from './room.js';
@@ -22,14 +23,15 @@ export function blueprintListRoute(edge: Edge): Route {
     summary: 'Lists the saved councils, newest update first',
     tag: 'blueprints',
     query,
-    success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json' },
+    success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json', headers: ['Link'] },
     problems: [503],
     async handle(ctx) {
       const page = query.read(ctx);
       const entered = room.enter().then((leave) => whenClosed(ctx.res, leave));
       await edge.inTime(entered, crowded);
-      const records = await edge.inTime(edge.blueprintList(page));
-      return { status: 200, body: sentInPieces(jsonList(records), { edge, response: ctx.res }) };
+      const { records, hasMore } = await edge.inTime(edge.blueprintList(page));
+      const headers = hasMore ? nextLink(ctx, page) : {};
+      return { status: 200, body: sentInPieces(jsonList(records), { edge, response: ctx.res }), headers };
     },
   };
 }

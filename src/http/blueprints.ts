@@ -51,7 +51,7 @@ function createRoute(edge: Edge): Route {
     summary: 'Saves a new council; a graph with faults is saved with warnings',
     tag: 'blueprints',
     body,
-    success: { status: 201, description: 'The saved record', schema: 'blueprint.json' },
+    success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location'] },
     problems: [409, 503],
     async handle(ctx) {
       const draft = await body.read(ctx);

@@ -4,6 +4,7 @@ import type { UploadResult } from '../generated/schemas.js';
 import { DocumentUnknown } from '../library/document-errors.js';
 import { documentStream, isDocumentId } from '../library/document-events.js';
 import type { Ingested } from '../library/shelf.js';
+import { pageOf } from './list-page.js';
 import { RequestRefused } from './problems.js';
 import { queryOf } from './query.js';
 import { crowded, roomFor } from './room.js';
@@ -48,7 +49,12 @@ function uploadRoute(edge: Edge): Route {
     summary: 'Takes in a PDF, for agents that have the PDF reader to find its passages',
     tag: 'documents',
     body: { schema: 'upload-form.json', isRequired: true, mediaType: 'multipart/form-data' },
-    success: { status: 200, description: 'It can be searched', schema: 'upload-result.json' },
+    success: {
+      status: 200,
+      description: 'It can be searched',
+      schema: 'upload-result.json',
+      headers: ['Content-Location'],
+    },
     problems: [400, 408, 503],
     async handle(ctx) {
       assertForm(ctx);
@@ -95,12 +101,12 @@ function listRoute(edge: Edge): Route {
     summary: 'Lists the documents, newest first',
     tag: 'documents',
     query,
-    success: { status: 200, description: 'A page of the documents', schema: 'document-list.json' },
+    success: { status: 200, description: 'A page of the documents', schema: 'document-list.json', headers: ['Link'] },
     problems: [503],
     async handle(ctx) {
-      const page = query.read(ctx);
-      const documents = await edge.inTime(edge.documentList(page));
-      return { status: 200, body: documents.map(documentRecord) };
+      const list = pageOf(ctx, query.read(ctx), (page) => edge.documentList(page));
+      const { items, headers } = await edge.inTime(list);
+      return { status: 200, body: items.map(documentRecord), headers };
     },
   };
 }

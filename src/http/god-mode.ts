@@ -87,6 +87,7 @@ function stateRoute(edge: Edge): Route {
     summary: 'Shows what waits for a decision',
     tag: 'god mode',
     success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
+    problems: [503],
     async handle(ctx) {
       const runId = runIdText(ctx);
       const run = isRunId(runId) ? await edge.inTime(edge.queries.state(runId)) : null;

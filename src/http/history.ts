@@ -1,5 +1,6 @@
 /** Runs as they are kept: the history, and one of its records. */
 import { RunUnknown } from '../errors.js';
+import { pageOf } from './list-page.js';
 import { queryOf } from './query.js';
 import type { Edge, Route } from './route.js';
 import { runIdIn } from './route.js';
@@ -19,11 +20,12 @@ function listRoute(edge: Edge): Route {
     summary: 'Lists runs, newest first',
     tag: 'history',
     query,
-    success: { status: 200, description: 'A page of the history', schema: 'history-list.json' },
+    success: { status: 200, description: 'A page of the history', schema: 'history-list.json', headers: ['Link'] },
+    problems: [503],
     async handle(ctx) {
-      const page = query.read(ctx);
-      const runs = await edge.inTime(edge.queries.list(page));
-      return { status: 200, body: runs.map(historyRecord) };
+      const list = pageOf(ctx, query.read(ctx), (page) => edge.queries.list(page));
+      const { items, headers } = await edge.inTime(list);
+      return { status: 200, body: items.map(historyRecord), headers };
     },
   };
 }
@@ -36,6 +38,7 @@ function recordRoute(edge: Edge): Route {
     summary: 'Shows one run of the history',
     tag: 'history',
     success: { status: 200, description: 'The record', schema: 'history-record.json' },
+    problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
       const run = await edge.inTime(edge.queries.find(runId));

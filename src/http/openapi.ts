@@ -1,5 +1,6 @@
 /** The OpenAPI document: made from the routes that are served and the schemas that are enforced. */
 import { STATUS_CODES } from 'node:http';
+import { headerObjects } from './answer-headers.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
 import type { JsonSchema, SchemaShelf } from './schema.js';
@@ -52,7 +53,7 @@ function operation(route: Route, schemas: SchemaShelf): Json {
   const { success, otherSuccess, body } = route;
   const problems = problemStatuses(route).map((status) => [
     status,
-    problem(STATUS_CODES[status] ?? 'Problem', schemas),
+    { ...problem(STATUS_CODES[status] ?? 'Problem', schemas), ...(status === 503 && TRY_AGAIN) },
   ]);
   return {
     operationId: route.name,
@@ -61,10 +62,12 @@ function operation(route: Route, schemas: SchemaShelf): Json {
     parameters: parameters(route, schemas),
     ...(body && { requestBody: requestBody(body, schemas) }),
     responses: {
-      ...answered(success, schemas),
-      ...(otherSuccess && answered(otherSuccess, schemas)),
+      ...answered(success, route, schemas),
+      ...(otherSuccess && answered(otherSuccess, route, schemas)),
       ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
-      ...(route.isConditional === true && { 304: { description: 'Nothing has come since the ETag that was sent' } }),
+      ...(route.isConditional === true && {
+        304: { description: 'Nothing has come since the ETag that was sent', headers: headerObjects(['ETag']) },
+      }),
       ...Object.fromEntries(problems),
       default: problem('Any other problem', schemas),
     },
@@ -76,11 +79,16 @@ function requestBody({ schema, isRequired, mediaType }: NonNullable<Route['body'
   return { required: isRequired, content };
 }
 
-function answered(success: Success, schemas: SchemaShelf): Json {
-  const { status, description } = success;
+function answered(success: Success, { isConditional = false }: Route, schemas: SchemaShelf): Json {
+  const { status, description, headers = [] } = success;
   const content = { ...contentOf(success, schemas), ...otherContent(success) };
-  return { [status]: { description, ...(status !== 204 && { content }) } };
+  const named = headerObjects(isConditional ? [...headers, 'ETag'] : headers);
+  const withHeaders = Object.keys(named).length > 0 && { headers: named };
+  return { [status]: { description, ...withHeaders, ...(status !== 204 && { content }) } };
 }
+
+/** Every 503 says when to come back. */
+const TRY_AGAIN: Json = { headers: headerObjects(['Retry-After']) };
 
 function contentOf({ schema, mediaType }: Success, schemas: SchemaShelf): Json {
   if (mediaType !== undefined) return { [mediaType]: { schema: { type: 'string' } } };

@@ -14,6 +14,7 @@ import type { DocumentList } from '../projections/documents.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/registry.js';
+import type { AnswerHeader } from './answer-headers.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
@@ -70,6 +71,8 @@ export interface Success {
   readonly mediaType?: string;
   /** Media types it is answered in beside JSON, to who accepts them first, and what each then holds. */
   readonly alsoAs?: Readonly<Record<string, string>>;
+  /** Headers it carries, beside the ETag of a conditional route. */
+  readonly headers?: readonly AnswerHeader[];
 }
 
 export interface Route {

@@ -52,6 +52,7 @@ function pollRoute(edge: Edge): Route {
     summary: 'Tells where a run stands',
     tag: 'runs',
     success: { status: 200, description: 'The run', schema: 'run-result.json' },
+    problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
       const run = await edge.inTime(edge.queries.find(runId));

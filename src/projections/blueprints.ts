@@ -14,12 +14,20 @@ export interface BlueprintListParts {
  * Asks for a page of them, newest update first, ties by id ascending; everything recorded before the call is in it. The
  * records come as JSON texts, some at a time, each as it is when its turn comes: who is deleted by then is left out.
  */
-export type BlueprintList = (page: Page) => Promise<AsyncIterable<readonly string[]>>;
+export type BlueprintList = (page: Page) => Promise<BlueprintPage>;
+
+export interface BlueprintPage {
+  readonly records: AsyncIterable<readonly string[]>;
+  /** Whether others follow. */
+  readonly hasMore: boolean;
+}
 
 export function blueprintList({ log, history, projector }: BlueprintListParts): BlueprintList {
   return async (page) => {
     await projector.reached(await log.head());
-    return recordsOf(await history.blueprintIds(page), history);
+    const { limit } = page;
+    const ids = await history.blueprintIds({ ...page, limit: limit + 1 });
+    return { records: recordsOf(ids.slice(0, limit), history), hasMore: ids.length > limit };
   };
 }
 

@@ -63,6 +63,23 @@ describe('Routing', () => {
     rest.problem(await rest.post(`/api/councils/run/${NO_RUN}/cancel/`), 404);
   });
 
+  it('serves every operation of the OpenAPI document in both forms of its path', async () => {
+    const { paths } = JSON.parse((await rest.get('/api/openapi.json')).text) as { paths: Record<string, object> };
+    const operations = Object.entries(paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, NO_RUN)] as const),
+    );
+    expect(operations).to.deep.include.members([['GET', '/api/documents']]);
+    for (const [method, path] of operations) {
+      const [bare, slashed] = [path.replace(/\/$/, ''), `${path.replace(/\/$/, '')}/`];
+      const replies = [await rest.send(method, bare), await rest.send(method, slashed)];
+      expect(replies[1]?.status, `${method} ${slashed}`).to.equal(replies[0]?.status);
+      for (const { status, text } of replies) {
+        expect(status, `${method} ${path}`).not.to.be.oneOf([301, 302, 307, 308, 405]);
+        expect(text, `${method} ${path}`).not.to.include('No such route');
+      }
+    }
+  });
+
   it('answers HEAD with the headers of GET and no body', async () => {
     for (const path of [...gets(), `/api/runs/${NO_RUN}`, '/api/runs?limit=0', '/api/nothing']) {
       const head = await rest.send('HEAD', path);
