@@ -1,5 +1,6 @@
 /** Cross-origin access: none, but for the origins that are listed (contract, section 2). */
 import type { Context } from 'koa';
+import { ANSWER_HEADERS } from './answer-headers.js';
 
 /** How long a browser may remember a preflight, in seconds. Longer: a changed list is noticed later. */
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
@@ -11,7 +12,7 @@ export function allowOrigin(ctx: Context, origins: readonly string[]): void {
   const origin = ctx.get('Origin');
   if (!origins.includes(origin)) return;
   ctx.set('Access-Control-Allow-Origin', origin);
-  ctx.set('Access-Control-Expose-Headers', 'Allow, ETag, Retry-After');
+  ctx.set('Access-Control-Expose-Headers', ['Allow', ...Object.keys(ANSWER_HEADERS)].join(', '));
 }
 
 /** What a listed origin's preflight asks for; for any other OPTIONS request nothing. */

@@ -37,6 +37,13 @@ describe('Cross-origin access', () => {
     }
   });
 
+  it('lets a listed origin read the headers that clients act on', async () => {
+    await open([LISTED]);
+    const { headers } = await rest.send('GET', '/api/nothing', { headers: { Origin: LISTED } });
+    const exposed = headers.get('Access-Control-Expose-Headers')?.split(', ');
+    expect(exposed).to.have.members(['Allow', 'Content-Location', 'ETag', 'Link', 'Location', 'Retry-After']);
+  });
+
   it('is not granted to another origin, and caches are told', async () => {
     await open([LISTED]);
     for (const origin of ['https://evil.example', 'https://app.example.evil', 'null', 'http://app.example']) {

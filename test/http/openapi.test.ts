@@ -5,6 +5,7 @@ import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { pdfWith } from '../support/upload-client.js';
 
 type Json = Record<string, unknown>;
 
@@ -114,6 +115,41 @@ describe('GET /api/openapi.json', () => {
         expect(reply.status, path).to.equal(status);
         const schema = `/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/content/application~1json/schema`;
         expectFits(JSON.parse(reply.text), schema);
+      }
+    }
+  });
+
+  it('names the headers of an answer where it carries them', async () => {
+    const runId = await rest.start();
+    const council = { id: 'told', name: 'Told', nodes: [] };
+    const form = new FormData();
+    form.append('file', new Blob([new Uint8Array(pdfWith(['Trees']))]), 'trees.pdf');
+    const uploading = await fetch(`${service.url}/api/councils/upload-pdf`, { method: 'POST', body: form });
+    const replies = [
+      ['post', '/api/councils/upload-pdf', uploading, 'Content-Location'],
+      ['post', '/api/councils/', await rest.post('/api/councils/', council), 'Location'],
+      ['get', '/api/runs/', await rest.get('/api/runs/?limit=1'), 'Link'],
+      ['get', '/api/runs/{run_id}/events', await rest.get(`/api/runs/${runId}/events`), 'ETag'],
+    ] as const;
+    for (const [method, path, { status, headers }, name] of replies) {
+      expect(headers.get(name), path).to.be.a('string');
+      expect(at(`/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/headers/${name}`)).to.have.keys(
+        'description',
+        'schema',
+      );
+    }
+    for (const path of ['/api/councils/', '/api/documents']) {
+      expect(at(`/paths/${path.replaceAll('/', '~1')}/get/responses/200/headers`)).to.have.property('Link');
+    }
+    expect(at('/paths/~1api~1runs~1{run_id}~1events/get/responses/304/headers')).to.have.property('ETag');
+  });
+
+  it('says when to come back in every 503', () => {
+    for (const [path, item] of Object.entries(record(at('/paths')))) {
+      for (const operation of Object.values(record(item)).map(record)) {
+        const unavailable = record(operation['responses'])['503'];
+        if (unavailable !== undefined) expect(record(unavailable)['headers'], path).to.have.property('Retry-After');
+        else expect(path).to.be.oneOf(['/api/health', '/api/councils/validate', '/api/openapi.json']);
       }
     }
   });
