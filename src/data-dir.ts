@@ -1,10 +1,13 @@
 /** The one folder this service writes to, held by one process at a time. */
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
 
 const HOLDER_FILE = 'holder.json';
+
+/** Instances remembered, 40 bytes each. Runs of one before them wait until it is suspected, as another machine's do. */
+const MAX_PREDECESSORS = 1_000;
 
 /** Who holds a data directory, for the one who finds it held. */
 export interface Holder {
@@ -25,9 +28,9 @@ export interface DataDir {
   /**
    * Notes the instance that runs here from now on.
    *
-   * @returns the one before it on this machine, which is gone for sure: this process holds its folder
+   * @returns those before it on this machine, the last 1,000: they are gone for sure, as this process holds their folder
    */
-  succeed(instanceId: string): string | null;
+  succeed(instanceId: string): readonly string[];
   /** Gives it free. May be called twice. */
   release(): void;
 }
@@ -48,7 +51,8 @@ export function openDataDir(folder: string, holder: Holder): DataDir {
     rmSync(tmpDir, { recursive: true, force: true });
     mkdirSync(tmpDir);
     createFolder(viewsDir);
-    const succeed = (instanceId: string): string | null => succession(path, { instanceId, hostname: holder.hostname });
+    const { hostname } = holder;
+    const succeed = (instanceId: string): readonly string[] => succession(path, { instanceId, hostname, tmpDir });
     return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, succeed, release };
   } catch (error) {
     if (error instanceof DataDirHeld) throw error;
@@ -92,18 +96,35 @@ function lock(path: string, holder: Holder): () => void {
   };
 }
 
-/** A folder that was copied to another machine tells nothing of the instance it was copied from. */
-function succession(path: string, next: { readonly instanceId: string; readonly hostname: string }): string | null {
+/** A folder that was copied to another machine tells nothing of the instances it was copied from. */
+function succession(
+  path: string,
+  { instanceId, hostname, tmpDir }: { readonly instanceId: string; readonly hostname: string; readonly tmpDir: string },
+): readonly string[] {
   const file = join(path, 'instance.json');
+  const predecessors = instancesIn(file, hostname);
+  const next = { instanceId, hostname, predecessors };
+  // Put in place whole: a crash in the middle must not forget them all.
+  const draft = join(tmpDir, 'instance.json');
+  writeFileSync(draft, JSON.stringify(next), { flush: true });
+  renameSync(draft, file);
+  return predecessors;
+}
+
+/** The instances that a folder tells of, oldest first. */
+function instancesIn(file: string, hostname: string): readonly string[] {
   let last: unknown = null;
   try {
     last = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    // The first one here, or a file cut off by a crash: then its runs wait until it is suspected.
+    // The first one here, or a file that is damaged: then their runs wait until they are suspected.
   }
-  writeFileSync(file, JSON.stringify(next));
-  if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return null;
-  return last.hostname === next.hostname && isWord(last.instanceId) ? String(last.instanceId) : null;
+  if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return [];
+  if (last.hostname !== hostname) return [];
+  // Folders of before tell of the last one alone.
+  const told: unknown = 'predecessors' in last ? last.predecessors : [];
+  const earlier: readonly unknown[] = Array.isArray(told) ? told : [];
+  return [...earlier, last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
 }
 
 function isBusy(error: unknown): boolean {
@@ -127,6 +148,6 @@ function isHolder(holder: unknown): holder is Holder {
   return typeof holder.pid === 'number' && isWord(holder.hostname) && isWord(holder.startedAt);
 }
 
-function isWord(text: unknown): boolean {
+function isWord(text: unknown): text is string {
   return typeof text === 'string' && /^\S+$/.test(text);
 }

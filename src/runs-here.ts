@@ -63,7 +63,7 @@ export function runsHere(
           log,
           ambient,
           instanceId,
-          predecessor: dataDir.succeed(instanceId),
+          predecessors: dataDir.succeed(instanceId),
           registry,
           onFenced,
           onFault,

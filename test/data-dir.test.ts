@@ -104,17 +104,43 @@ describe('Data directory', () => {
     }
   });
 
-  it('knows the instance before, on the same machine only', () => {
-    const next = (hostname: string, instanceId: string): string | null => {
+  describe('tells who ran there before', () => {
+    const next = (hostname: string, instanceId: string): readonly string[] => {
       const dataDir = openDataDir(dir.path, { ...ME, hostname });
       const before = dataDir.succeed(instanceId);
       dataDir.release();
       return before;
     };
-    expect(next('here', 'one')).to.equal(null);
-    expect(next('here', 'two')).to.equal('one');
-    expect(next('elsewhere', 'three')).to.equal(null);
-    expect(next('elsewhere', 'four')).to.equal('three');
+
+    it('all of them, on the same machine only', () => {
+      expect(next('here', 'one')).to.deep.equal([]);
+      expect(next('here', 'two')).to.deep.equal(['one']);
+      expect(next('here', 'three')).to.deep.equal(['one', 'two']);
+      expect(next('elsewhere', 'four')).to.deep.equal([]);
+      expect(next('elsewhere', 'five')).to.deep.equal(['four']);
+    });
+
+    it('the last thousand', () => {
+      const predecessors = Array.from({ length: 1_000 }, (_, index) => `old-${index}`);
+      const left = { instanceId: 'last', hostname: 'here', predecessors };
+      writeFileSync(join(dir.path, 'instance.json'), JSON.stringify(left));
+      const before = next('here', 'next');
+      expect(before).to.have.length(1_000);
+      expect([before[0], before.at(-1)]).to.deep.equal(['old-1', 'last']);
+    });
+
+    it('as far as its file can be read, one of an earlier version too', () => {
+      for (const [left, told] of [
+        ['{"instanceId":"one","hostname":"here"}', ['one']],
+        ['{"instanceId":"one","hostname":"here","predecessors":7}', ['one']],
+        ['{"instanceId":["one"],"hostname":"here","predecessors":["zero",1,"a b"]}', ['zero']],
+        ['{"instanceId":"one"', []],
+        ['', []],
+      ] as const) {
+        writeFileSync(join(dir.path, 'instance.json'), left);
+        expect(next('here', 'two'), left).to.deep.equal(told);
+      }
+    });
   });
 });
 

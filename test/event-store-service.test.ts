@@ -61,6 +61,32 @@ describe('The process on EventStoreDB', () => {
     expect(isOver(await rest.until(runId, isOver))).to.equal(true);
   });
 
+  it('takes up at once what each of those left that were killed before it, not the last alone', async function () {
+    this.timeout(60_000);
+    const [stuck, single] = [{ OFFLINE_LATENCY_MS: '60000' }, { MAX_ACTIVE_RUNS: '1' }];
+    const first = start(stuck);
+    const url = await addressOf(first);
+    const runIds = [await startRun(url), await startRun(url)];
+    await first.kill();
+    // It has room for one of them only: the other stays the first one's.
+    const second = start({ ...stuck, ...single });
+    const owned = restClient(await addressOf(second));
+    const claims = async (): Promise<number> => {
+      const records = await Promise.all(runIds.map((runId) => owned.get(`/api/runs/${runId}/events`)));
+      return (
+        records
+          .map(({ text }) => text)
+          .join('')
+          .split('"recovered"').length - 1
+      );
+    };
+    await untilTrue(async () => (await claims()) === 1);
+    await second.kill();
+    // It would not suspect anyone within an hour.
+    const rest = restClient(await addressOf(start({ SUSPECT_AFTER_MS: '3600000' })));
+    for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
+  });
+
   it('keeps its record on the server alone: another data directory shows the same', async () => {
     const first = start();
     const runId = await startRun(await addressOf(first));

@@ -22,8 +22,8 @@ export interface ClusterOptions extends ClusterSettings {
   readonly log: EventLog;
   readonly ambient: Ambient;
   readonly instanceId: string;
-  /** The instance that ran in this one's place, dead for sure; null when there was none. */
-  readonly predecessor: string | null;
+  /** The instances that ran in this one's place, dead for sure. */
+  readonly predecessors: readonly string[];
   readonly registry: CustodianOptions['registry'] & {
     /** Another instance has appended to a run. */
     noticed(runId: string, seq: number): void;

@@ -10,8 +10,8 @@ export interface MembershipOptions {
   readonly heartbeatMs: number;
   /** Silence after which an instance is taken for dead, in milliseconds. */
   readonly suspectAfterMs: number;
-  /** The instance that ran in this one's place, dead for sure; null when there was none. */
-  readonly predecessor: string | null;
+  /** The instances that ran in this one's place, dead for sure. */
+  readonly predecessors: readonly string[];
 }
 
 /** Own beats that may be missed before what is not heard of others means nothing. */
@@ -19,6 +19,7 @@ const BEATS_MISSED = 2;
 
 export class Membership {
   readonly #options: MembershipOptions;
+  readonly #predecessors: ReadonlySet<string>;
   /** When each instance was last heard of, on the receiver's monotonic clock. */
   readonly #heardMs = new Map<string, number>();
   /** Nothing is known before the first own beat has come back. */
@@ -26,6 +27,7 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
+    this.#predecessors = new Set(options.predecessors);
   }
 
   /** A beat has come in. */
@@ -40,9 +42,9 @@ export class Membership {
    * is asked for.
    */
   isSuspect(instanceId: string, nowMs: number): boolean {
-    const { instanceId: ownId, heartbeatMs, suspectAfterMs, predecessor } = this.#options;
+    const { instanceId: ownId, heartbeatMs, suspectAfterMs } = this.#options;
     if (instanceId === ownId) return false;
-    if (instanceId === predecessor) return true;
+    if (this.#predecessors.has(instanceId)) return true;
     if (nowMs - (this.#heardMs.get(ownId) ?? Number.NEGATIVE_INFINITY) > BEATS_MISSED * heartbeatMs)
       this.#isDeaf = true;
     if (this.#isDeaf) return false;

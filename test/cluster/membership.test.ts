@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Membership } from '../../src/cluster/membership.js';
 
-const OPTIONS = { instanceId: 'me', heartbeatMs: 5_000, suspectAfterMs: 30_000, predecessor: 'before' };
+const OPTIONS = { instanceId: 'me', heartbeatMs: 5_000, suspectAfterMs: 30_000, predecessors: ['first', 'before'] };
 
 /** A member that has heard of itself and of another every beat up to a time. */
 function listening(untilMs: number): Membership {
@@ -60,10 +60,13 @@ describe('Membership', () => {
     expect(membership.isSuspect('other', 46_000)).to.equal(false);
   });
 
-  it('knows that the one before it in its place is dead, whatever it hears', () => {
+  it('knows that all before it in its place are dead, whatever it hears', () => {
     const membership = new Membership(OPTIONS);
-    membership.heard('before', 0);
-    expect(membership.isSuspect('before', 0)).to.equal(true);
+    for (const dead of OPTIONS.predecessors) {
+      membership.heard(dead, 0);
+      expect(membership.isSuspect(dead, 0)).to.equal(true);
+    }
+    expect(membership.others(0)).to.deep.equal([]);
   });
 
   it('never suspects itself', () => {
