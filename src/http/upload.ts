@@ -24,7 +24,7 @@ const MAX_FORM_MS = 240_000;
 const MAX_NAME = 255;
 
 export interface Upload {
-  /** As it was sent; never a path. */
+  /** The last part of what was sent, after any `/` or `\`; never a path. */
   readonly filename: string;
   /** Lower-case hex SHA-256 of its bytes. */
   readonly id: string;
@@ -189,9 +189,10 @@ class FormReading {
   }
 }
 
-/** Empty: it has none. */
+/** Without folders, whichever system they were written on: one separator is cut off by formidable, the other is not. Empty: it has none. */
 function nameOf({ originalFilename }: Part): string {
-  return Buffer.from(originalFilename ?? '', 'binary').toString('utf8');
+  const sent = Buffer.from(originalFilename ?? '', 'binary').toString('utf8');
+  return sent.slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1);
 }
 
 function isPdfName(filename: string): boolean {

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
+import { documentStream } from '../../src/library/document-events.js';
 import { encryptedPdf } from '../support/encrypted-pdf.js';
 import { openSocket, rawExchange, readReply } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -81,9 +82,22 @@ describe('POST /api/councils/upload-pdf', function () {
     expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(0);
   });
 
-  for (const name of ['x.PDF', '../../x.pdf', 'Bäume 木.pdf', '.pdf', ' x .pdf', 'x;y=z.pdf']) {
+  for (const name of ['x.PDF', 'Bäume 木.pdf', '.pdf', ' x .pdf', 'x;y=z.pdf']) {
     it(`takes the name ${JSON.stringify(name)} as it is`, async () => {
       expect(await uploaded(service.url, TREES, name)).to.include({ filename: name });
+    });
+  }
+
+  for (const path of ['../../x.pdf', '..\\..\\x.pdf', 'C:\\My files/x.pdf', '/home/me\\x.pdf', 'a/b\\c/x.pdf']) {
+    it(`keeps of the name ${JSON.stringify(path)} only the last part, wherever it is told`, async () => {
+      const bytes = pdfWith([`Sent as ${path.replaceAll('\\', '|')}`]);
+      const { filename, message } = rest.read(await sendFile(path, bytes), 200, 'upload-result.json');
+      expect(filename).to.equal('x.pdf');
+      expect(message).to.include(' x.pdf ').and.not.to.match(/[/\\]/);
+      const listed = rest.read(await rest.get('/api/documents'), 200, 'document-list.json');
+      expect(listed.find(({ id }) => id === idOf(bytes))?.filename).to.equal('x.pdf');
+      const stored = service.engine.log.readStream(documentStream(idOf(bytes)), { max: 1 });
+      for await (const { data } of stored) expect(JSON.parse(data)).to.include({ filename: 'x.pdf' });
     });
   }
 
@@ -118,6 +132,7 @@ describe('POST /api/councils/upload-pdf', function () {
       ['a name that only holds .pdf', 'x.pdf.exe'],
       ['a part without a name', null],
       ['a part with an empty name', ''],
+      ['the path of a folder', 'trees.pdf/'],
     ] as const) {
       it(`${what} with 400`, async () => {
         const { detail } = rest.problem(await sendFile(name), 400);
