@@ -34,7 +34,9 @@ const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run
 /** A run's record as it is handed out. */
 const AUDIT_TOLD = ['export', 'chart', 'chart-diagram', 'genealogy-diagram'].map((name) => `audit/${name}`);
 
-const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'blueprint-rules'].map((name) => `http/${name}`);
+const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'absent', 'blueprint-rules'].map(
+  (name) => `http/${name}`,
+);
 
 const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {

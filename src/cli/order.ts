@@ -4,6 +4,7 @@ import { inspect, warningsOf } from '../blueprint/inspect.js';
 import { councilOf } from '../blueprint/record.js';
 import { CouncilError } from '../errors.js';
 import type { BlueprintCreate } from '../generated/schemas.js';
+import { nullsLeftOut } from '../http/absent.js';
 import { assertRules, BODY_LIMITS } from '../http/blueprint-rules.js';
 import { parseJson } from '../http/json-text.js';
 import { RequestRefused } from '../http/problems.js';
@@ -49,7 +50,7 @@ function contentOf(file: string, subject: string): Buffer {
 }
 
 function readBlueprint(bytes: Buffer, schemas: SchemaShelf): BlueprintCreate {
-  const value = parseJson(bytes, BODY_LIMITS.maxDepth);
+  const value = nullsLeftOut(schemas, 'blueprint-create.json')(parseJson(bytes, BODY_LIMITS.maxDepth));
   const blueprint = validated(schemas.validator('blueprint-create.json', 'first'), value, 'body');
   assertRules(blueprint);
   return blueprint;

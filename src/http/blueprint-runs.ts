@@ -28,8 +28,11 @@ export function blueprintRunRoutes(edge: Edge): readonly Route[] {
     },
     problems: [503],
     async handle(ctx) {
-      const request = await body.read(ctx);
-      return await startOnce(ctx, edge, { request, begin: (run) => freeze(edge, { run, request, ctx }) });
+      const request = await body.readToCompare(ctx);
+      return await startOnce(ctx, edge, {
+        request,
+        begin: (run) => freeze(edge, { run, request: request.value, ctx }),
+      });
     },
   };
   return [route];

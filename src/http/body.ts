@@ -2,6 +2,7 @@
 import { MIMEType } from 'node:util';
 import type { Context, Middleware } from 'koa';
 import { koaBody } from 'koa-body';
+import { defaultsLeftOut, nullsLeftOut } from './absent.js';
 import { parseJson } from './json-text.js';
 import { RequestRefused } from './problems.js';
 import type { Described, SchemaName, SchemaShelf } from './schema.js';
@@ -17,6 +18,15 @@ export interface BodyRules {
   readonly lists?: { readonly maxBytes: number; readonly maxDepth: number };
 }
 
+/** A body as it is taken, and how it is compared with another. */
+export interface ReadBody<T> {
+  readonly value: T;
+  /** The JSON value that it has in common with every body that asks for the same: nulls and defaults are left out. */
+  readonly plain: unknown;
+  /** The JSON value that was sent. */
+  readonly sent: unknown;
+}
+
 export interface BodyReader<T> {
   readonly schema: SchemaName;
   /** An optional body that is not sent counts as an empty object. */
@@ -25,15 +35,18 @@ export interface BodyReader<T> {
   readonly mediaType?: string;
   /** @throws {RequestRefused} 415, 413, 400 when it is cut off, 422 */
   read(ctx: Context): Promise<T>;
+  /** The same, for who has to know it again. */
+  readToCompare(ctx: Context): Promise<ReadBody<T>>;
 }
 
-/** Reads a JSON body that must fit a schema. */
+/** Reads a JSON body that must fit a schema; a field that is null counts as absent. */
 export function bodyOf<N extends SchemaName>(
   schemas: SchemaShelf,
   schema: N,
   { isRequired, lists }: BodyRules,
 ): BodyReader<Described<N>> {
   const validate = schemas.validator(schema, lists === undefined ? 'all' : 'first');
+  const withoutNulls = nullsLeftOut(schemas, schema);
   const maxBytes = lists?.maxBytes ?? MAX_BODY_BYTES;
   // Only the bytes are koa-body's, one character each: its JSON mode takes an empty body for `{}`, replaces what is not
   // UTF-8, and answers 400 or 500 where 422 is due.
@@ -45,15 +58,13 @@ export function bodyOf<N extends SchemaName>(
     textLimit: maxBytes,
     encoding: 'binary',
   });
-  return {
-    schema,
-    isRequired,
-    async read(ctx) {
-      const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes, maxBytes) : Buffer.alloc(0);
-      const value = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
-      return validated(validate, value, 'body');
-    },
+  const readToCompare = async (ctx: Context): Promise<ReadBody<Described<N>>> => {
+    const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes, maxBytes) : Buffer.alloc(0);
+    const sent = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
+    const value = validated(validate, withoutNulls(sent), 'body');
+    return { value, plain: defaultsLeftOut(value, schemas.document(schema)), sent };
   };
+  return { schema, isRequired, read: async (ctx) => (await readToCompare(ctx)).value, readToCompare };
 }
 
 function hasContent({ req: { headers } }: Context): boolean {

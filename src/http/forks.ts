@@ -20,6 +20,8 @@ import { forkPlan, runStart } from './wire.js';
 
 /** Runs read at a time to go on from; each from its beginning. */
 const PARENTS_AT_A_TIME = 4;
+/** How a dry run is asked for. */
+const DRY: ReadonlySet<string> = new Set(['1', 'true']);
 /** Where a fork holds its override. */
 const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
 
@@ -46,7 +48,7 @@ export function forkRoutes(edge: Edge): readonly Route[] {
     problems: [503],
     async handle(ctx) {
       const request = await body.read(ctx);
-      const isDry = query.read(ctx).dry_run === 1;
+      const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(request, isOverride);
       const requested = await askedFor(ctx, edge, { request, changes, room });
       if (isDry) return { status: 200, body: forkPlan(foreseen(edge.registry.foresee(requested))) };

@@ -36,13 +36,15 @@ function approveRoute(edge: Edge): Route {
     success: { status: 200, description: 'The decision is recorded', schema: 'run-result.json' },
     problems: [400, 503],
     async handle(ctx) {
-      const request = await body.read(ctx);
+      const read = await body.readToCompare(ctx);
+      const request = read.value;
       assertFits(request.modified_state);
-      const { keyHash, bodyHash } = keyed(ctx, edge, request);
+      const { keyHash, bodyHash, sentHash } = keyed(ctx, edge, read);
       const runId = pausableRunId(ctx);
       const deciding = edge.registry.decideGate(runId, {
         keyHash,
         bodyHash,
+        sentHash,
         expectedSeq: request.expected_seq ?? null,
         choose: () => choiceOf(request, isOverride),
       });

@@ -1,5 +1,6 @@
 /** The Idempotency-Key: one key, one request, however often it is sent (contract, section 2). */
 import type { Context } from 'koa';
+import type { ReadBody } from './body.js';
 import { brokenRules } from './problems.js';
 import type { Edge } from './route.js';
 
@@ -14,14 +15,23 @@ export interface Keyed {
   readonly key: string | null;
   /** SHA-256 of the key. */
   readonly keyHash: string | null;
-  /** SHA-256 of the body as canonical JSON: bodies are compared as JSON values. */
+  /** SHA-256 of the body as canonical JSON: bodies are compared as JSON values, by what they ask for. */
   readonly bodyHash: string;
+  /** The same of the body as it was sent, which is what earlier versions recorded. */
+  readonly sentHash: string;
 }
 
 /** @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once */
-export function keyed(ctx: Context, { ambient: { sha256 }, canonical }: Edge, request: unknown): Keyed {
+export function keyed(
+  ctx: Context,
+  { ambient: { sha256 }, canonical }: Edge,
+  { plain, sent }: Pick<ReadBody<unknown>, 'plain' | 'sent'>,
+): Keyed {
   const key = idempotencyKey(ctx);
-  return { key, keyHash: key === null ? null : sha256(key), bodyHash: sha256(canonical(request)) };
+  const bodyHash = sha256(canonical(plain));
+  // Without a key nothing is compared.
+  if (key === null) return { key, keyHash: null, bodyHash, sentHash: bodyHash };
+  return { key, keyHash: sha256(key), bodyHash, sentHash: sha256(canonical(sent)) };
 }
 
 function idempotencyKey(ctx: Context): string | null {

@@ -9,8 +9,8 @@ const MAX_DEPTH = 512;
  * The value of a JSON text.
  *
  * @param maxDepth deepest nesting taken, at most the default of 512
- * @throws {RequestRefused} 422 for bytes that are not UTF-8, text that is not JSON, nesting that is too deep, keys
- *   named `__proto__`, numbers past the range of doubles, strings and keys with an unpaired surrogate
+ * @throws {RequestRefused} 422 for bytes that are not UTF-8, text that is not JSON, nesting that is too deep,
+ *   numbers past the range of doubles, strings and keys with an unpaired surrogate
  */
 export function parseJson(bytes: Uint8Array, maxDepth = MAX_DEPTH): unknown {
   const value = parsed(decoded(bytes));
@@ -61,16 +61,11 @@ function faultIn(root: unknown, maxDepth: number): FieldError | null {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { value, depth, field } = next;
     for (const [key, member] of Object.entries(value)) {
-      const found = faultyKey(key, field) ?? look(member, depth + 1, field ?? key);
+      const found = key.isWellFormed() ? look(member, depth + 1, field ?? key) : unpaired(field);
       if (found !== null) return found;
     }
   }
   return null;
-}
-
-function faultyKey(key: string, field: string | null): FieldError | null {
-  if (key === '__proto__') return unreadable('A key should not be named __proto__', field);
-  return key.isWellFormed() ? null : unpaired(field);
 }
 
 function unpaired(field: string | null): FieldError {

@@ -47,7 +47,7 @@ function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
 const DESCRIPTION =
   'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling or at ' +
   'the WebSocket `/ws/council/{run_id}`. Every path is served with and without its trailing slash, GET answers HEAD ' +
-  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. JSON bodies hold at most 1 MiB, blueprints 256 KiB, uploaded files 50 MiB.';
+  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. In a JSON body null counts as absent, but for keys inside `modified_state`. JSON bodies hold at most 1 MiB, blueprints 256 KiB, uploaded files 50 MiB.';
 
 function operation(route: Route, schemas: SchemaShelf): Json {
   const { success, otherSuccess, body } = route;

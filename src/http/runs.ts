@@ -33,8 +33,8 @@ function startRoute(edge: Edge): Route {
     },
     problems: [503],
     async handle(ctx) {
-      const request = await body.read(ctx);
-      const { input_topic: inputTopic, god_mode: godMode = false } = request;
+      const request = await body.readToCompare(ctx);
+      const { input_topic: inputTopic, god_mode: godMode = false } = request.value;
       const asked = { ...council, inputTopic, godMode, blueprint: null };
       return await startOnce(ctx, edge, {
         request,

@@ -5,6 +5,7 @@ import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
 import { keyedRunId } from '../run/request.js';
 import type { Answer } from './answer.js';
+import type { ReadBody } from './body.js';
 import { keyed, keyScope } from './idempotency.js';
 import type { Edge } from './route.js';
 import { runStart } from './wire.js';
@@ -20,24 +21,28 @@ export interface Beginning {
 }
 
 export interface Start {
-  /** What was asked for, as the client sent it. */
-  readonly request: unknown;
+  /** What was asked for. */
+  readonly request: ReadBody<unknown>;
   /** Asked only for the first of equal requests. */
   readonly begin: (run: RunKey) => Beginning | Promise<Beginning>;
 }
 
 /** The answer to a start. A repeated one is answered before anything else is looked at, the blueprint too. */
 export async function startOnce(ctx: RouterContext, edge: Edge, { request, begin }: Start): Promise<Answer> {
-  const { key, keyHash, bodyHash } = keyed(ctx, edge, request);
+  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, edge, request);
   const { uuid, sha256 } = edge.ambient;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
-  const begun = await edge.inTime(started(edge, { runId, keyHash, bodyHash }, begin), outcomeUnknown(runId));
+  const run = { runId, keyHash, bodyHash };
+  const begun = await edge.inTime(started(edge, { run, sentHash, begin }), outcomeUnknown(runId));
   return { status: 202, body: runStart(begun) };
 }
 
-async function started({ registry, log }: Edge, run: RunKey, begin: Start['begin']): Promise<RunRequestedData> {
+async function started(
+  { registry, log }: Edge,
+  { run, sentHash, begin }: Pick<Start, 'begin'> & { readonly run: RunKey; readonly sentHash: string },
+): Promise<RunRequestedData> {
   const { runId, keyHash, bodyHash } = run;
-  const repeated = keyHash === null ? null : await registry.repeated(runId, bodyHash);
+  const repeated = keyHash === null ? null : await registry.repeated(runId, [bodyHash, sentHash]);
   if (repeated !== null) return repeated;
   const { requested, failure } = await begin(run);
   const begun = await (failure === null ? registry.start(requested) : registry.refuse(requested, failure));

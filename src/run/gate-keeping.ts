@@ -16,6 +16,8 @@ export interface GateRequest {
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
+  /** What earlier versions, which hashed bodies as they were sent, recorded of an equal request. */
+  readonly sentHash?: string;
   /** Revision of the pause it answers; null: whichever is open. */
   readonly expectedSeq: number | null;
   /** What is chosen; asked only once the run is known to be paused. What it throws leaves the pause as it is. */

@@ -97,8 +97,8 @@ export class RunRegistry {
   }
 
   /** What an earlier request with the same key asked for; null: there was none. @throws {KeyReused} its body was another */
-  repeated(runId: string, bodyHash: string): Promise<RunRequestedData | null> {
-    return requestedBefore(this.#around.log, runId, bodyHash);
+  repeated(runId: string, bodyHashes: readonly string[]): Promise<RunRequestedData | null> {
+    return requestedBefore(this.#around.log, runId, bodyHashes);
   }
 
   /**

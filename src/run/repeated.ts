@@ -10,19 +10,28 @@ import { readRun } from './stream.js';
 /**
  * What the start of a run asked for; null when there is no such run.
  *
+ * @param bodyHashes that an equal body may have been recorded with
  * @throws {KeyReused} its body was another
  */
 export async function requestedBefore(
   log: EventLog,
   runId: string,
-  bodyHash: string,
+  bodyHashes: readonly string[],
 ): Promise<RunRequestedData | null> {
   for await (const { type, data } of readRun(log, runId, { max: 1 })) {
     if (type !== 'RunRequested') break;
-    if (data.bodyHash !== bodyHash) throw new KeyReused({ runId });
+    if (!bodyHashes.includes(data.bodyHash)) throw new KeyReused({ runId });
     return data;
   }
   return null;
+}
+
+/** How a decision is known again. */
+interface KeyedRequest {
+  readonly keyHash: string | null;
+  readonly bodyHash: string;
+  /** What earlier versions, which hashed bodies as they were sent, recorded of an equal request. */
+  readonly sentHash?: string;
 }
 
 /**
@@ -32,10 +41,10 @@ export async function requestedBefore(
  */
 export function decidedBefore(
   { runId, decisions }: RunState,
-  { keyHash, bodyHash }: { readonly keyHash: string | null; readonly bodyHash: string },
+  { keyHash, bodyHash, sentHash }: KeyedRequest,
 ): GateOutcome | null {
   const earlier = decisions.find((each) => each.keyHash === keyHash);
   if (earlier === undefined) return null;
-  if (earlier.bodyHash !== bodyHash) throw new KeyReused({ runId });
+  if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
   return outcomeOf(earlier.action);
 }

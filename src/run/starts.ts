@@ -43,7 +43,7 @@ export class RunStarts {
     const earlier = this.#starting.get(runId);
     if (earlier !== undefined) {
       await earlier.catch(() => undefined);
-      const repeated = await requestedBefore(this.#parts.around.log, runId, bodyHash);
+      const repeated = await requestedBefore(this.#parts.around.log, runId, [bodyHash]);
       if (repeated !== null) return repeated;
     }
     const starting = this.#begin(requested);
@@ -101,7 +101,7 @@ export class RunStarts {
   /** What the first of equal requests asked for, when the log says that this one is not the first. */
   async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
-    const first = await requestedBefore(this.#parts.around.log, requested.runId, requested.bodyHash);
+    const first = await requestedBefore(this.#parts.around.log, requested.runId, [requested.bodyHash]);
     // A log shows what a conflict names; one that does not cannot be asked at the moment.
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { systemAmbient } from '../../src/ambient.js';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { MAX_DRAFT_BYTES } from '../../src/council/limits.js';
+import { canonical } from '../../src/log/canonical.js';
 import { graphOf } from '../support/given.js';
 import { approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
 import { factsOf, recordOf } from '../support/record-of.js';
@@ -18,6 +20,7 @@ const council = graphOf(`
   judge? -approve-> polish
 `);
 
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 const NULLS = {
   final_draft: null,
   critic_score: null,
@@ -142,9 +145,12 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     ['modify with null', { action: 'modify', modified_state: null }],
     ['approve with null', { action: 'approve', modified_state: null }],
     ['unknown fields', { action: 'approve', comment: 'fine', actor: 'me' }],
+    ['a field named __proto__', '{"action":"approve","__proto__":{"action":"reject"}}'],
+    ['an expected_seq that is null', { action: 'approve', expected_seq: null }],
   ] as const) {
     it(`resumes unchanged on ${what}`, async () => {
-      expect(rest.read(await send(body), 200, 'run-result.json')).to.deep.equal(running(runId));
+      const reply = await rest.send('POST', approvePath(runId), { body, headers: JSON_TYPE });
+      expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
       await before('judge');
       expect(model.requests[0]?.brief).to.include({ topic: 'The sea', draft: null });
     });
@@ -172,9 +178,8 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     ['an unpaired surrogate', '{"action":"modify","modified_state":{"current_draft":"\\ud800"}}', ['modified_state']],
   ] as const) {
     it(`refuses ${what} with 422, of an unknown run too`, async () => {
-      const headers = { 'Content-Type': 'application/json' };
       for (const path of [approvePath(runId), approvePath(NO_RUN)]) {
-        const { errors } = rest.problem(await rest.send('POST', path, { body, headers }), 422);
+        const { errors } = rest.problem(await rest.send('POST', path, { body, headers: JSON_TYPE }), 422);
         expect(errors?.[0]?.loc).to.deep.equal(['body', ...loc]);
       }
       await before('write');
@@ -193,6 +198,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   for (const [what, override, ...loc] of [
     ['an unknown key', { active_node: 'x' }, 'active_node'],
     ['an inherited name', { constructor: { prototype: 1 } }, 'constructor'],
+    ['a key named __proto__', Object.fromEntries([['__proto__', { critic_score: 9 }]]), '__proto__'],
     ['an empty topic', { input_topic: '' }, 'input_topic'],
     ['a topic of 10001', { input_topic: 'é'.repeat(10_001) }, 'input_topic'],
     ['topic null', { input_topic: null }, 'input_topic'],
@@ -313,6 +319,22 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       expect(rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json')).to.deep.equal(running(runId));
       const slashed = await rest.post(`${approvePath(runId)}/`, { action: 'approve' }, { 'Idempotency-Key': 'k' });
       rest.read(slashed, 200, 'run-result.json');
+    });
+
+    it('stands for the same decision with nulls written out, as an earlier version recorded it too', async () => {
+      rest.read(await keyed({ action: 'approve', modified_state: null, expected_seq: null }), 200, 'run-result.json');
+      rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
+      await before('judge');
+      const { sha256 } = systemAmbient();
+      const sent = { action: 'approve', modified_state: null };
+      await service.engine.registry.decideGate(runId, {
+        keyHash: sha256('old'),
+        bodyHash: sha256(canonical(sent)),
+        expectedSeq: null,
+        choose: () => ({ action: 'approve', modifiedState: null }),
+      });
+      rest.read(await keyed(sent, 'old'), 200, 'run-result.json');
+      rest.problem(await keyed({ action: 'approve', modified_state: {} }, 'old'), 409);
     });
 
     it('answers 409 to another body, even to one that is refused otherwise', async () => {

@@ -79,6 +79,40 @@ describe('Blueprints over REST', () => {
     expect(made.version).to.equal(1);
   });
 
+  it('are saved as if known fields that are null were absent; unknown ones of nodes and edges keep their nulls', async () => {
+    const known = { label: null, systemPrompt: null, model: null, type: null, temperature: null, maxAttempts: null };
+    const node = { id: 'a', ...known, tools: { webSearch: null, mine: null }, position: null, note: null };
+    const edge = { id: null, source: 'a', target: 'a', type: null, condition: null, colour: null };
+    const made = await create({ id: null, name: 'Nulls', nodes: [node, { id: 'b', tools: null }], edges: [edge] });
+    const plain = { systemPrompt: '', tools: { webSearch: false, pdfReader: false }, position: { x: 0, y: 0 } };
+    expect(made.nodes).to.deep.equal([
+      { id: 'a', label: 'a', ...plain, tools: { ...plain.tools, mine: null }, note: null },
+      { id: 'b', label: 'b', ...plain },
+    ]);
+    expect(made.edges).to.deep.equal([
+      { id: 'a->a', source: 'a', target: 'a', type: 'linear', condition: null, colour: null },
+    ]);
+    expect((await create({ ...PLAIN, edges: null })).edges).to.deep.equal([]);
+    const unchanged = rest.read(await put(made.id, { name: null, nodes: null, edges: null }), 200, 'blueprint.json');
+    expect(unchanged).to.deep.equal({ ...made, version: 2, updatedAt: unchanged.updatedAt });
+  });
+
+  it('keep an unknown field of a node named __proto__, deep inside too', async () => {
+    const own = '"__proto__":{"label":"Forged","x":[{"__proto__":null}]}';
+    const headers = { 'Content-Type': 'application/json' };
+    const body = `{"name":"Own",${own},"nodes":[{"id":"a",${own}}],"edges":[{"source":"a","target":"a",${own}}]}`;
+    const reply = await rest.send('POST', COUNCILS, { body, headers });
+    const { id, nodes } = rest.read(reply, 201, 'blueprint.json');
+    expect(nodes[0]?.label).to.equal('a');
+    const answers = [reply, await rest.get(`${COUNCILS}${id}`), await rest.get(`${COUNCILS}?limit=1`)];
+    for (const { text } of answers) expect(text.split(own)).to.have.length(3);
+    const put = await rest.send('PUT', `${COUNCILS}${id}`, { body: `{"nodes":[{"id":"a",${own}}]}`, headers });
+    expect(rest.read(put, 200, 'blueprint.json').nodes[0])
+      .to.have.own.property('__proto__')
+      .with.property('x');
+    expect(Object.keys(Object.prototype)).to.deep.equal([]);
+  });
+
   it('take an id of their own, once', async () => {
     expect(await create({ ...PLAIN, id: 'My-council_1.0' })).to.include({ id: 'My-council_1.0' });
     const { detail } = rest.problem(await rest.post(COUNCILS, { ...PLAIN, id: 'My-council_1.0' }), 409);
@@ -96,7 +130,11 @@ describe('Blueprints over REST', () => {
     ['no nodes', { name: 'x' }, ['nodes'], 'missing'],
     ['an empty name', { ...PLAIN, name: '' }, ['name'], 'string_too_short'],
     ['a name of 256 characters', { ...PLAIN, name: '🌳'.repeat(256) }, ['name'], 'string_too_long'],
-    ['a name that is null', { ...PLAIN, name: null }, ['name'], 'string_type'],
+    ['a name that is null', { ...PLAIN, name: null }, ['name'], 'missing'],
+    ['nodes that are null', { ...PLAIN, nodes: null }, ['nodes'], 'missing'],
+    ['a node that is null', { ...PLAIN, nodes: [null] }, ['nodes', 0], 'dict_type'],
+    ['a node id that is null', { ...PLAIN, nodes: [{ id: null }] }, ['nodes', 0, 'id'], 'missing'],
+    ['a node named done', { ...PLAIN, nodes: [{ id: 'a' }, { id: 'done' }] }, ['nodes', 1, 'id'], 'reserved'],
     ['an id with a slash', { ...PLAIN, id: 'a/b' }, ['id'], 'string_pattern_mismatch'],
     ['an empty id', { ...PLAIN, id: '' }, ['id'], 'string_pattern_mismatch'],
     ['an id of 129 characters', { ...PLAIN, id: 'x'.repeat(129) }, ['id'], 'string_pattern_mismatch'],
@@ -112,13 +150,13 @@ describe('Blueprints over REST', () => {
     ['a node id twice', { name: 'x', nodes: [{ id: 'a' }, { id: 'a' }] }, ['nodes', 1, 'id'], 'duplicate'],
     ['201 nodes', { name: 'x', nodes: manyNodes(201) }, ['nodes'], 'too_long'],
     ['1001 edges', { ...PLAIN, edges: manyEdges(1001) }, ['edges'], 'too_long'],
-    ['edges that are null', { ...PLAIN, edges: null }, ['edges'], 'list_type'],
+    ['edges that are no list', { ...PLAIN, edges: 'none' }, ['edges'], 'list_type'],
     ['an edge without source', { ...PLAIN, edges: [{ target: 'a' }] }, ['edges', 0, 'source'], 'missing'],
     ['an edge without target', { ...PLAIN, edges: [{ source: 'a' }] }, ['edges', 0, 'target'], 'missing'],
     ...(
       [
         ['label', 5, 'string_type'],
-        ['systemPrompt', null, 'string_type'],
+        ['systemPrompt', ['x'], 'string_type'],
         ['model', '', 'string_too_short'],
         ['tools', [], 'dict_type'],
         ['position', 'left', 'dict_type'],
@@ -196,7 +234,7 @@ describe('Blueprints over REST', () => {
     expect(mended).to.deep.include({ name: 'New', version: 3, edges: [], warnings: [], createdAt: made.createdAt });
     expect(rest.read(await put(made.id, {}), 200, 'blueprint.json').version).to.equal(4);
     rest.problem(await put(made.id, { nodes: [{ id: 'a' }, { id: 'a' }] }), 422);
-    rest.problem(await put(made.id, { name: null }), 422);
+    rest.problem(await put(made.id, { nodes: [{ id: 'done' }] }), 422);
     rest.problem(await put('nobody', { name: '' }), 422);
     expect(rest.problem(await put('nobody', {}), 404).detail).to.include('nobody');
   });

@@ -72,7 +72,8 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
     ['no body', {}],
     ['an empty body of another type', { body: '', headers: { 'Content-Type': 'text/plain' } }],
     ['an empty JSON body', { body: '', headers: { 'Content-Type': 'application/json' } }],
-    ['an object with unknown fields', { body: { reason: 'changed my mind' } }],
+    ['an object with unknown fields', { body: { reason: 'changed my mind', note: null } }],
+    ['a field named __proto__', { body: '{"__proto__":1}', headers: { 'Content-Type': 'application/json' } }],
   ] as const) {
     it(`takes ${what}`, async () => {
       rest.read(await rest.send('POST', pathOf(await rest.start('Held')), sent), 200, 'run-result.json');

@@ -40,7 +40,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
   const seqOf = async (runId: string, type: RunEvent['type'], count: number): Promise<number> =>
     (await record(runId)).filter((event) => event.type === type)[count - 1]?.seq ?? -1;
   const forkPath = (runId: string): string => `/api/runs/${runId}/fork`;
-  const fork = async (runId: string, at: number, changes?: object): Promise<string> => {
+  const fork = async (runId: string, at: number, changes?: object | null): Promise<string> => {
     const reply = await rest.post(forkPath(runId), { at, ...(changes !== undefined && { changes }) });
     return rest.read(reply, 202, 'run-start.json').run_id;
   };
@@ -86,6 +86,43 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(await dryRun(parent, last)).to.deep.equal({ reused_results: 5, new_calls_at_least: 0, next_nodes: [] });
     expect(await runs()).to.equal(before);
     expect(model.requests).to.have.length(calls);
+  });
+
+  it('tells what it would do for dry_run 1 and true, and starts a run for 0 and false', async () => {
+    await serve(councilScript([9]));
+    const parent = await finished();
+    const ask = (query: string) => rest.post(`${forkPath(parent)}?${query}`, { at: 0 });
+    for (const word of ['1', 'true']) rest.read(await ask(`dry_run=${word}`), 200, 'fork-plan.json');
+    for (const word of ['0', 'false']) rest.read(await ask(`dry_run=${word}`), 202, 'run-start.json');
+    for (const query of ['dry_run=2', 'dry_run=yes', 'dry_run=', 'dry_run=1&dry_run=1']) {
+      const { errors } = rest.problem(await ask(query), 422);
+      expect(errors?.[0]?.loc).to.deep.equal(['query', 'dry_run']);
+    }
+  });
+
+  it('takes nulls for absent, and ignores a field named __proto__', async () => {
+    await serve(councilScript([9]));
+    const parent = await finished();
+    const nothing = { label: null, model: null, tools: { webSearch: null }, temperature: null };
+    for (const changes of [
+      null,
+      { input_topic: null, modified_state: null, nodes: null },
+      { nodes: [{ id: 'writer_agent', ...nothing }] },
+      Object.fromEntries([['__proto__', { input_topic: 7 }]]),
+      {
+        nodes: [
+          Object.fromEntries<unknown>([
+            ['id', 'writer_agent'],
+            ['__proto__', { label: 7 }],
+          ]),
+        ],
+      },
+    ]) {
+      const [mine] = factsOf(await record(await fork(parent, 0, changes)), 'RunRequested');
+      const [its] = factsOf(await record(parent), 'RunRequested');
+      expect(mine).to.deep.include({ inputTopic: its?.inputTopic, graph: its?.graph });
+      expect(mine?.changes).to.deep.include({ inputTopic: false, state: [] });
+    }
   });
 
   it('takes another topic and other prompts, and is told so in the history', async () => {
@@ -158,7 +195,16 @@ describe('POST /api/runs/{run_id}/fork', () => {
       [{ at: '1' }, 'body', 'at'],
       [{ at: head }, 'body', 'at'],
       [{ at: head + 1 }, 'body', 'at'],
+      [{ at: null }, 'body', 'at'],
       [{ at: 0, changes: 1 }, 'body', 'changes'],
+      [
+        { at: 0, changes: { modified_state: { input_topic: null } } },
+        'body',
+        'changes',
+        'modified_state',
+        'input_topic',
+      ],
+      [{ at: 0, changes: { nodes: [{ id: null }] } }, 'body', 'changes', 'nodes', 0, 'id'],
       [{ at: 0, changes: { input_topic: '' } }, 'body', 'changes', 'input_topic'],
       [{ at: 0, changes: { input_topic: 'x'.repeat(10_001) } }, 'body', 'changes', 'input_topic'],
       [{ at: 0, changes: { modified_state: { colour: 1 } } }, 'body', 'changes', 'modified_state', 'colour'],

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
+import { systemAmbient } from '../../src/ambient.js';
+import { canonical } from '../../src/log/canonical.js';
+import { keyedRunId } from '../../src/run/request.js';
+import { runRequest } from '../support/open-engine.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
@@ -50,7 +54,7 @@ describe('An Idempotency-Key', () => {
 
   for (const [what, body] of [
     ['another topic', { input_topic: 'Seas' }],
-    ['a default spelled out', { input_topic: 'Trees', god_mode: false }],
+    ['another mode', { input_topic: 'Trees', god_mode: true }],
     ['an unknown field more', { input_topic: 'Trees', x: 1 }],
   ] as const) {
     it(`is refused with 409 when it comes again with ${what}`, async () => {
@@ -59,6 +63,32 @@ describe('An Idempotency-Key', () => {
       expect(await countRuns()).to.equal(1);
     });
   }
+
+  for (const [what, body] of [
+    ['a default spelled out', { input_topic: 'Trees', god_mode: false }],
+    ['nulls', { input_topic: 'Trees', god_mode: null, x: null }],
+  ] as const) {
+    it(`stands for the same request when it comes again with ${what}`, async () => {
+      const first = rest.read(await start('k-3'), 202, 'run-start.json');
+      expect(rest.read(await start('k-3', body), 202, 'run-start.json')).to.deep.equal(first);
+      const other = rest.read(await start('k-7', body), 202, 'run-start.json');
+      expect(rest.read(await start('k-7'), 202, 'run-start.json')).to.deep.equal(other);
+      expect(await countRuns()).to.equal(2);
+    });
+  }
+
+  it('of a run that an earlier version recorded still stands for it, whatever nulls and defaults were sent', async () => {
+    const { sha256 } = systemAmbient();
+    const body = { input_topic: 'Trees', god_mode: false, x: null };
+    const runId = keyedRunId({ method: 'POST', path: START, key: 'k-8' }, sha256);
+    await service.engine.registry.start({
+      ...runRequest(runId),
+      keyHash: sha256('k-8'),
+      bodyHash: sha256(canonical(body)),
+    });
+    expect(rest.read(await start('k-8', body), 202, 'run-start.json').run_id).to.equal(runId);
+    rest.problem(await start('k-8', { ...body, x: 1 }), 409);
+  });
 
   it('is the same with and without a trailing slash', async () => {
     const first = rest.read(await start('k-4'), 202, 'run-start.json');
