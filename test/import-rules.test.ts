@@ -169,7 +169,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'library/pdfjs-runs': { ...ADAPTER, ours: ['errors', 'library'], npm: ['pdfjs-dist'] },
   // Cutting and putting together texts is pure.
   ...Object.fromEntries(
-    ['chunk', 'text-run', 'glyph-text', 'segments', 'reading-order', 'line-ends', 'page-text', 'doubts'].map((name) => [
+    ['chunk', 'text-run', 'glyph-text', 'segments', 'reading-order', 'line-ends', 'page-text'].map((name) => [
       `library/${name}`,
       { ...ADAPTER, ours: ['errors', 'library'], node: 'none' as const },
     ]),

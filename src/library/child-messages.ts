@@ -1,6 +1,6 @@
 /** What the extraction child is started with and what it says: one JSON object a line on its descriptor 3. */
 
-export type Parser = 'pdf2json' | 'pdfjs';
+export type Parser = 'pdfjs' | 'pdf2json';
 
 /** Its only command line argument, as JSON. The bytes of the PDF come on its standard input, to their end. */
 export interface ChildOrder {
@@ -21,7 +21,7 @@ export interface ChildOrder {
 /** Pages come from the first on, then `done`; everything else is a last word, too. */
 export type ChildMessage =
   | { readonly kind: 'page'; readonly text: string }
-  | { readonly kind: 'done'; readonly doubts: readonly string[] }
+  | { readonly kind: 'done' }
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number }
   | { readonly kind: 'too-much-text' }

@@ -3,7 +3,7 @@ import type { ChildMessage, ChildOrder } from './child-messages.js';
 
 /** How a child ended: with its last word, or without one. */
 export type ChildEnd =
-  | { readonly kind: 'text'; readonly texts: readonly string[]; readonly doubts: readonly string[] }
+  | { readonly kind: 'text'; readonly texts: readonly string[] }
   | Exclude<ChildMessage, { kind: 'page' | 'done' }>
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'stopped' };
@@ -24,7 +24,7 @@ export function messageReader(
     const message = messageOf(line);
     if (message === null || texts.length > maxPages) return onNonsense();
     if (message.kind === 'page') texts.push(message.text);
-    else last = message.kind === 'done' ? { kind: 'text', texts, doubts: message.doubts } : message;
+    else last = message.kind === 'done' ? { kind: 'text', texts } : message;
   };
   return {
     read(part) {
@@ -52,14 +52,11 @@ function isMessage(value: unknown): value is ChildMessage {
   switch (value.kind) {
     case 'page':
       return 'text' in value && typeof value.text === 'string';
-    case 'done':
-      return (
-        'doubts' in value && Array.isArray(value.doubts) && value.doubts.every((doubt) => typeof doubt === 'string')
-      );
     case 'failed':
       return 'reason' in value && typeof value.reason === 'string';
     case 'too-many-pages':
       return 'found' in value && typeof value.found === 'number';
+    case 'done':
     case 'encrypted':
     case 'too-much-text':
     case 'out-of-memory':

@@ -1,11 +1,11 @@
-/** One file, two parsers: the second reads what the first could not, or not well, in the time that is left. */
+/** One file, two parsers: the second reads what the first could not, in the time that is left. */
 import type { Ambient } from '../ambient.js';
 import { ServiceStopping } from '../errors.js';
 import type { Parser } from './child-messages.js';
 import { runChild } from './child-process.js';
 import type { ChildEnd } from './child-reader.js';
 import type { ExtractLimits } from './extract-limits.js';
-import { isForSecondParser } from './file-signs.js';
+import { mentionsEncryption } from './file-signs.js';
 import { PdfRefused } from './refused.js';
 
 export interface PdfPage {
@@ -21,7 +21,7 @@ export interface PdfText {
   readonly parser: Parser;
 }
 
-/** Share of the time that the first parser may take; the second is the faster one. */
+/** Share of the time that the first parser may take: what it never ends on, the second may still read. */
 const FIRST_SHARE = 0.6;
 
 interface Circumstances {
@@ -33,8 +33,9 @@ interface Circumstances {
 }
 
 /**
- * The text by pdf2json; by pdfjs-dist when pdf2json gave no verdict, failed, or its text is in doubt. A text in doubt
- * is still taken when the second parser reads nothing.
+ * The text by pdfjs-dist, which reads better and faster; by pdf2json where pdfjs fails: it ends in an error, takes more
+ * than its share of the time or its memory, or finds no letter on any page. A page that is empty among others is not
+ * asked about again. Where pdf2json finds nothing either, what pdfjs said stands.
  *
  * @throws {PdfRefused} neither reads it within the limits
  * @throws {ServiceStopping} the signal aborted
@@ -49,24 +50,22 @@ export async function textByEither(
     return runChild({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, ambient);
   };
 
-  const first = isForSecondParser(bytes, limits) ? null : await attempt('pdf2json', limits.timeoutMs * FIRST_SHARE);
-  if (first?.kind === 'text' && first.doubts.length === 0) return pdfText('pdf2json', first.texts);
-  if (first?.kind === 'stopped') throw new ServiceStopping();
-
-  const second = await attempt('pdfjs', Math.max(0, limits.timeoutMs - (ambient.monotonicMs() - from)));
-  if (second.kind === 'text') return pdfText('pdfjs', second.texts);
-  if (second.kind === 'stopped') throw new ServiceStopping();
-  if (first?.kind === 'text' && !isVerdict(second)) return pdfText('pdf2json', first.texts);
-  throw refusal(second, limits);
+  const first = await attempt('pdfjs', limits.timeoutMs * FIRST_SHARE);
+  if (isFinal(first) || mentionsEncryption(bytes)) return outcome('pdfjs', first, limits);
+  const second = await attempt('pdf2json', Math.max(0, limits.timeoutMs - (ambient.monotonicMs() - from)));
+  return isFinal(second) ? outcome('pdf2json', second, limits) : outcome('pdfjs', first, limits);
 }
 
-/** What holds whatever another parser read. */
-function isVerdict({ kind }: ChildEnd): boolean {
-  return kind === 'encrypted' || kind === 'too-many-pages' || kind === 'too-much-text';
+/** Whether another parser has nothing to add: there is text, or what holds whoever reads the file. */
+function isFinal(end: ChildEnd): boolean {
+  if (end.kind === 'text') return end.texts.some((text) => text !== '');
+  return ['encrypted', 'too-many-pages', 'too-much-text', 'stopped'].includes(end.kind);
 }
 
-function pdfText(parser: Parser, texts: readonly string[]): PdfText {
-  return { parser, pages: texts.map((text, index) => ({ page: index + 1, text })) };
+function outcome(parser: Parser, end: ChildEnd, limits: ExtractLimits): PdfText {
+  if (end.kind === 'stopped') throw new ServiceStopping();
+  if (end.kind !== 'text') throw refusal(end, limits);
+  return { parser, pages: end.texts.map((text, index) => ({ page: index + 1, text })) };
 }
 
 function refusal(end: Exclude<ChildEnd, { kind: 'text' | 'stopped' }>, limits: ExtractLimits): PdfRefused {

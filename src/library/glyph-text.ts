@@ -64,8 +64,3 @@ export function isRightToLeft(text: string): boolean {
   const backwards = text.match(RIGHT_TO_LEFT)?.length ?? 0;
   return backwards > 0 && backwards * 2 > (text.match(LETTER)?.length ?? 0);
 }
-
-/** Whether any of its letters is of such a script. */
-export function hasRightToLeft(text: string): boolean {
-  return text.search(RIGHT_TO_LEFT) >= 0;
-}

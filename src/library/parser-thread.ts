@@ -4,7 +4,6 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ChildMessage, ChildOrder } from './child-messages.js';
-import { doubtsAbout } from './doubts.js';
 import { textOfPages } from './page-text.js';
 import type { PagesOfRuns } from './text-run.js';
 
@@ -28,19 +27,18 @@ try {
 async function parse(): Promise<void> {
   if (order.parser === 'pdf2json') {
     const { pdf2jsonRuns } = await import('./pdf2json-runs.js');
-    const { pages, guessed } = await pdf2jsonRuns(bytes);
-    return sayText(pages, (texts) => doubtsAbout(texts, guessed));
+    return sayText(await pdf2jsonRuns(bytes));
   }
   const { pdfjsRuns } = await import('./pdfjs-runs.js');
   const found = await pdfjsRuns(bytes, order);
-  if (found.kind === 'pages') sayText(found.pages, () => []);
+  if (found.kind === 'pages') sayText(found.pages);
   else say(found);
 }
 
-function sayText(pages: PagesOfRuns, doubts: (texts: readonly string[]) => readonly string[]): void {
+function sayText(pages: PagesOfRuns): void {
   if (pages.length > order.maxPages) return say({ kind: 'too-many-pages', found: pages.length });
   const texts = textOfPages(pages);
   if (texts.reduce((sum, { length }) => sum + length, 0) > order.maxTextUnits) return say({ kind: 'too-much-text' });
   for (const text of texts) say({ kind: 'page', text });
-  say({ kind: 'done', doubts: doubts(texts) });
+  say({ kind: 'done' });
 }

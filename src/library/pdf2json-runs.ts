@@ -1,34 +1,23 @@
-/** The first parser: pdf2json. It works on the calling thread, without an end on some files. */
+/** The second parser: pdf2json. It works on the calling thread, without an end on some files. */
 import { Buffer } from 'node:buffer';
 import PDFParser, { type Page, type Text } from 'pdf2json';
 import { POINTS, scalesOf, styleOf, type Scale } from './pdf2json-scale.js';
-import type { TextRun } from './text-run.js';
-
-export interface Pdf2jsonPages {
-  readonly pages: readonly (readonly TextRun[])[];
-  /** Share of its letters, 0 to 1, whose width on the page is guessed. */
-  readonly guessed: number;
-}
+import type { PagesOfRuns, TextRun } from './text-run.js';
 
 /**
  * Runs of all pages.
  *
  * @throws {Error} pdf2json gives up on the file; that it neither answers nor ends is the caller's to bound
  */
-export async function pdf2jsonRuns(bytes: Uint8Array): Promise<Pdf2jsonPages> {
-  const parsed = await parsedPages(bytes);
-  const letters = { all: 0, guessed: 0 };
-  const pages = parsed.map(({ Texts: texts }) => {
+export async function pdf2jsonRuns(bytes: Uint8Array): Promise<PagesOfRuns> {
+  const pages = await parsedPages(bytes);
+  return pages.map(({ Texts: texts }) => {
     const scales = scalesOf(texts);
     return texts.flatMap((text) => {
       const scale = scales.get(styleOf(text));
-      if (scale === undefined) return [];
-      letters.all += text.R[0]?.T.length ?? 0;
-      if (!scale.isCertain) letters.guessed += text.R[0]?.T.length ?? 0;
-      return runOf(text, scale);
+      return scale === undefined ? [] : runOf(text, scale);
     });
   });
-  return { pages, guessed: letters.guessed / Math.max(1, letters.all) };
 }
 
 function parsedPages(bytes: Uint8Array): Promise<readonly Page[]> {

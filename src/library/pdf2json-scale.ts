@@ -19,8 +19,6 @@ export interface Scale {
   readonly width: number;
   /** Em in points. */
   readonly size: number;
-  /** Whether it was taken from a rule that fits, not guessed. */
-  readonly isCertain: boolean;
 }
 
 /** The scale of each style of a page: fonts of one size and cut share it. */
@@ -61,15 +59,12 @@ function scaleOf(texts: readonly Text[], ratios: readonly number[]): Scale {
   const followed = ratios.toSorted((one, other) => one - other)[Math.floor(ratios.length * QUANTILE)];
   const rules = [1, size].filter((scale) => isLikely(own * scale, size));
   if (followed === undefined || ratios.length < ENOUGH_PAIRS) {
-    const scale = rules[0];
-    return { width: scale ?? (own > 0 ? size / own : 1), size, isCertain: scale !== undefined };
+    return { width: rules[0] ?? (own > 0 ? size / own : 1), size };
   }
   const fitting = rules.find((scale) => followed >= scale * 0.9 && followed <= scale * 1.25);
-  if (fitting !== undefined) return { width: fitting, size, isCertain: true };
   // Far apart: cells of a table, or a page that is drawn in other units.
-  const near = rules.find((scale) => followed > scale * 2);
-  if (near !== undefined) return { width: near, size, isCertain: false };
-  return { width: followed, size: own * followed, isCertain: false };
+  const width = fitting ?? rules.find((scale) => followed > scale * 2);
+  return width === undefined ? { width: followed, size: own * followed } : { width, size };
 }
 
 function isLikely(seen: number, size: number): boolean {

@@ -1,5 +1,5 @@
 /**
- * The second parser: pdfjs-dist, on the calling thread, for text alone: no canvas, no evaluated code, no fonts of the
+ * The first parser: pdfjs-dist, on the calling thread, for text alone: no canvas, no evaluated code, no fonts of the
  * system, nothing fetched. The maps of predefined CJK encodings are read from its own package.
  */
 import { readFile } from 'node:fs/promises';

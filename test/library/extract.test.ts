@@ -30,9 +30,9 @@ describe('Extraction in child processes', function () {
     expect(childPids()).to.deep.equal([]);
   });
 
-  it('answers the pages by the first parser when it reads them well', async () => {
+  it('answers the pages by pdfjs when it reads them', async () => {
     expect(await extractor().extract(() => Promise.resolve(SOUND))).to.deep.equal({
-      parser: 'pdf2json',
+      parser: 'pdfjs',
       pages: [
         { page: 1, text: 'A council reads.' },
         { page: 2, text: 'And it decides.' },
@@ -46,7 +46,34 @@ describe('Extraction in child processes', function () {
     expect(pages).to.have.length(2);
   });
 
-  it('asks the second parser about what the first reads nothing from, and answers empty pages', async () => {
+  it('reads by pdf2json what pdfjs finds no letter in', async () => {
+    const sound = pdfOf([linesAt(['A council reads.'], { x: 50, y: 100, font: 'helvetica' })]).toString('latin1');
+    // An encoding that pdfjs gives its font up for.
+    const file = Buffer.from(sound.replace('/Differences [1 /fi', '/Differences [[] /f'), 'latin1');
+    expect(await extractor().extract(() => Promise.resolve(file))).to.deep.equal({
+      parser: 'pdf2json',
+      pages: [{ page: 1, text: 'A council reads.' }],
+    });
+  });
+
+  it('gives nothing to pdf2json that pdfjs fails at and that may be encrypted', async () => {
+    const sound = pdfOf([linesAt(['A council reads.'], { x: 50, y: 100, font: 'helvetica' })]).toString('latin1');
+    const file = Buffer.from(sound.replace('/Differences [1 /fi', '/Differences [[]  /Encrypt'), 'latin1');
+    expect(await extractor().extract(() => Promise.resolve(file))).to.deep.equal({
+      parser: 'pdfjs',
+      pages: [{ page: 1, text: '' }],
+    });
+  });
+
+  it('answers empty pages', async () => {
+    const empty = pdfOf([[], []]);
+    expect(await extractor().extract(() => Promise.resolve(empty))).to.deep.equal({
+      parser: 'pdfjs',
+      pages: [
+        { page: 1, text: '' },
+        { page: 2, text: '' },
+      ],
+    });
     const blank = pdfOf([[], linesAt(['And it decides.'], { x: 50, y: 100 })]);
     expect(await extractor().extract(() => Promise.resolve(blank))).to.deep.equal({
       parser: 'pdfjs',

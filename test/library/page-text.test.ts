@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { doubtsAbout } from '../../src/library/doubts.js';
 import { textOfPages } from '../../src/library/page-text.js';
 import type { TextRun } from '../../src/library/text-run.js';
 
@@ -92,29 +91,5 @@ describe('The text of a page', () => {
   it('ends on thousands of runs at one place', () => {
     const many = Array.from({ length: 5_000 }, (_, index) => run(`w${index}`, 0, 10));
     expect(textOf(many)).to.contain('w4999');
-  });
-});
-
-describe('Doubts about a text', () => {
-  const doubts = (text: string, guessed = 0): readonly string[] => doubtsAbout([text], guessed);
-
-  it('has none about texts of any language', () => {
-    for (const text of [
-      'A council reads.',
-      'Der Rat liest, was ihm gegeben wird, und die Verwaltung schreibt mit.',
-      '위원회는 문서를 읽는다',
-      '委員会は与えられた文書を読む。'.repeat(9),
-    ]) {
-      expect(doubts(text), text).to.deep.equal([]);
-    }
-  });
-
-  it('sees words without their spaces, pages without text, and letters that stand for others', () => {
-    expect(doubts('Thecouncilreadswhatitwasgivenandsays')).to.deep.equal(['glued']);
-    expect(doubtsAbout(['text', ''], 0)).to.deep.equal(['empty']);
-    expect(doubts('\uE001\uE002 text')).to.deep.equal(['garbage']);
-    expect(doubts('the letter 푝 of a formula')).to.deep.equal(['cut']);
-    expect(doubts('the word עולם among others')).to.deep.equal(['right-to-left']);
-    expect(doubts('text', 0.5)).to.deep.equal(['guessed']);
   });
 });
