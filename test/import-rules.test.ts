@@ -228,6 +228,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     node: 'any',
     npm: [],
   },
+  'cli/audit/line-diff': { ours: [], types: [], node: 'none', npm: ['diff'] },
   'cli/audit/folder-records': {
     ours: ['cli', 'errors', 'audit', 'data-dir', 'http/wire', 'log/embedded/read-only', 'run/stream'],
     types: ['log/chain', 'run/replay'],
