@@ -1,4 +1,5 @@
 /** The engine: log, registry and read models wired together, without an edge. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ambient } from './ambient.js';
 import type { Audit } from './audit/audit-run.js';
@@ -6,12 +7,14 @@ import { auditRun } from './audit/audit-run.js';
 import { genealogyOf } from './audit/genealogy.js';
 import { BlueprintShelf } from './blueprint/shelf.js';
 import type { Cluster } from './cluster/cluster.js';
+import type { DataDir } from './data-dir.js';
 import { LogUnavailable, RunDamaged } from './errors.js';
 import type { Genealogy } from './generated/schemas.js';
 import type { Documents, LibraryHere } from './library-here.js';
 import { libraryHere } from './library-here.js';
 import { untilAnswered } from './log/append-surely.js';
 import { canonical } from './log/canonical.js';
+import type { RecordPlace } from './log/open.js';
 import { openLog as openRecord } from './log/open.js';
 import type { EventLog, Position, RecordedEvent } from './log/port.js';
 import type { DamagedRuns } from './projections/damaged-runs.js';
@@ -67,12 +70,12 @@ export interface Engine {
 /**
  * Opens the record and what stands on it. A record that cannot be reached is waited for, and the logger told so.
  *
- * @throws {DataDirHeld | ConfigInvalid} when the record cannot be opened
+ * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, surroundings: Surroundings): Promise<Engine> {
   const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
   const instanceId = ambient.uuid();
-  const log = await openLog({ eventStore: config.eventStore, file: dataDir.logFile, onBroken: onLogBroken, ambient });
+  const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, ambient });
   const standing = await standingOf(log, { ambient, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const onDamaged = (error: RunDamaged): void => {
@@ -80,8 +83,15 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     cluster?.giveUp(error.data.runId);
     for (const shown of [feed, models.views]) shown.broken(error);
   };
-  const file = join(dataDir.viewsDir, 'views.sqlite');
-  const models = await openReadModels({ file, log: standing, from: log, ambient, onDamaged, onFault });
+  // Only the embedded log is one that this folder alone can tell of.
+  const folded = { ...standing, ...(config.eventStore === null && { file: dataDir.logFile }) };
+  const file = join(dataDir.viewsDir, VIEWS_FILE);
+  const models = await openReadModels({ file, log: folded, from: log, ambient, onDamaged, onFault }).catch(
+    async (error: unknown) => {
+      await log.close();
+      throw error;
+    },
+  );
   const { history, damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = chartCache();
@@ -120,6 +130,17 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
       await log.close();
     },
   };
+}
+
+const VIEWS_FILE = 'views.sqlite';
+
+/** Where the record is; the embedded one must be there when views have been folded from it. */
+function placeOf(
+  { eventStore }: EngineConfig,
+  { logFile, viewsDir }: DataDir,
+): Omit<RecordPlace, 'onBroken' | 'ambient'> {
+  const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
+  return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
 }
 
 function listsOf(parts: BlueprintListParts & DocumentListParts): Pick<Engine, 'blueprintList' | 'documentList'> {

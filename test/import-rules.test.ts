@@ -182,7 +182,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
 
   projections: {
-    ours: ['errors', 'worker-calls', ...RUN_FACTS, ...LOG_HELPERS, 'blueprint/events', ...DOCUMENT_FACTS],
+    ours: [
+      ...['errors', 'worker-calls', 'log/unreadable', 'blueprint/events'],
+      ...[...RUN_FACTS, ...LOG_HELPERS, ...DOCUMENT_FACTS],
+    ],
     types: [...SHARED_TYPES, 'log/port'],
     node: 'any',
     npm: ['@photostructure/sqlite', '@xstate/store'],

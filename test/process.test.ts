@@ -118,6 +118,7 @@ describe('The process', () => {
 
   for (const [what, bytes] of [
     ['is no database', Buffer.from('x'.repeat(9_000))],
+    ['was emptied', Buffer.alloc(0)],
     ['was cut', Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(4_000)])],
   ] as const) {
     it(`is refused a record that ${what}, on one line that names the file`, async () => {

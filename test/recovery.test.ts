@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Ambient } from '../src/ambient.js';
@@ -349,23 +349,6 @@ describe('Recovery', () => {
       expect(await answersOf(after, runIds)).to.equal(told);
     });
 
-    it('folds anew what belongs to another log', async () => {
-      const other = tempDir();
-      const stranger = await open({ path: other.path });
-      await storyOf(stranger);
-      await stranger.stop();
-
-      const before = await open();
-      const runIds = await storyOf(before);
-      const told = await answersOf(before, runIds);
-      await before.stop();
-      rmSync(join(dir.path, 'views'), { recursive: true });
-      cpSync(join(other.path, 'views'), join(dir.path, 'views'), { recursive: true });
-      other.remove();
-      const after = await openRecovered({ model: held() });
-      expect(await answersOf(after, runIds)).to.equal(told);
-    });
-
     it('folds anew what is no database', async () => {
       const before = await open();
       const runIds = await storyOf(before);
@@ -374,27 +357,6 @@ describe('Recovery', () => {
       writeFileSync(join(dir.path, 'views', 'views.sqlite'), 'no database '.repeat(1_000));
       const after = await openRecovered({ model: held() });
       expect(await answersOf(after, runIds)).to.equal(told);
-    });
-
-    onEmbeddedLog(() => {
-      it('folds anew what was folded past the head of a log that was put back', async () => {
-        const first = await open();
-        const runIds = await storyOf(first);
-        const told = await answersOf(first, runIds);
-        await first.stop();
-        const backup = tempDir();
-        cpSync(join(dir.path, 'log.sqlite'), join(backup.path, 'log.sqlite'));
-        const second = await open();
-        const lost = await storyOf(second, 'another');
-        await second.stop();
-        for (const suffix of ['-wal', '-shm']) rmSync(join(dir.path, `log.sqlite${suffix}`), { force: true });
-        cpSync(join(backup.path, 'log.sqlite'), join(dir.path, 'log.sqlite'));
-        backup.remove();
-
-        const third = await open();
-        expect(await answersOf(third, runIds)).to.equal(told);
-        for (const runId of lost) expect(await third.queries.find(runId)).to.equal(null);
-      });
     });
 
     it('shows each run by its id and in the list as soon as its start is answered', async () => {

@@ -13,6 +13,8 @@ export interface RecordPlace {
   readonly eventStore: EventStoreSettings | null;
   /** The embedded log's file. */
   readonly file: string;
+  /** Folder of views that were folded from the embedded log, so that it must be there; null: it may be missing. */
+  readonly viewsOf?: string | null;
   /** Told once when the embedded log can take nothing more in this process; a server may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
   readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'uuid'>;
@@ -21,10 +23,10 @@ export interface RecordPlace {
 /**
  * Opens the log. A server is not waited for: calls fail until it answers.
  *
- * @throws {DataDirHeld | ConfigInvalid}
+ * @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
  */
-export async function openLog({ eventStore, file, onBroken, ambient }: RecordPlace): Promise<EventLog> {
-  if (eventStore === null) return await openEmbeddedLog({ file, onBroken });
+export async function openLog({ eventStore, ambient, ...embedded }: RecordPlace): Promise<EventLog> {
+  if (eventStore === null) return await openEmbeddedLog(embedded);
   // Loaded where it is used: its client takes 20 MB.
   const { openEventStoreLog } = await import('./eventstoredb/log.js');
   return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, ambient });

@@ -1,17 +1,22 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { LogUnreadable } from '../log/unreadable.js';
 import { WorkerCalls } from '../worker-calls.js';
 import type { DocumentRecord } from '../library/document-record.js';
 import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { Damage } from './damaged-runs.js';
-import type { ViewsRows } from './views-store.js';
+import type { FoldedLog, LogRefused, ViewsRows } from './views-store.js';
 
 export interface ViewsSetup {
   readonly file: string;
-  readonly log: { readonly identity: string; readonly head: Position | null };
+  readonly log: FoldedLog;
 }
+
+/** What the worker tells of itself once it is ready. */
+export type ViewsReady = LogRefused | { readonly checkpoint: string | null };
 
 export type ViewsCall =
   | { readonly call: 'write'; readonly rows: ViewsRows; readonly checkpoint: Position | null }
@@ -42,13 +47,22 @@ export interface ViewsClient {
   close(): Promise<void>;
 }
 
-/** Starts the views worker on a file; rejects when the file cannot be opened. */
+/**
+ * Starts the views worker on a file; rejects when the file cannot be opened.
+ *
+ * @throws {LogUnreadable} when the rows were folded from another log, or past its head, and it is to be refused then
+ */
 export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: setup });
   const calls = new WorkerCalls<ViewsCall>(worker, 'The stored read models');
   // The worker answers each call with what views-store.ts returns for it.
   const call = async <T>(request: ViewsCall): Promise<T> => (await calls.call(request)) as T;
-  const checkpoint = (await calls.ready()) as Position | null;
+  const ready = (await calls.ready()) as ViewsReady;
+  if ('refused' in ready) {
+    await calls.close({ call: 'close' });
+    throw refusal(ready, dirname(setup.file));
+  }
+  const checkpoint = ready.checkpoint as Position | null;
   return {
     checkpoint,
     write: (rows, position) => call({ call: 'write', rows, checkpoint: position }),
@@ -63,4 +77,12 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     saveDamaged: (damage) => call({ call: 'saveDamaged', damage }),
     close: () => calls.close({ call: 'close' }),
   };
+}
+
+function refusal({ refused, file }: LogRefused, views: string): LogUnreadable {
+  const reason =
+    refused === 'another'
+      ? `it is not the log that "${views}" was made from: restore that one, or delete that folder to go on with this one`
+      : `it ends before "${views}", which was made from it: restore all of it, or delete that folder to go on with the rest`;
+  return new LogUnreadable({ file, reason });
 }

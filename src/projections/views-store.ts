@@ -69,17 +69,34 @@ export interface ViewsStore {
   close(): void;
 }
 
-/**
- * Opens the file, or begins it anew when it belongs to another log, another version, or lies past the log's head.
- *
- * @param log.identity of the log the rows are folded from
- * @param log.head newest position of that log
- */
-export function openViewsStore(
-  file: string,
-  log: { readonly identity: string; readonly head: string | null },
-): ViewsStore {
-  const database = open(file, log) ?? openAnew(file, log.identity);
+/** The log the rows are folded from. */
+export interface FoldedLog {
+  readonly identity: string;
+  /** Newest position. */
+  readonly head: string | null;
+  /** Its file, which is refused when rows were folded from another log or past its head; absent: they are folded again. */
+  readonly file?: string;
+}
+
+/** What is wrong with a log beside rows that were folded from one. */
+export interface LogRefused {
+  readonly refused: 'another' | 'behind';
+  /** The log's. */
+  readonly file: string;
+}
+
+/** Opens the file, or begins it anew when its rows cannot be used. */
+export function openViewsStore(file: string, log: FoldedLog): ViewsStore | LogRefused {
+  const found = openFound(file);
+  if (found === null) return storeIn(openAnew(file, log.identity));
+  const refused = refusalOf(log, found);
+  if (refused === null && metaIn(found, 'version') === VIEWS_VERSION) return storeIn(found);
+  found.close();
+  if (refused !== null && log.file !== undefined) return { refused, file: log.file };
+  return storeIn(openAnew(file, log.identity));
+}
+
+function storeIn(database: DatabaseSyncInstance): ViewsStore {
   const saveMeta = database.prepare(
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
@@ -174,34 +191,36 @@ function blueprintTable(database: DatabaseSyncInstance) {
   };
 }
 
-/** The file as it is; null when its rows cannot be used: none there, damaged, or folded from something else. */
-function open(
-  file: string,
-  log: { readonly identity: string; readonly head: string | null },
-): DatabaseSyncInstance | null {
+/** The file as it is; null when it tells of no log: none there, damaged, or none of ours. */
+function openFound(file: string): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {
     database = new DatabaseSync(file);
     database.exec(SETTINGS);
-    const isOurs = metaIn(database, 'identity') === log.identity && metaIn(database, 'version') === VIEWS_VERSION;
-    const checkpoint = metaIn(database, 'checkpoint');
-    const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
-    if (isOurs && !isPast) return database;
+    if (metaIn(database, 'identity') !== null) return database;
   } catch {
-    // No database, or none of ours: all of it can be folded again.
+    // All of it can be folded again.
   }
   database?.close();
   return null;
 }
 
+function refusalOf(log: FoldedLog, database: DatabaseSyncInstance): LogRefused['refused'] | null {
+  if (metaIn(database, 'identity') !== log.identity) return 'another';
+  const checkpoint = metaIn(database, 'checkpoint');
+  return checkpoint !== null && (log.head === null || checkpoint > log.head) ? 'behind' : null;
+}
+
 function openAnew(file: string, identity: string): DatabaseSyncInstance {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true, recursive: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);
+  database.exec('BEGIN');
   database.exec(SCHEMA);
   const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
   save.run('identity', identity);
   save.run('version', VIEWS_VERSION);
+  database.exec('COMMIT');
   return database;
 }
 

@@ -1,14 +1,21 @@
 /** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../worker-calls.js';
-import type { ViewsCall, ViewsSetup } from './views-client.js';
+import type { ViewsCall, ViewsReady, ViewsSetup } from './views-client.js';
+import type { ViewsStore } from './views-store.js';
 import { openViewsStore } from './views-store.js';
 
 const setup = workerData as ViewsSetup;
-const store = openViewsStore(setup.file, setup.log);
-serveCalls(parentPort, { ready: store.checkpoint, answerTo: (call) => answerTo(call as ViewsCall) });
+const opened = openViewsStore(setup.file, setup.log);
+if ('refused' in opened) serveCalls(parentPort, { ready: opened, answerTo: () => undefined });
+else serve(opened);
 
-function answerTo(request: ViewsCall): unknown {
+function serve(store: ViewsStore): void {
+  const ready: ViewsReady = { checkpoint: store.checkpoint };
+  serveCalls(parentPort, { ready, answerTo: (call) => answerTo(store, call as ViewsCall) });
+}
+
+function answerTo(store: ViewsStore, request: ViewsCall): unknown {
   switch (request.call) {
     case 'write':
       return store.write(request.rows, request.checkpoint);

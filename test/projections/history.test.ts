@@ -12,7 +12,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const HEAD = position(1_000_000);
+const LOG = { identity: 'log', head: position(1_000_000) };
 
 describe('History', () => {
   let dir: TempDir;
@@ -31,8 +31,8 @@ describe('History', () => {
     dir.remove();
   });
 
-  async function open(): Promise<void> {
-    views = await openViews({ file: join(dir.path, 'views.sqlite'), log: { identity: 'log', head: HEAD } });
+  async function open(log: { readonly identity: string; readonly head: Position | null } = LOG): Promise<void> {
+    views = await openViews({ file: join(dir.path, 'views.sqlite'), log });
     ambient = manualAmbient();
     faults = [];
     history = new History(views, ambient, (error) => faults.push(error));
@@ -50,6 +50,22 @@ describe('History', () => {
     expect(await views.find('a')).to.deep.equal(summary('a'));
     expect(ambient.timers()).to.equal(0);
   });
+
+  for (const [what, log] of [
+    ['another log', { ...LOG, identity: 'another' }],
+    ['a log that ends before', { ...LOG, head: position(1) }],
+    ['a log that is empty', { ...LOG, head: null }],
+  ] as const) {
+    it(`begins anew beside ${what}, where logs are servers`, async () => {
+      await history.put(summary('a'));
+      history.reached(position(2));
+      await history.flush();
+      await views.close();
+      await open(log);
+      expect(history.checkpoint).to.equal(null);
+      expect(await history.list({ limit: 9, offset: 0 })).to.deep.equal([]);
+    });
+  }
 
   it('finds the newest of a row at every moment of its writing', async () => {
     for (let round = 0; round < 50; round += 1) {

@@ -65,7 +65,10 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),
     },
-  );
+  ).catch((error: unknown) => {
+    dataDir.release();
+    throw error;
+  });
   const stop = async (): Promise<void> => {
     await engine.stop();
     dataDir.release();

@@ -1,6 +1,6 @@
 /** The file of the embedded log: its settings, its tables, its name. */
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
@@ -47,24 +47,46 @@ const TABLES = `
 `;
 
 /**
- * Opens a log's file for this process alone, creating it when missing.
+ * Opens a log's file for this process alone, beginning it when it is missing.
  *
  * @throws {Error} when another process has it ("database is locked"), it cannot be opened, or it is no log
  */
 export function openLogFile(file: string): DatabaseSyncInstance {
+  if (!existsSync(file)) beginLog(file);
+  if (statSync(file).size === 0) throw new Error(IS_EMPTY);
   const database = new DatabaseSync(file);
   try {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     database.exec('BEGIN IMMEDIATE');
-    const kind = kindOf(database);
-    if (kind === 'new') createTables(database);
+    if (kindOf(database) === 'new') throw new Error(IS_EMPTY);
     database.exec('COMMIT');
-    if (kind === 'new') syncFolder(dirname(file));
     return database;
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/** A log that has lost everything: a new one is never without its tables. SQLite would drop the journal beside it. */
+const IS_EMPTY = 'the file is empty: restore it from a backup';
+
+/** Appears whole, or not at all: so a file that is empty was a log once. */
+function beginLog(file: string): void {
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new Error('there is no such file, but the journal of one: restore both from a backup');
+  }
+  const draft = `${file}.new`;
+  for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true });
+  const database = new DatabaseSync(draft);
+  try {
+    database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; BEGIN IMMEDIATE');
+    createTables(database);
+    database.exec('COMMIT');
+  } finally {
+    database.close();
+  }
+  renameSync(draft, file);
+  syncFolder(dirname(file));
 }
 
 /** What a database file holds. @throws {Error} when it is something else than a log of this version */

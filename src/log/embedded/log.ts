@@ -1,7 +1,9 @@
 /** The embedded log: SQLite in a thread of its own behind the EventLog port. For one process, with nothing to install. */
+import { existsSync } from 'node:fs';
 import type { LogUnavailable } from '../../errors.js';
 import { LogClosed } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
+import { LogUnreadable } from '../unreadable.js';
 import { AppendQueue, recordedOf } from './append-queue.js';
 import { EmbeddedLink } from './link.js';
 import type { AppendBatch, Page, PageQuery } from './messages.js';
@@ -24,19 +26,26 @@ import type {
 } from '../port.js';
 
 /**
- * Opens the log in a file, which is created when missing; its folder must be there.
+ * Opens the log in a file, which is begun when missing; its folder must be there.
  *
  * @throws {DataDirHeld} another process has it open
- * @throws {Error} the file cannot be opened or holds something else
+ * @throws {LogUnreadable} the file is missing and must not be, cannot be opened or holds something else
  */
 export async function openEmbeddedLog({
   file,
+  viewsOf = null,
   onBroken = () => undefined,
 }: {
   readonly file: string;
+  /** Folder of views that were folded from a log here, so that it must be there; null: it may be missing. */
+  readonly viewsOf?: string | null;
   /** Told once when a write has failed or the thread has died: nothing more is taken until the file is opened anew. */
   readonly onBroken?: (fault: LogUnavailable) => void;
 }): Promise<EventLog> {
+  if (viewsOf !== null && !existsSync(file)) {
+    const reason = `there is no such file, but "${viewsOf}" was made from one: restore it, or delete that folder to begin anew`;
+    throw new LogUnreadable({ file, reason });
+  }
   const link = new EmbeddedLink(file);
   const { identity, head } = await link.opened(file);
   return new EmbeddedLog(link, { identity, head, onBroken });
