@@ -9,6 +9,7 @@ import type {
   GenealogyParent,
   GenealogyParents,
   GenealogyToolCall,
+  RunChanges,
   RunRequestedData,
 } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
@@ -202,9 +203,17 @@ const NOTHING_KNOWN = {
 function parentOf({ parent, state, changes }: RunRequestedData): GenealogyParent | null {
   if (parent === null) return null;
   const { runId, at, hash } = parent;
-  const asked =
-    changes === undefined ? null : { input_topic: changes.inputTopic, state: changes.state, nodes: changes.nodes };
-  return { run_id: runId, at, hash, reused_results: state === null ? 0 : reusedResults(state), changes: asked };
+  const reused = state === null ? 0 : reusedResults(state);
+  return { run_id: runId, at, hash, reused_results: reused, changes: changes === undefined ? null : askedFor(changes) };
+}
+
+function askedFor({ inputTopic, state, nodes, maxNodeExecutions }: RunChanges): GenealogyParent['changes'] {
+  return {
+    input_topic: inputTopic,
+    state,
+    nodes,
+    ...(maxNodeExecutions !== undefined && { max_node_executions: maxNodeExecutions }),
+  };
 }
 
 function failureOf({ seq, at, data }: Of<'NodeFailed'>): GenealogyFailure {

@@ -20,6 +20,14 @@ export function maxNodeExecutions(nodes: number): number {
   return Math.max(50, 3 * nodes);
 }
 
+/** The most that a fork may raise that bound to, in times of it. */
+const MAX_RAISE = 10;
+
+/** The most node executions that a fork may be allowed, by the number of nodes in its graph (contract section 5). */
+export function mostNodeExecutions(nodes: number): number {
+  return MAX_RAISE * maxNodeExecutions(nodes);
+}
+
 /** Settings of the service that are frozen into the nodes of a graph. */
 export interface NodeDefaults {
   /** Deadline of one call to the model, in milliseconds. */

@@ -81,8 +81,12 @@ export class RunQueries {
       if (event.seq === at) point = run;
     }
     if (run === null) return null;
+    // It has no graph that anything could go on in.
+    if (run.failure?.kind === 'not_runnable') return { run: null, refusal: run.failure.error };
     if (point === null) return { run: null, refusal: `the last event is at seq ${run.seq}` };
-    return isFinished(point) ? { run: null, refusal: `the run is ${point.status} there` } : { run: point };
+    if (isFinished(point)) return { run: null, refusal: `the run is ${point.status} there` };
+    if (point.gate?.decision === 'reject') return { run: null, refusal: 'a human has rejected the run there' };
+    return { run: point };
   }
 
   /** A page of the history, newest first; everything recorded before the call is in it. */

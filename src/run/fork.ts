@@ -26,6 +26,8 @@ export interface ForkChanges {
   readonly override: StateOverride | null;
   /** Changes of nodes, known by their ids; each id is one of the parent's graph. */
   readonly nodes: readonly NodeChange[];
+  /** Node executions after which the new run fails, those of its parent among them; null: the parent's bound. */
+  readonly maxNodeExecutions: number | null;
 }
 
 /** What a fork would do. */
@@ -49,9 +51,11 @@ export function forkedRun(
   changes: ForkChanges,
   fork: { readonly runId: string; readonly bodyHash: string; readonly sha256: (text: string) => string },
 ): RunRequestedData {
-  const { inputTopic, override, nodes } = changes;
+  const { inputTopic, override, nodes, maxNodeExecutions } = changes;
   const graph = changedGraph(parent.plan.graph, nodes);
-  const run = { ...parent, plan: planOf(graph), inputTopic: inputTopic ?? parent.inputTopic };
+  const named = namesOf(changes);
+  const decided = withItsDecision(parent, isAny(named));
+  const run = { ...decided, plan: planOf(graph), inputTopic: inputTopic ?? parent.inputTopic };
   return {
     runId: fork.runId,
     inputTopic: inputTopic ?? parent.requestedTopic,
@@ -61,13 +65,19 @@ export function forkedRun(
     blueprintName: parent.blueprintName,
     graph,
     graphHash: fork.sha256(canonical(graph)),
-    limits: parent.limits,
+    limits: maxNodeExecutions === null ? parent.limits : { ...parent.limits, maxNodeExecutions },
     parent: { runId: parent.runId, at: parent.seq, hash: parent.hash },
     state: foldedRun(override === null ? run : overridden(run, override)),
-    changes: namesOf(changes),
+    changes: named,
     keyHash: null,
     bodyHash: fork.bodyHash,
   };
+}
+
+/** Why a fork would end as soon as it starts, by the facts of that: its bound of executions is reached; null: it would not. */
+export function boundReached(facts: readonly RunFact[]): string | null {
+  const last = facts.at(-1);
+  return last?.type === 'RunFailed' && last.data.kind === 'execution_limit' ? last.data.error : null;
 }
 
 /** What a fork would do, by the facts that its start would record. */
@@ -87,13 +97,29 @@ export function reusedResults({ steps, front }: RunFold): number {
 }
 
 /** What was asked for, by name: the values stand in the event beside it, drafts and prompts only once. */
-function namesOf({ inputTopic, override, nodes }: ForkChanges): RunChanges {
+function namesOf({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
   const named = (change: NodeChange): string[] => Object.keys(change).filter((field) => CHANGEABLE.has(field));
   return {
     inputTopic: inputTopic !== null,
     state: Object.keys(override ?? {}),
     nodes: nodes.map((change) => ({ id: change.id, fields: named(change) })),
+    ...(maxNodeExecutions !== null && { maxNodeExecutions: true }),
   };
+}
+
+/** Whether anything is changed: an empty override is no change, nor is a node of which nothing is said. */
+function isAny({ inputTopic, state, nodes, maxNodeExecutions = false }: RunChanges): boolean {
+  return inputTopic || maxNodeExecutions || state.length > 0 || nodes.some(({ fields }) => fields.length > 0);
+}
+
+/**
+ * A run that was forked between a human's word and its going on: the word stands while nothing is changed. Whoever
+ * changes something is asked again, at the same gate.
+ */
+function withItsDecision(run: RunState, isChanged: boolean): RunState {
+  const { gate } = run;
+  if (gate === null || gate.decision === null) return run;
+  return isChanged ? { ...run, gate: { ...gate, decision: null } } : { ...run, isApproved: true };
 }
 
 /** Fields of a node that a fork may change; whatever else a request holds is ignored. */

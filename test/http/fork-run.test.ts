@@ -118,7 +118,9 @@ describe('POST /api/runs/{run_id}/fork', () => {
         ],
       },
     ]) {
-      const [mine] = factsOf(await record(await fork(parent, 0, changes)), 'RunRequested');
+      const runId = await fork(parent, 0, changes);
+      await rest.until(runId, isOver);
+      const [mine] = factsOf(await record(runId), 'RunRequested');
       const [its] = factsOf(await record(parent), 'RunRequested');
       expect(mine).to.deep.include({ inputTopic: its?.inputTopic, graph: its?.graph });
       expect(mine?.changes).to.deep.include({ inputTopic: false, state: [] });
@@ -246,6 +248,87 @@ describe('POST /api/runs/{run_id}/fork', () => {
     rest.problem(await rest.post(`${forkPath(parent)}?dry_run=2`, { at: 0 }), 422);
     const large = { at: 0, changes: { modified_state: { current_draft: 'x'.repeat(300_000) } } };
     rest.problem(await rest.post(forkPath(parent), large), 413);
+  });
+
+  it('goes on from where its parent hit the bound of executions only when it is allowed more', async () => {
+    await serve(() => ({ text: 'Again' }));
+    const parent = '00000000-0000-4000-8000-00000000000c';
+    const requested = runRequest(parent, { graph: graphOf('a -> b; b -> a') });
+    const limits = { ...requested.limits, maxNodeExecutions: 4 };
+    await service.engine.registry.start({ ...requested, limits });
+    expect((await rest.until(parent, isOver)).error).to.include('limit of 4');
+    const at = await seqOf(parent, 'NodeCompleted', 4);
+    for (const query of ['', '?dry_run=1']) {
+      for (const changes of [undefined, { max_node_executions: 3 }]) {
+        const { errors } = rest.problem(await rest.post(forkPath(parent) + query, { at, changes }), 422);
+        expect(errors?.[0]).to.deep.include({ loc: ['body', 'at'], type: 'execution_limit' });
+        expect(errors?.[0]?.msg)
+          .to.include('4 node executions')
+          .and.to.include('max_node_executions')
+          .and.include('500');
+      }
+      for (const [value, type] of [
+        [501, 'less_than_equal'],
+        [6001, 'less_than_equal'],
+        [0, 'greater_than_equal'],
+        [4.5, 'int_type'],
+      ] as const) {
+        const changes = { max_node_executions: value };
+        const { errors } = rest.problem(await rest.post(forkPath(parent) + query, { at, changes }), 422);
+        expect(errors?.[0]).to.deep.include({ loc: ['body', 'changes', 'max_node_executions'], type });
+      }
+    }
+    expect(await dryRun(parent, at, { max_node_executions: 500 })).to.deep.include({ next_nodes: ['a'] });
+    const runId = await fork(parent, at, { max_node_executions: 6 });
+    expect((await rest.until(runId, isOver)).error).to.include('limit of 6');
+    expect(await called(runId)).to.deep.equal(['a 5', 'b 6']);
+    const genealogy = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
+    expect(genealogy.parent?.changes).to.include({ max_node_executions: true });
+    const earlier = await fork(parent, await seqOf(parent, 'NodeCompleted', 3));
+    expect((await rest.until(earlier, isOver)).error).to.include('limit of 4');
+  });
+
+  it('refuses to fork a run that could not start, with the fault of its blueprint', async () => {
+    await serve(councilScript([9]));
+    const edges = [{ source: 'a', target: 'nowhere' }];
+    for (const [id, council, fault] of [
+      ['empty', { nodes: [] }, 'no nodes'],
+      ['loose', { nodes: [{ id: 'a' }], edges }, '"nowhere"'],
+    ] as const) {
+      rest.read(await rest.post('/api/councils', { id, name: id, ...council }), 201, 'blueprint.json');
+      const started = await rest.post(`/api/councils/${id}/run`, { input_topic: 'x' });
+      const parent = rest.read(started, 202, 'run-start.json').run_id;
+      await rest.until(parent, isOver);
+      for (const query of ['', '?dry_run=1']) {
+        const { errors } = rest.problem(await rest.post(forkPath(parent) + query, { at: 0 }), 422);
+        expect(errors?.[0]).to.deep.include({ loc: ['body', 'at'], type: 'no_fork_point' });
+        expect(errors?.[0]?.msg).to.include(fault);
+      }
+    }
+    expect(service.faults).to.deep.equal([]);
+  });
+
+  it('keeps a decision it is forked at, asks again under a change, and refuses one that rejected', async () => {
+    await serve(councilScript([9]));
+    const parent = await startGodRun(service.engine, COUNCIL);
+    await rest.post(approvePath(parent), { action: 'approve' });
+    await pausedBefore(service.engine, parent, 'judge');
+    const approved = await seqOf(parent, 'GateDecided', 1);
+    expect(await dryRun(parent, approved, {})).to.deep.include({ next_nodes: ['write'] });
+    const kept = await fork(parent, approved);
+    await pausedBefore(service.engine, kept, 'judge');
+    expect(await called(kept)).to.deep.equal(['write 1']);
+    const asked = await fork(parent, approved, { input_topic: 'Shrubs' });
+    await pausedBefore(service.engine, asked, 'write');
+    expect(await called(asked)).to.deep.equal([]);
+    await rest.post(approvePath(parent), { action: 'reject' });
+    const rejected = await seqOf(parent, 'GateDecided', 2);
+    for (const changes of [undefined, { input_topic: 'Shrubs' }]) {
+      for (const query of ['', '?dry_run=true']) {
+        const reply = await rest.post(forkPath(parent) + query, { at: rejected, changes });
+        expect(rest.problem(reply, 422).errors?.[0]?.loc).to.deep.equal(['body', 'at']);
+      }
+    }
   });
 
   it('answers 404 naming the id of an unknown run, after the fields are checked', async () => {

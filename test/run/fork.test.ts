@@ -6,7 +6,7 @@ import { openSchemas } from '../../src/http/schema.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
-import { forkedRun, foreseen } from '../../src/run/fork.js';
+import { boundReached, forkedRun, foreseen } from '../../src/run/fork.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, openGate } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
@@ -41,7 +41,7 @@ const APPROVED = { action: 'approve', modifiedState: null } as const;
 
 /** The first event of a fork at a state. */
 function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunRequestedData {
-  const all = { inputTopic: null, override: null, nodes: [], ...changes };
+  const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
   return forkedRun(run, all, { runId: FORK_ID, bodyHash: 'b', sha256 });
 }
 
@@ -250,19 +250,76 @@ describe('A fork', () => {
     expect(underWay(fork.run)).to.deep.equal(['left', 'right']);
   });
 
-  it('stays paused at a pause, also when that was decided and not resumed yet', () => {
+  it('stays paused at a pause', () => {
     const parent = given(COUNCIL, { godMode: true }).whenDecided(APPROVED);
-    for (const type of ['RunPaused', 'GateDecided'] as const) {
-      const { run } = begun(requestAt(after(parent, type)));
-      expect(openGate(run)?.nextNodes).to.deep.equal(['write']);
-    }
-    expect(openGate(begun(requestAt(after(parent, 'RunPaused'))).run)?.gate).to.equal(1);
-    expect(openGate(begun(requestAt(after(parent, 'GateDecided'))).run)?.gate).to.equal(2);
+    const { run } = begun(requestAt(after(parent, 'RunPaused')));
+    expect(openGate(run)).to.deep.include({ gate: 1, nextNodes: ['write'] });
   });
 
-  it('asks again what was rejected', () => {
-    const parent = given(COUNCIL, { godMode: true }).whenDecided({ action: 'reject', modifiedState: null });
-    expect(openGate(begun(requestAt(after(parent, 'GateDecided'))).run)?.nextNodes).to.deep.equal(['write']);
+  describe('at a human decision', () => {
+    const atJudge = given(COUNCIL, { godMode: true }).whenDecided(APPROVED).when(wrote('write'));
+    const approved = atJudge.whenDecided(APPROVED);
+    const modified = atJudge.whenDecided({ action: 'modify', modifiedState: { current_draft: 'Theirs' } });
+
+    it('goes on under it while nothing is changed, from the event after it too', () => {
+      for (const parent of [approved, modified]) {
+        for (const type of ['GateDecided', 'RunClaimed'] as const) {
+          for (const changes of [{}, { override: {} }, { nodes: [{ id: 'judge' }] }]) {
+            const { run } = begun(requestAt(after(parent, type), changes));
+            expect(underWay(run)).to.deep.equal(['judge']);
+            expect(run.shown.draft).to.equal(parent.run.shown.draft);
+          }
+        }
+      }
+      expect(modified.run.shown.draft).to.equal('Theirs');
+    });
+
+    for (const [what, changes] of [
+      ['the topic', { inputTopic: 'Another' }],
+      ['the state', { override: { current_draft: 'Mine' } }],
+      ['a node', { nodes: [{ id: 'polish', label: 'Polisher' }] }],
+      ['the bound of executions', { maxNodeExecutions: 60 }],
+    ] as const satisfies readonly (readonly [string, Partial<ForkChanges>])[]) {
+      it(`waits at its gate again when ${what} is changed`, () => {
+        for (const parent of [approved, modified]) {
+          const { run } = begun(requestAt(after(parent, 'GateDecided'), changes));
+          expect(openGate(run)).to.deep.include({ gate: 2, nextNodes: ['judge'] });
+          expect(run.shown.draft).to.equal('override' in changes ? 'Mine' : parent.run.shown.draft);
+        }
+      });
+    }
+
+    it('waits before the nodes that its own route leads to', () => {
+      const judged = approved.when(scored('judge', 3)).whenDecided(APPROVED);
+      const requested = requestAt(after(judged, 'GateDecided'), { override: { route_decision: 'approve' } });
+      expect(openGate(begun(requested).run)).to.deep.include({ gate: 3, nextNodes: ['polish'] });
+    });
+  });
+
+  describe('where its bound of executions is reached', () => {
+    const stopped = given(COUNCIL, { limits: { maxNodeExecutions: 3 } }).whenAll(
+      wrote('write'),
+      scored('judge', 3),
+      wrote('write'),
+    );
+    const facts = (changes: Partial<ForkChanges> = {}, type: RunEvent['type'] = 'NodeCompleted') =>
+      begun(requestAt(after(stopped, type), changes)).facts;
+
+    it('would fail at once, unless it is allowed more', () => {
+      expect(stopped.run.failure?.kind).to.equal('execution_limit');
+      expect(boundReached(facts())).to.equal(stopped.run.failure?.error);
+      expect(boundReached(facts({ maxNodeExecutions: 2 }))).to.include('limit of 2');
+      const raised = requestAt(after(stopped, 'NodeCompleted'), { maxNodeExecutions: 4 });
+      expect(raised.limits).to.deep.equal({ ...stopped.run.limits, maxNodeExecutions: 4 });
+      expect(raised.changes).to.include({ maxNodeExecutions: true });
+      const more = begun(raised);
+      expect(underWay(more.run)).to.deep.equal(['judge']);
+      expect(more.when(scored('judge', 9)).run.failure?.error).to.include('limit of 4');
+    });
+
+    it('calls its last step anew when that was under way', () => {
+      expect(boundReached(facts({}, 'NodeStarted'))).to.equal(null);
+    });
   });
 
   it('does not ask again what was resumed', () => {

@@ -153,7 +153,7 @@ function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedDa
 
 function forked(seed: number, parent: RunState, changes: Partial<ForkChanges>): Recording {
   const { uuid, sha256 } = manualAmbient(1_000 + seed);
-  const all = { inputTopic: null, override: null, nodes: [], ...changes };
+  const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
   return new Recording(forkedRun(parent, all, { runId: uuid(), bodyHash: sha256('fork'), sha256 }), { seed });
 }
 

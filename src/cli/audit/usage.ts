@@ -9,7 +9,8 @@ export const USAGE = `Usage: council events RUN              what is recorded of
        council diff RUN --from A [--to B]            what changed between two events of a run
        council diff RUN OTHER [--from A] [--to B]    between two runs, RUN after A and OTHER after B
        council verify RUN|FILE [--head HASH]         whether a record, or an export of one, bears out
-       council fork RUN --at N --url URL [--topic TEXT] [--set KEY=JSON]… [--model NODE=MODEL]… [--dry-run]
+       council fork RUN --at N --url URL [--topic TEXT] [--set KEY=JSON]… [--model NODE=MODEL]…
+                    [--max-node-executions N] [--dry-run]
        council export RUN [--out FILE]               the events as lines of JSON, to verify elsewhere
 
   --url URL    ask a running service, for example http://127.0.0.1:8000, instead of reading DATA_DIR; with the FILE of
@@ -65,7 +66,7 @@ const OPTIONS: Readonly<Record<Command, readonly Option[]>> = {
   state: ['json', 'at'],
   diff: ['json', 'from', 'to'],
   verify: ['json', 'head'],
-  fork: ['json', 'at', 'topic', 'set', 'model', 'dry-run'],
+  fork: ['json', 'at', 'topic', 'set', 'model', 'max-node-executions', 'dry-run'],
   export: ['out'],
 };
 
@@ -121,10 +122,12 @@ function forkOf(
   if (url === null) throw new UsageFault('A fork needs --url: it is a new run, and a service has to run it');
   if (at === null) throw new UsageFault('--at is missing: the event that the fork goes on from');
   const { topic, set = [], model = [] } = values;
+  const most = countIn('max-node-executions', values['max-node-executions']);
   const changes = {
     ...(topic !== undefined && { input_topic: topic }),
     ...(set.length > 0 && { modified_state: Object.fromEntries(set.map(settingIn)) }),
     ...(model.length > 0 && { nodes: model.map(modelIn) }),
+    ...(most !== null && { max_node_executions: most }),
   };
   const request = { at, ...(Object.keys(changes).length > 0 && { changes }) };
   return { command: 'fork', run, url, isJson, request, isDry: values['dry-run'] === true };
@@ -151,6 +154,12 @@ function seqIn(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new UsageFault(`--${name} takes the number of an event, from 0; not "${text}"`);
+}
+
+function countIn(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new UsageFault(`--${name} takes a whole number from 1; not "${text}"`);
 }
 
 function hashIn(text: string | undefined): string | null {
@@ -193,6 +202,7 @@ function parsed(words: readonly string[]) {
         topic: { type: 'string' },
         set: { type: 'string', multiple: true },
         model: { type: 'string', multiple: true },
+        'max-node-executions': { type: 'string' },
         'dry-run': { type: 'boolean' },
       },
     });
