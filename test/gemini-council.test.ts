@@ -170,15 +170,18 @@ describe('A council on Gemini', () => {
     expect(scored?.data.usage).to.deep.equal({ inputTokens: 22, outputTokens: 14 });
   });
 
-  it('fails when a critic answers in prose twice', async () => {
-    answerCriticsBy([says('I would say 9/10.'), says('Still 9/10.'), says('{"score": 9, "feedback": ""}')]);
-    await serve();
+  it('tries again when a critic answers in prose twice, and fails after the last attempt', async () => {
+    answerCriticsBy(Array.from({ length: 4 }, (_, index) => says(`Still ${index}/10.`)));
+    await serve({ modelMaxAttempts: 2 });
     const run = await runToItsEnd();
     expect(run.status).to.equal('failed');
-    expect(run.error).to.include('critic_agent').and.include('Still 9/10.');
-    expect(critiques()).to.have.length(2);
-    const [failed] = only(await eventsOf(run.run_id), 'NodeFailed');
-    expect(failed?.data).to.include({ kind: 'unusable_critique', retryable: false });
+    expect(run.error).to.include('critic_agent').and.include('Still 3/10.');
+    expect(critiques()).to.have.length(4);
+    const failures = only(await eventsOf(run.run_id), 'NodeFailed').map(({ data }) => data);
+    expect(failures.map(({ kind, attempt, retryable }) => [kind, attempt, retryable])).to.deep.equal([
+      ['unusable_critique', 1, true],
+      ['unusable_critique', 2, true],
+    ]);
   });
 
   it('is not led by a topic or a draft that closes its own section', async () => {

@@ -21,6 +21,7 @@ import {
   says as openAiSays,
   saysInPieces,
 } from './support/fake-openai.js';
+import { streams } from './support/fake-server.js';
 import { graphOf } from './support/given.js';
 import { documentId, markOf, memoryPassages } from './support/memory-passages.js';
 import type { TestEngine } from './support/open-engine.js';
@@ -243,7 +244,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('uses tools, and a critic without answer schema is read strictly all the same', async () => {
+    it('uses tools, and its critic has its schema beside them', async () => {
       const server = await fakeOpenAi(({ body }) => {
         if (body.messages.length === 2 && body.tools !== undefined) return calls(['pdf_reader', { query: 'oaks' }]);
         return openAiSays(isCritique(body) ? '{"score": 9, "feedback": "Fine."}' : 'A draft');
@@ -255,7 +256,38 @@ describe('A council with tools', () => {
         const { run, events } = await runToItsEnd(at, 'plan -> judge?; judge -approve-> end');
         expect(run?.status).to.equal('completed');
         expect(factsOf(events, 'ToolCalled').map(({ node }) => node)).to.deep.equal(['plan', 'judge', 'end']);
-        expect(server.calls.every(({ body }) => body.response_format === undefined)).to.equal(true);
+        for (const { body } of server.calls) {
+          expect(body.response_format?.type).to.equal(isCritique(body) ? 'json_schema' : undefined);
+        }
+      } finally {
+        await server.stop();
+      }
+    });
+
+    it('tells words before a tool call and thoughts as replaced: the last turn, joined, is the draft', async () => {
+      const [letMeSee, thought] = [{ content: 'Let me see.' }, { content: 'I wonder.\n</think>\nOaks ' }];
+      const call = {
+        tool_calls: [{ index: 0, id: 'a', function: { name: 'pdf_reader', arguments: '{"query":"oaks"}' } }],
+      };
+      const pieces = (...deltas: readonly object[]) =>
+        streams([...deltas.map((delta) => ({ choices: [{ delta }] })), { choices: [{ finish_reason: 'stop' }] }]);
+      const server = await fakeOpenAi([pieces(letMeSee, call), pieces(thought, { content: 'are slow.' })]);
+      try {
+        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', ambient }), {
+          passages: memoryPassages([TREES]),
+        });
+        const runId = ambient.uuid();
+        const heard: Token[] = [];
+        at.tokens.subscribe(runId, (token) => heard.push(token));
+        await at.registry.start(runRequest(runId, { graph: graphOf('plan', READER) }));
+        const [run] = await allFinished(at, [runId]);
+        expect(run?.finalDraft).to.equal('Oaks are slow.');
+        const last = Math.max(...heard.map(({ turn }) => turn));
+        const joined = (of: (turn: number) => boolean): string =>
+          heard.flatMap(({ turn, text }) => (of(turn) ? [text] : [])).join('');
+        expect(joined((turn) => turn === last)).to.equal('Oaks are slow.');
+        expect(joined((turn) => turn === 1)).to.equal('Let me see.');
+        expect(heard.map(({ turn }) => turn)).to.deep.equal(heard.map(({ turn }) => turn).toSorted((a, b) => a - b));
       } finally {
         await server.stop();
       }
@@ -290,7 +322,7 @@ describe('A council with tools', () => {
         await at.registry.start(runRequest(runId, { graph: graphOf('plan -> judge?; judge -approve-> end') }));
         const [run] = await allFinished(at, [runId]);
         expect(run?.finalDraft).to.equal('A draft');
-        const from = (node: string, step: number) => ({ runId, node, step, attempt: 1 });
+        const from = (node: string, step: number) => ({ runId, node, step, attempt: 1, turn: 1 });
         expect(heard).to.deep.equal([
           { ...from('plan', 1), text: 'A ' },
           { ...from('plan', 1), text: 'draft' },

@@ -6,6 +6,7 @@
 import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../model/port.js';
 import { boundReached, callsLeft, shareOf } from './tool-budget.js';
 import type { ToolSpending } from './tool-budget.js';
+import { withoutThoughts } from './thoughts.js';
 import type { ToolKit } from './tool-call.js';
 import { carryOut, utf8Bytes } from './tool-call.js';
 
@@ -38,7 +39,7 @@ export async function converse(
     const allowed = calls.slice(0, callsLeft(spent));
     const share = { ...shareOf(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
     const results = await allSettledFirst(allowed.map((call) => carryOut(call, kit, share)));
-    rounds.push({ text, exchanges: pairs(allowed, results) });
+    rounds.push({ text: withoutThoughts(text).text, exchanges: pairs(allowed, results) });
     spent = {
       rounds: rounds.length,
       calls: spent.calls + allowed.length,

@@ -1,28 +1,89 @@
 /** Reads a critic's answer. A score decides where a run goes, so a doubtful one is no score. */
-import type { CriticAnswer } from '../generated/schemas.js';
+import { withoutAnyThoughts } from './thoughts.js';
 
-/** A usable answer of a critic: a finite score from 0 to 10, feedback in well-formed Unicode. */
-export type Critique = Readonly<Pick<CriticAnswer, 'score' | 'feedback'>>;
-
-/**
- * Reads an answer that is one JSON object with a number `score` from 0 to 10 and a string `feedback`; null for any
- * other text. Other properties are ignored. Strict on purpose: in prose or in a fenced block a score may be a quotation,
- * `"9/10"` is a text, and of two scores nobody knows which was meant. The caller asks once more instead.
- */
-export function readCritique(text: string): Critique | null {
-  const answer = parsed(text);
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return null;
-  if (!('score' in answer && 'feedback' in answer)) return null;
-  const { score, feedback } = answer;
-  if (typeof score !== 'number' || !(score >= 0 && score <= 10) || typeof feedback !== 'string') return null;
-  if (namesTwice(text, 'score') || namesTwice(text, 'feedback')) return null;
-  // abs: minus zero is in range but becomes zero in the log, and what is adopted must equal what is recorded.
-  return { score: Math.abs(score), feedback: feedback.toWellFormed() };
+/** A usable answer of a critic. */
+export interface Critique {
+  /** Finite, from 0 to 10. */
+  readonly score: number;
+  /** In well-formed Unicode. */
+  readonly feedback: string;
 }
 
-function parsed(text: string): unknown {
+/**
+ * Reads the first JSON object of an answer that has a `score`, wherever it stands: alone, in a code fence, among words,
+ * after `<think>…</think>`. The score is a number from 0 to 10 or its text, the feedback a text or a list of them, its
+ * lines. Null where there is none, or that one cannot be used: of two scores nobody knows which was meant, and `"9/10"`
+ * is no number. The caller asks once more instead.
+ */
+export function readCritique(answer: string): Critique | null {
+  const whole = objectIn(answer);
+  if (whole !== null) return critiqueIn(answer, whole);
+  const spoken = withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS);
+  for (const { json, value } of objectsAmong(spoken)) {
+    if (Object.hasOwn(value, 'score')) return critiqueIn(json, value);
+  }
+  return null;
+}
+
+function critiqueIn(json: string, object: object): Critique | null {
+  const score = scoreOf(ownField(object, 'score'));
+  const feedback = feedbackOf(ownField(object, 'feedback'));
+  if (score === null || feedback === null) return null;
+  if (namesTwice(json, 'score') || namesTwice(json, 'feedback')) return null;
+  return { score, feedback: feedback.toWellFormed() };
+}
+
+function scoreOf(given: unknown): number | null {
+  const score = typeof given === 'string' && NUMBER.test(given) ? Number(given) : given;
+  // abs: minus zero is in range but becomes zero in the log, and what is adopted must equal what is recorded.
+  return typeof score === 'number' && score >= 0 && score <= 10 ? Math.abs(score) : null;
+}
+
+function feedbackOf(given: unknown): string | null {
+  if (typeof given === 'string') return given;
+  if (!Array.isArray(given)) return null;
+  const lines: readonly unknown[] = given;
+  return lines.every((line) => typeof line === 'string') ? lines.join('\n') : null;
+}
+
+function ownField(object: object, name: string): unknown {
+  return Object.hasOwn(object, name) ? Reflect.get(object, name) : undefined;
+}
+
+/** The JSON objects that stand in a text, in their order; those within another are part of that one. */
+function* objectsAmong(text: string): Generator<{ readonly json: string; readonly value: object }> {
+  // A brace that an object can begin with: in words and formulas they stand for other things.
+  const beginning = /\{\s*["}]/g;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const begin = beginning.exec(text)?.index;
+    if (begin === undefined) return;
+    const end = endOfObject(text, begin);
+    const json = end === null ? '' : text.slice(begin, end);
+    const value = objectIn(json);
+    if (value !== null) yield { json, value };
+    beginning.lastIndex = value === null ? begin + 1 : begin + json.length;
+  }
+}
+
+/** Where the brace is closed that stands here, strings left out; null: nowhere. */
+function endOfObject(text: string, begin: number): number | null {
+  let depth = 0;
+  let isInString = false;
+  for (let at = begin; at < text.length; at += 1) {
+    const sign = text[at];
+    if (isInString && sign === '\\') at += 1;
+    else if (sign === '"') isInString = !isInString;
+    else if (!isInString && sign === '{') depth += 1;
+    else if (!isInString && sign === '}') depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return null;
+}
+
+function objectIn(json: string): object | null {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
   } catch {
     return null;
   }
@@ -42,3 +103,12 @@ function namesTwice(json: string, key: string): boolean {
 
 /** Strings (captured when a colon makes them names) and brackets. Linear: no two quantifiers compete for a character. */
 const NAMES_AND_BRACKETS = /("[^"\\]*(?:\\.[^"\\]*)*")(?=\s*:)|"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
+
+/** A number as JSON writes it. */
+const NUMBER = /^\s*-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*$/;
+
+/** Of an answer that holds more than one JSON object, in UTF-16 units: a feedback of 8 KiB has room many times over. */
+const MAX_SEARCHED_CHARS = 1024 * 1024;
+
+/** Braces that are tried: each may take a look at all that follows. */
+const MAX_TRIES = 20;

@@ -6,6 +6,8 @@ import type { RenderedBrief } from './brief.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critique.js';
+import type { Ear } from './thoughts.js';
+import { spokenOnly, withoutThoughts } from './thoughts.js';
 import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from './limits.js';
 import type { ToolKit } from './tool-call.js';
 
@@ -25,11 +27,14 @@ export interface Step {
   /** The tools the brief names; absent: none. */
   readonly kit?: ToolKit;
   /** Asked before each call to the model who listens to a draft as it is written; null or absent: nobody. */
-  readonly tokenSink?: () => ((text: string) => void) | null;
+  readonly tokenSink?: () => TokenSink | null;
 }
 
+/** Told pieces of a draft. Those of a later `turn`, from 1, replace all of earlier ones: these were no part of it. */
+export type TokenSink = (text: string, turn: number) => void;
+
 export interface StepFailure {
-  /** `empty_answer`, `unusable_critique`, `draft_too_large`, `feedback_too_large`, `aborted`, `model_error` or a ModelFailed's kind. */
+  /** `empty_answer`, `thoughts_only`, `unusable_critique`, `draft_too_large`, `feedback_too_large`, `aborted`, `model_error` or a ModelFailed's kind. */
   readonly kind: string;
   /** Well-formed, at most 2000 UTF-16 units. */
   readonly message: string;
@@ -53,8 +58,8 @@ export type StepOutcome =
   | { readonly kind: 'failed'; readonly failure: StepFailure };
 
 /**
- * Runs one attempt of a node. An agent's answer becomes the draft; a critic is asked once more when its answer is
- * unusable. Never rejects: whatever is thrown becomes a failure, and an abort wins over every other outcome.
+ * Runs one attempt of a node. An agent's answer becomes the draft, without its thoughts; a critic is asked once more
+ * when its answer is unusable, without tools. Never rejects: whatever is thrown becomes a failure, and an abort wins over every other outcome.
  */
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
@@ -63,10 +68,13 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     spent.inputTokens += inputTokens;
     spent.outputTokens += outputTokens;
   };
+  const listen = listening(step);
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
-    const answer = await step.ask({ ...request, ...listened(step, request) });
+    const ear = listen(request);
+    const answer = await step.ask({ ...request, ...(ear !== null && { onToken: ear.hear }) });
     step.signal.throwIfAborted();
+    ear?.end();
     spend(answer.usage);
     return { ...answer, text: answer.text.toWellFormed() };
   };
@@ -84,13 +92,19 @@ type Found = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: numbe
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 
 /** Drafts are heard as they are written, a critic's JSON is not; nothing is heard of an attempt that has ended. */
-function listened({ tokenSink, signal }: Step, { answer }: ModelRequest): Pick<ModelRequest, 'onToken'> {
-  const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
-  if (sink === null) return {};
-  return {
-    onToken: (text) => {
-      if (!signal.aborted) sink(text);
-    },
+function listening({ tokenSink, signal }: Step): (request: ModelRequest) => Ear | null {
+  let turn = 0;
+  return ({ answer }) => {
+    const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
+    // What was said before calls of tools is no part of the draft.
+    turn += 1;
+    if (sink === null) return null;
+    return spokenOnly({
+      tell(text) {
+        if (!signal.aborted) sink(text, turn);
+      },
+      takeBack: () => (turn += 1),
+    });
   };
 }
 
@@ -101,7 +115,12 @@ function costing({ failure }: Failed, usage: ModelUsage): Failed {
 
 async function draft(step: Step, ask: Ask): Promise<Found> {
   const { node } = step;
-  const { text } = await talk(requestOf(step), step, ask);
+  const answer = await talk(requestOf(step), step, ask);
+  const { text, endsInThought } = withoutThoughts(answer.text);
+  if (endsInThought) {
+    const why = 'its answer ends within its thoughts: <think> is never closed';
+    return failed('thoughts_only', `Cannot use the draft of node "${node.id}": ${why}`, true);
+  }
   if (text.trim() === '') return failed('empty_answer', `Cannot use the draft of node "${node.id}": it is empty`, true);
   if (isLonger(text, MAX_DRAFT_BYTES)) return tooLarge('draft', node, text, MAX_DRAFT_BYTES);
   return { kind: 'drafted', draft: text };
@@ -119,7 +138,7 @@ async function score(step: Step, ask: Ask): Promise<Found> {
     critique = readCritique(answer);
   }
   if (critique === null) {
-    return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusable(answer)}`, false);
+    return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusable(answer)}`, true);
   }
   const { feedback } = critique;
   if (isLonger(feedback, MAX_FEEDBACK_BYTES)) return tooLarge('feedback', node, feedback, MAX_FEEDBACK_BYTES);
@@ -151,7 +170,8 @@ function requestOf({ node, brief, told }: Step): ModelRequest {
 }
 
 /** What is and what is wanted, for the critic and for the log alike. The answer is quoted as JSON: it stays data. */
-function unusable(answer: string): string {
+function unusable(given: string): string {
+  const { text: answer } = withoutThoughts(given);
   const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
   const rest = answer.length > QUOTED_CHARS ? ' and more' : '';
   return `the answer was ${quoted}${rest}; wanted is one JSON object with a number "score" from 0 to 10 and a string "feedback".`;

@@ -1,11 +1,15 @@
 /** Drafts as they are written, told to whoever listens at that moment. Nothing is kept and nothing is recorded. */
 
-/** A piece of a draft. A node's next attempt begins its draft anew. */
+import type { TokenSink } from '../council/step.js';
+
+/** A piece of a draft. A node's next attempt begins its draft anew, and so does a later turn of the same attempt. */
 export interface Token {
   readonly runId: string;
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
+  /** From 1: grows when what was told before turns out to be no part of the draft (thoughts, words before tool calls). */
+  readonly turn: number;
   readonly text: string;
 }
 
@@ -53,11 +57,11 @@ export class TokenBus {
   }
 
   /** Where a call to a model sends its text; null while nobody listens to the run, so that nothing need be streamed. */
-  sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): ((text: string) => void) | null {
+  sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#listeners.has(runId)) return null;
-    return (text) => {
+    return (text, turn) => {
       if (text === '') return;
-      for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, text });
+      for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, turn, text });
     };
   }
 }

@@ -86,6 +86,6 @@ export function isEnd({ event }: Message): boolean {
   return event === 'run_complete' || event === 'run_failed';
 }
 
-function tokenMessage({ runId, node, step, attempt, text }: Token): Message {
-  return { event: 'token', run_id: runId, node, step, attempt, text };
+function tokenMessage({ runId, node, step, attempt, turn, text }: Token): Message {
+  return { event: 'token', run_id: runId, node, step, attempt, turn, text };
 }

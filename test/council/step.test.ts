@@ -78,6 +78,22 @@ describe('executeStep with an agent', () => {
     expect(failure).to.deep.equal({ kind: 'draft_too_large', message, retryable: false, usage: USAGE });
   });
 
+  it('leaves the thoughts at the head of its answer out of the draft', async () => {
+    for (const text of ['<think>Hm.</think>\n\nGreen.', 'Hm.\n</think>\nGreen.']) {
+      expect(await execute(scriptedModel([{ text }]), agent)).to.include({ kind: 'drafted', draft: 'Green.' });
+    }
+  });
+
+  it('fails retryably, by a name of its own, on an answer that ends within its thoughts', async () => {
+    const failure = await failureOf(agent, { text: '<think>Green, or perhaps' });
+    expect(failure).to.include({ kind: 'thoughts_only', retryable: true });
+    expect(failure.message).to.contain('node "poet"').and.not.contain('perhaps');
+    expect(await failureOf(agent, { text: '<think>Hm</think>\n' })).to.include({
+      kind: 'empty_answer',
+      retryable: true,
+    });
+  });
+
   for (const text of ['', ' \n\t']) {
     it(`fails retryably on the empty draft ${JSON.stringify(text)}`, async () => {
       expect(await failureOf(agent, { text })).to.include({ kind: 'empty_answer', retryable: true });
@@ -98,19 +114,19 @@ describe('executeStep with a critic', () => {
     expect(model.requests[1]?.prompt).to.contain('the answer was "9/10, well done"; wanted is one JSON object');
   });
 
-  it('fails for good after two unusable answers, quoting the second', async () => {
+  it('fails retryably after two unusable answers, quoting the second', async () => {
     const failure = await failureOf(critic, { text: 'no' }, bad, good);
-    expect(failure).to.include({ kind: 'unusable_critique', retryable: false });
+    expect(failure).to.include({ kind: 'unusable_critique', retryable: true });
     expect(failure.message).to.contain('node "judge"').and.to.contain('"9/10, well done"');
   });
 
   for (const kind of ['empty_answer', 'no_text']) {
-    it(`asks once more after a call that gave nothing (${kind}), then fails for good`, async () => {
+    it(`asks once more after a call that gave nothing (${kind}), then fails retryably`, async () => {
       const nothing: Reply = { error: new ModelFailed('Nothing came', { kind, retryable: true }) };
       expect(await execute(scriptedModel([nothing, good]), critic)).to.include({ kind: 'scored', score: 9 });
       expect(await failureOf(critic, nothing, nothing, good)).to.include({
         kind: 'unusable_critique',
-        retryable: false,
+        retryable: true,
       });
     });
   }

@@ -9,8 +9,8 @@ describe('The token bus', () => {
     const bus = new TokenBus(() => undefined);
     const heard: Token[] = [];
     bus.subscribe('one', (token) => heard.push(token));
-    bus.sinkFor('one', FROM)?.('A ');
-    expect(heard).to.deep.equal([{ runId: 'one', ...FROM, text: 'A ' }]);
+    bus.sinkFor('one', FROM)?.('A ', 1);
+    expect(heard).to.deep.equal([{ runId: 'one', ...FROM, turn: 1, text: 'A ' }]);
     expect(bus.sinkFor('two', FROM)).to.equal(null);
   });
 
@@ -22,10 +22,10 @@ describe('The token bus', () => {
     const sink = bus.sinkFor('one', FROM);
     leave?.();
     leave?.();
-    sink?.('lost');
+    sink?.('lost', 1);
     expect(bus.sinkFor('one', FROM)).to.equal(null);
     listen();
-    sink?.('heard');
+    sink?.('heard', 1);
     expect(heard).to.deep.equal(['heard']);
   });
 
@@ -37,7 +37,7 @@ describe('The token bus', () => {
       throw new Error('Oh');
     });
     bus.subscribe('one', ({ text }) => heard.push(text));
-    for (const text of ['A ', 'draft']) bus.sinkFor('one', FROM)?.(text);
+    for (const text of ['A ', 'draft']) bus.sinkFor('one', FROM)?.(text, 1);
     expect(heard).to.deep.equal(['A ', 'draft']);
     expect(faults).to.deep.equal([['one', 'Error: Oh']]);
   });
