@@ -15,6 +15,18 @@ export function kindOfConnection(code: string | null): FaultKind & { readonly wh
   return CONNECTIONS.find(({ codes }) => code !== null && codes.test(code)) ?? OTHER_CONNECTION;
 }
 
+/** What to say of an address at which no TLS is spoken; empty for other failures. @param setting that holds the address */
+export function hintOfConnection(code: string | null, setting: string): string {
+  return code !== null && NO_TLS.test(code)
+    ? `; the server may speak plain HTTP: check ${setting}, http:// for https://`
+    : '';
+}
+
+/** Whether words of a server say that it has no such model: routers say so with 400. */
+export function isModelUnknown(status: number, said: string): boolean {
+  return (status === 400 || status === 422) && MODEL_UNKNOWN.test(said);
+}
+
 /** A server's own words, on one line, bounded, without what is hidden. */
 export function quoted(said: string, hidden: readonly string[]): string {
   const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
@@ -37,6 +49,7 @@ const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
   [408, { kind: 'request_timeout', retryable: true }],
   [429, { kind: 'rate_limited', retryable: true }],
   [500, { kind: 'server_error', retryable: true }],
+  [501, { kind: 'not_implemented', retryable: false }],
   [502, { kind: 'bad_gateway', retryable: true }],
   [503, { kind: 'unavailable', retryable: true }],
   [504, { kind: 'gateway_timeout', retryable: true }],
@@ -65,5 +78,12 @@ const CONNECTIONS = [
     retryable: false,
   },
 ];
+
+/** OpenSSL has read something else than TLS. */
+const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
+
+/** In the words of LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, vLLM and others. */
+const MODEL_UNKNOWN =
+  /\b(?:invalid|unknown|no such|not a valid) model\b|\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b/i;
 
 const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };

@@ -1,8 +1,8 @@
 /** Names what went wrong with a call to Gemini that gave no answer to read. */
-import { GoogleGenerativeAIError, GoogleGenerativeAIFetchError } from '@google/generative-ai';
+import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
 import { ModelFailed } from '../errors.js';
 import type { Exchange } from './exchange.js';
-import { kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
+import { hintOfConnection, kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
 import { fieldOf } from './field.js';
 import { waitOfDetails, waitOfHeader } from './retry-after.js';
 
@@ -25,12 +25,6 @@ export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
   }
   const seen = givenUp(call);
   if (seen !== null) return seen;
-  if (
-    error instanceof GoogleGenerativeAIError &&
-    /^(?:Failed to parse stream|Error parsing JSON)/.test(sdkWords(error))
-  ) {
-    return failure(call, 'the stream of its answer is cut off or no JSON', 'unreadable_answer', true);
-  }
   if (error instanceof SyntaxError) {
     const what = error.message.startsWith('Unexpected end') ? 'empty or cut off' : 'no JSON';
     return failure(call, `the body of its answer is ${what}`, 'unreadable_answer', true);
@@ -51,15 +45,11 @@ function givenUp(call: FailedCall): ModelFailed | null {
   return redirected ? failure(call, 'it answered with a redirect', 'redirected', false) : null;
 }
 
-/** The SDK puts its own name before every message. */
-function sdkWords({ message }: GoogleGenerativeAIError): string {
-  return message.replace(/^\[[^\]]*\]:? /, '');
-}
-
 function statusFailure(error: GoogleGenerativeAIFetchError, status: number, call: FailedCall): ModelFailed {
   const { kind, retryable } = isKeyRefused(error) ? KEY_REFUSED : kindOfStatus(status);
   const words = wordsOf(error, call.hidden);
-  const hint = kind === 'unauthorized' || kind === 'forbidden' ? ' (check GEMINI_API_KEY)' : '';
+  const setting = SETTINGS.get(kind);
+  const hint = setting === undefined ? '' : ` (check ${setting})`;
   const waits = [waitOfHeader(call.exchange.retryAfter, call.now), waitOfDetails(error.errorDetails)];
   const asked = waits.filter((wait) => wait !== null);
   return new ModelFailed(`${about(call)}: it answered ${status}${hint}${words === '' ? '' : `: ${words}`}`, {
@@ -87,7 +77,7 @@ function wordsOf(
 
 function connectionFailure(code: string, call: FailedCall): ModelFailed {
   const { why, kind, retryable } = kindOfConnection(code);
-  return failure(call, `${why} (${code})`, kind, retryable);
+  return failure(call, `${why} (${code})${hintOfConnection(code, 'GEMINI_BASE_URL')}`, kind, retryable);
 }
 
 function failure(call: FailedCall, why: string, kind: string, retryable: boolean): ModelFailed {
@@ -97,5 +87,12 @@ function failure(call: FailedCall, why: string, kind: string, retryable: boolean
 function about({ model }: FailedCall): string {
   return `Cannot get an answer from Gemini for model "${model}"`;
 }
+
+/** The settings behind a refusal. */
+const SETTINGS: ReadonlyMap<string, string> = new Map([
+  ['unauthorized', 'GEMINI_API_KEY'],
+  ['forbidden', 'GEMINI_API_KEY'],
+  ['model_unknown', 'GEMINI_MODEL'],
+]);
 
 const KEY_REFUSED = { kind: 'unauthorized', retryable: false };

@@ -1,20 +1,29 @@
 /** Writes a request in Gemini's words. */
 import type { Content, FunctionDeclarationsTool, GenerateContentRequest, Part, Schema } from '@google/generative-ai';
 import { SchemaType } from '@google/generative-ai';
+import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from './critic-answer.js';
 import { fieldOf } from './field.js';
 import type { ModelRequest, ToolDeclaration, ToolParameters, ToolRound } from './port.js';
 
+/** What models differ in. */
+export interface GeminiDialect {
+  /** Whether an answer schema may stand beside functions: models before Gemini 3 refuse both together. */
+  readonly schemaBesideTools: boolean;
+}
+
 /** The body of a call, system instruction and model apart. */
-export function geminiRequest(request: ModelRequest): GenerateContentRequest {
+export function geminiRequest(request: ModelRequest, { schemaBesideTools }: GeminiDialect): GenerateContentRequest {
   const { prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
   return {
     contents: [{ role: 'user', parts: [{ text: prompt }] }, ...rounds.flatMap(turnsOf)],
     generationConfig: {
       ...(temperature !== undefined && { temperature }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-      // An answer schema beside functions is refused by models before Gemini 3.
       ...(answer === 'critique' &&
-        tools.length === 0 && { responseMimeType: 'application/json', responseSchema: CRITIC_ANSWER }),
+        (schemaBesideTools || tools.length === 0) && {
+          responseMimeType: 'application/json',
+          responseSchema: CRITIC_ANSWER,
+        }),
     },
     ...(tools.length > 0 && { tools: [functions(tools)] }),
   };
@@ -58,13 +67,12 @@ function propertiesOf({ properties }: ToolParameters): Record<string, Schema> {
   return Object.fromEntries(entries);
 }
 
-/** schemas/critic-answer.json in Gemini's dialect, as far as the SDK's types know it: no `minimum`, `maximum`. The prompt names them. */
 const CRITIC_ANSWER: Schema = {
   type: SchemaType.OBJECT,
   description: 'What a critic is asked to answer.',
   required: ['score', 'feedback'],
   properties: {
-    score: { type: SchemaType.NUMBER, description: 'From 0 to 10; 8 or more approves the draft.' },
-    feedback: { type: SchemaType.STRING, description: 'What would raise the score.' },
+    score: { type: SchemaType.STRING, format: 'enum', enum: [...SCORES], description: SCORE_MEANS },
+    feedback: { type: SchemaType.STRING, description: FEEDBACK_SAYS },
   },
 };

@@ -6,9 +6,12 @@ import { callAborted } from './call-aborted.js';
 import { exchangeWatch, unseen } from './exchange.js';
 import { readGeminiAnswer } from './gemini-answer.js';
 import { geminiFailure } from './gemini-failure.js';
+import { geminiChunks } from './gemini-chunks.js';
+import type { GeminiDialect } from './gemini-request.js';
 import { geminiRequest } from './gemini-request.js';
 import { joinChunks } from './gemini-stream.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import { schemaOrPrompt } from './schema-or-prompt.js';
 import { streamedOrPlain } from './streamed-or-plain.js';
 
 export interface GeminiOptions {
@@ -24,8 +27,8 @@ export interface GeminiOptions {
 /**
  * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` while somebody
  * listens. One request a call: a run records its own retries; but a server that cannot stream is asked again plainly, so
- * that no run depends on who listens. The signal aborts the request itself, and so does an answer that grows past MAX_ANSWER_BYTES: the SDK
- * would read on.
+ * that no run depends on who listens, and a model that refuses an answer schema beside functions is asked without it. The
+ * signal aborts the request itself, and so does an answer that grows past MAX_ANSWER_BYTES: the SDK would read on.
  *
  * A call fails as `readGeminiAnswer` and `geminiFailure` name it, as `aborted` by the signal, or as `model_unusable`
  * when the model's name could lead to another address.
@@ -34,22 +37,24 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
   const gemini = new GoogleGenerativeAI(apiKey);
   const watch = exchangeWatch({ ambient, maxBytes: MAX_ANSWER_BYTES });
 
-  async function generate(name: string, request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+  async function exchanged(name: string, request: ModelRequest, terms: Terms): Promise<ModelAnswer> {
     const { system: systemInstruction, prompt, tools = [], onToken } = request;
+    const { signal } = terms;
     const exchange = unseen();
     const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
     const reading = { model: name, takesCalls: tools.length > 0 };
+    const asked = geminiRequest(request, terms);
     try {
+      if (onToken !== undefined) {
+        const url = `${baseUrl}/v1beta/${model.model}:streamGenerateContent?alt=sse`;
+        const body = { ...asked, systemInstruction: { role: 'system', parts: [{ text: systemInstruction }] } };
+        const call = { url, apiKey, body, signal, exchange, maxBytes: MAX_ANSWER_BYTES };
+        const answer = await joinChunks(geminiChunks(call), onToken);
+        return readGeminiAnswer(answer, { ...reading, isFinished: answer.isFinished });
+      }
       return await watch(exchange, async (redirect) => {
         const options = { signal: AbortSignal.any([signal, redirect]) };
-        if (onToken === undefined) {
-          return readGeminiAnswer((await model.generateContent(geminiRequest(request), options)).response, reading);
-        }
-        const { stream, response } = await model.generateContentStream(geminiRequest(request), options);
-        // The SDK reads the stream a second time; what goes wrong there goes wrong here too.
-        response.catch(() => undefined);
-        const answer = await joinChunks(stream, onToken);
-        return readGeminiAnswer(answer, { ...reading, isFinished: answer.isFinished });
+        return readGeminiAnswer((await model.generateContent(asked, options)).response, reading);
       });
     } catch (error) {
       if (signal.aborted) throw callAborted(signal);
@@ -61,6 +66,7 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
   }
 
   const listenedTo = streamedOrPlain();
+  const inWords = schemaOrPrompt();
 
   return {
     provider: 'gemini',
@@ -69,9 +75,15 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
       // The SDK only listens for aborts to come.
       if (signal.aborted) throw callAborted(signal);
       const name = usableName(request.model ?? defaultModel);
-      return listenedTo(request, (each) => generate(name, each, signal));
+      return listenedTo(request, (each) =>
+        inWords(name, each, (dialect) => exchanged(name, each, { ...dialect, signal })),
+      );
     },
   };
+}
+
+interface Terms extends GeminiDialect {
+  readonly signal: AbortSignal;
 }
 
 /** Largest answer read, in bytes; a draft may have 128 KiB. */

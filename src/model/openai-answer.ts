@@ -19,7 +19,7 @@ export interface OpenAiReading {
  * finished: local servers leave it out.
  *
  * @throws {ModelFailed} `unreadable_answer`, `error_answer` (an error with status 200), `no_choices`, `refused`,
- * `max_tokens`, `content_filter`, `unknown_finish`, `no_text` (calls that nobody offered) or `empty_answer`
+ * `max_tokens`, `content_filter`, `prompt_blocked`, `unknown_finish`, `no_text` (calls that nobody offered) or `empty_answer`
  */
 export function readOpenAiAnswer(body: unknown, reading: OpenAiReading): ModelAnswer {
   const usage = usageOf(fieldOf(body, 'usage'));
@@ -44,16 +44,20 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
   const error = fieldOf(body, 'error');
   if (error !== undefined && error !== null) {
     const said = quoted(wordsOfError(body), reading.hidden);
-    throw unusable(model, `it holds an error${said === '' ? '' : `: ${said}`}`, 'error_answer', true);
+    const words = said === '' ? '' : `: ${said}`;
+    if (isBlocked(body)) throw unusable(model, `the prompt was blocked${words}`, 'prompt_blocked', false);
+    throw unusable(model, `it holds an error${words}`, 'error_answer', true);
   }
   const choices = fieldOf(body, 'choices');
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   const message = fieldOf(choice, 'message');
+  // Some filters leave the message out.
+  if (fieldOf(choice, 'finish_reason') === 'content_filter') checkFinish(model, 'content_filter');
   if (typeof message !== 'object' || message === null) {
     throw unusable(model, 'it holds no choice', 'no_choices', true);
   }
-  const refusal = fieldOf(message, 'refusal');
-  if (typeof refusal === 'string' && refusal !== '') {
+  const refusal = refusalIn(message);
+  if (refusal !== '') {
     throw unusable(model, `the model refused: ${quoted(refusal, reading.hidden)}`, 'refused', false);
   }
   checkFinish(model, fieldOf(choice, 'finish_reason'));
@@ -69,6 +73,14 @@ function contentOf(message: object, { model, takesCalls, rounds }: OpenAiReading
   if (text.trim() !== '') return { text };
   if (entries.length > 0) throw unusable(model, 'it calls tools and holds no text', 'no_text', true);
   throw unusable(model, 'its text is empty', 'empty_answer', true);
+}
+
+/** Beside the content, or one of its parts. */
+function refusalIn(message: object): string {
+  const content = fieldOf(message, 'content');
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  const refusals = [message, ...parts].map((each) => fieldOf(each, 'refusal'));
+  return refusals.filter((each) => typeof each === 'string').join('');
 }
 
 /** A text, or a list of parts of which the texts count. */
@@ -119,6 +131,26 @@ export function wordsOfError(body: unknown): string {
   const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
   return found.find((each) => typeof each === 'string') ?? '';
 }
+
+/** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */
+export function isBlocked(body: unknown): boolean {
+  const error = fieldOf(body, 'error');
+  const codes = [error, fieldOf(error, 'innererror'), body].flatMap((each) => [
+    fieldOf(each, 'code'),
+    fieldOf(each, 'type'),
+  ]);
+  return codes.some((code) => BLOCKED.has(code)) || fieldOf(fieldOf(error, 'metadata'), 'flagged_input') !== undefined;
+}
+
+/** Of the vendor, Azure and others. */
+const BLOCKED: ReadonlySet<unknown> = new Set([
+  'content_filter',
+  'content_policy_violation',
+  'ResponsibleAIPolicyViolation',
+  'invalid_prompt',
+  'moderation_blocked',
+  'data_inspection_failed',
+]);
 
 /** Ends of a whole answer, of the vendor and of local servers. */
 const FINISHED: ReadonlySet<unknown> = new Set(['', 'stop', 'tool_calls', 'function_call', 'eos', 'stop_sequence']);

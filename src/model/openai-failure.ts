@@ -1,9 +1,10 @@
 /** Names what went wrong with a call to an OpenAI-compatible server that gave no answer to read. */
 import { BodyTooLarge } from '../bounded-body.js';
 import { ModelFailed } from '../errors.js';
-import { kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
+import type { FaultKind } from './failed-exchange.js';
+import { hintOfConnection, isModelUnknown, kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
 import { fieldOf } from './field.js';
-import { wordsOfError } from './openai-answer.js';
+import { isBlocked, wordsOfError } from './openai-answer.js';
 import { waitOfHeader } from './retry-after.js';
 
 export interface FailedCall {
@@ -19,11 +20,11 @@ export function statusFailure(response: Response, body: string, call: FailedCall
   const { status, headers } = response;
   if (status >= 300 && status < 400) return failure(call, 'it answered with a redirect', 'redirected', false);
   const told = parsed(body);
-  const { kind, retryable } = isQuotaUsedUp(told) ? QUOTA_USED_UP : kindOfStatus(status);
+  const { kind, retryable } = kindOf(status, told);
   const words = quoted(wordsOfError(told), call.hidden);
   const hint = HINTS.get(kind);
   const retryAfterMs = waitOfHeader(headers.get('retry-after'), call.now);
-  const why = `it answered ${status}${hint === undefined ? '' : ` (check ${hint})`}${words === '' ? '' : `: ${words}`}`;
+  const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
   return new ModelFailed(`${about(call)}: ${why}`, { kind, retryable, ...(retryAfterMs !== null && { retryAfterMs }) });
 }
 
@@ -36,7 +37,8 @@ export function thrownFailure(error: unknown, call: FailedCall): ModelFailed {
   }
   const code = fieldOf(fieldOf(error, 'cause'), 'code');
   const { why, kind, retryable } = kindOfConnection(typeof code === 'string' ? code : null);
-  return failure(call, typeof code === 'string' ? `${why} (${code})` : why, kind, retryable);
+  if (typeof code !== 'string') return failure(call, why, kind, retryable);
+  return failure(call, `${why} (${code})${hintOfConnection(code, 'OPENAI_BASE_URL')}`, kind, retryable);
 }
 
 function failure(call: FailedCall, why: string, kind: string, retryable: boolean): ModelFailed {
@@ -55,16 +57,24 @@ function parsed(body: string): unknown {
   }
 }
 
-/** The vendor answers 429 for an empty account too, which no wait fills. */
-function isQuotaUsedUp(body: unknown): boolean {
-  return fieldOf(fieldOf(body, 'error'), 'code') === 'insufficient_quota';
+/** Routers and filters use the status of a bad request, or of an outage, for what no other words and no wait mend. */
+function kindOf(status: number, told: unknown): FaultKind {
+  const code = fieldOf(fieldOf(told, 'error'), 'code');
+  if (code === 'insufficient_quota') return QUOTA_USED_UP;
+  if (isBlocked(told)) return PROMPT_BLOCKED;
+  if (code === 'model_not_found' || isModelUnknown(status, wordsOfError(told))) return MODEL_UNKNOWN;
+  return kindOfStatus(status);
 }
 
+/** The vendor answers 429 for an empty account too, which no wait fills. */
 const QUOTA_USED_UP = { kind: 'quota_used_up', retryable: false };
+const PROMPT_BLOCKED = { kind: 'prompt_blocked', retryable: false };
+const MODEL_UNKNOWN = { kind: 'model_unknown', retryable: false };
 
-/** The settings behind a refusal. */
+/** What is behind a refusal, mostly a setting. */
 const HINTS: ReadonlyMap<string, string> = new Map([
-  ['unauthorized', 'OPENAI_API_KEY'],
-  ['forbidden', 'OPENAI_API_KEY'],
-  ['model_unknown', 'OPENAI_MODEL and OPENAI_BASE_URL'],
+  ['unauthorized', 'check OPENAI_API_KEY'],
+  ['forbidden', 'check OPENAI_API_KEY'],
+  ['model_unknown', 'check OPENAI_MODEL and OPENAI_BASE_URL'],
+  ['prompt_blocked', 'the prompt was blocked'],
 ]);

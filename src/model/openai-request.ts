@@ -1,4 +1,5 @@
 /** Writes a request in the words of OpenAI's chat completions. */
+import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from './critic-answer.js';
 import { fieldOf } from './field.js';
 import type { ModelRequest, ToolCall, ToolRound } from './port.js';
 
@@ -6,6 +7,8 @@ import type { ModelRequest, ToolCall, ToolRound } from './port.js';
 export interface Dialect {
   /** How JSON is asked for. */
   readonly format: 'json_schema' | 'json_object' | 'prompt';
+  /** Whether a schema may stand beside tools: several local servers refuse both together. */
+  readonly schemaBesideTools: boolean;
   /** Name of the limit on output tokens: newer models of the vendor know the second one only, many servers the first. */
   readonly limit: 'max_tokens' | 'max_completion_tokens';
   /** Whether a stream is asked for its usage. */
@@ -17,6 +20,7 @@ export interface Dialect {
 /** What is tried first. */
 export const FIRST_DIALECT: Dialect = {
   format: 'json_schema',
+  schemaBesideTools: true,
   limit: 'max_tokens',
   usageInStream: true,
   streams: true,
@@ -34,7 +38,7 @@ export function openAiRequest(model: string, request: ModelRequest, dialect: Dia
     ],
     ...(temperature !== undefined && { temperature }),
     ...(maxOutputTokens !== undefined && { [dialect.limit]: maxOutputTokens }),
-    ...(asksForJson(request) && responseFormat(dialect)),
+    ...responseFormat(formatOf(request, dialect)),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, parameters }) => ({
         type: 'function',
@@ -64,16 +68,23 @@ export function plainerDialect(dialect: Dialect, request: ModelRequest, said: st
     return { ...dialect, usageInStream: false };
   }
   if (isStreamed) return { ...dialect, streams: false };
-  if (!asksForJson(request) || dialect.format === 'prompt') return null;
+  if (formatOf(request, dialect) === 'prompt') return null;
+  if (hasTools(request)) return { ...dialect, schemaBesideTools: false };
   return { ...dialect, format: dialect.format === 'json_schema' ? 'json_object' : 'prompt' };
 }
 
-/** Beside tools the prompt alone asks: several local servers refuse both together. */
-function asksForJson({ answer, tools = [] }: ModelRequest): boolean {
-  return answer === 'critique' && tools.length === 0;
+/** Beside tools a schema or nothing: a mode that asks for any JSON leaves no room for a call. */
+function formatOf(request: ModelRequest, { format, schemaBesideTools }: Dialect): Dialect['format'] {
+  if (request.answer !== 'critique') return 'prompt';
+  if (!hasTools(request)) return format;
+  return schemaBesideTools && format === 'json_schema' ? format : 'prompt';
 }
 
-function responseFormat({ format }: Dialect): object {
+function hasTools({ tools = [] }: ModelRequest): boolean {
+  return tools.length > 0;
+}
+
+function responseFormat(format: Dialect['format']): object {
   if (format === 'prompt') return {};
   if (format === 'json_object') return { response_format: { type: 'json_object' } };
   return {
@@ -110,13 +121,13 @@ function isObject(json: string): boolean {
   }
 }
 
-/** schemas/critic-answer.json as strict mode takes it: every property required, no others. The prompt names the range. */
+/** As strict mode takes it: every property required, no others. */
 const CRITIC_ANSWER = {
   type: 'object',
   additionalProperties: false,
   required: ['score', 'feedback'],
   properties: {
-    score: { type: 'number', description: 'From 0 to 10; 8 or more approves the draft.' },
-    feedback: { type: 'string', description: 'What would raise the score.' },
+    score: { type: 'string', enum: SCORES, description: SCORE_MEANS },
+    feedback: { type: 'string', description: FEEDBACK_SAYS },
   },
 };

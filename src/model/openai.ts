@@ -29,8 +29,8 @@ type Exchanged =
 
 /**
  * The model behind `POST {baseUrl}/chat/completions`. A request that the server refuses (400, 422) is put in plainer
- * words while there are any: a JSON schema, then any JSON, then the prompt alone; what it takes is remembered for the
- * model. Otherwise one request a call: a run records its own retries. Redirects are not followed, for the key would go
+ * words while there are any: a JSON schema, then any JSON, then the prompt alone (beside tools the schema or the prompt);
+ * what it takes is remembered for the model. Otherwise one request a call: a run records its own retries. Redirects are not followed, for the key would go
  * with them. The signal aborts the request itself.
  */
 export function openAiModel({ apiKey, baseUrl, model: defaultModel, ambient }: OpenAiOptions): LanguageModel {
@@ -48,7 +48,8 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, ambient }: O
     if (response.ok) return { isAnswered: true, answer: await readAnswer(response, request, call) };
     const said = await boundedText(response, MAX_ERROR_BYTES).catch(() => '');
     const failure = statusFailure(response, said, call);
-    if (response.status !== 400 && response.status !== 422) throw failure;
+    const isBadRequest = response.status === 400 || response.status === 422;
+    if (!isBadRequest || NOT_OF_WORDS.has(failure.data.kind)) throw failure;
     return { isAnswered: false, said, failure };
   }
 
@@ -86,6 +87,9 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, ambient }: O
     },
   };
 }
+
+/** Refusals that no other words avoid. */
+const NOT_OF_WORDS: ReadonlySet<string> = new Set(['model_unknown', 'prompt_blocked', 'quota_used_up']);
 
 interface Terms {
   readonly signal: AbortSignal;

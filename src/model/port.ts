@@ -61,10 +61,7 @@ export interface ModelRequest {
   readonly brief: Brief;
   /** `critique` asks for JSON as in schemas/critic-answer.json, `text` for prose. */
   readonly answer: 'text' | 'critique';
-  /**
-   * Tools the model may call instead of answering; absent: none. While there are any, a critique is asked for by the
-   * prompt alone: not every server takes an answer schema beside tools.
-   */
+  /** Tools the model may call instead of answering; absent: none. */
   readonly tools?: readonly ToolDeclaration[];
   /** The conversation after the prompt, oldest first; only beside `tools`. */
   readonly rounds?: readonly ToolRound[];

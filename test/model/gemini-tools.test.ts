@@ -101,9 +101,40 @@ describe('Gemini with tools', () => {
     });
   });
 
-  it('is asked for a critique without a schema while it has tools', async () => {
+  it('is asked for a critique by its schema beside tools', async () => {
     await ask({ tools: TOOLS, answer: 'critique' });
-    expect(server.calls[0]?.body.generationConfig).to.deep.equal({});
+    expect(server.calls[0]?.body.generationConfig.responseMimeType).to.equal('application/json');
+    expect(server.calls[0]?.body.tools).to.have.length(1);
+  });
+
+  it('that refuses a schema beside tools is asked by the prompt alone, which is remembered for the model', async () => {
+    server.answerBy(({ body }) =>
+      body.tools !== undefined && body.generationConfig.responseSchema !== undefined
+        ? refuses(400, { message: "Function calling with a response mime type: 'application/json' is unsupported" })
+        : says('{"score": "8", "feedback": ""}'),
+    );
+    for (const [model, tools] of [
+      ['old', TOOLS],
+      ['old', TOOLS],
+      ['old', []],
+      ['other', TOOLS],
+    ] as const) {
+      await ask({ model, tools, answer: 'critique' });
+    }
+    const asked = server.calls.map(({ path, body }) => [
+      /models\/(\w+):/.exec(path)?.[1],
+      body.tools?.length ?? 0,
+      body.generationConfig.responseMimeType ?? null,
+    ]);
+    const json = 'application/json';
+    expect(asked).to.deep.equal([
+      ['old', 1, json],
+      ['old', 1, null],
+      ['old', 1, null],
+      ['old', 0, json],
+      ['other', 1, json],
+      ['other', 1, null],
+    ]);
   });
 
   it('quotes no result in a failure', async () => {
@@ -137,6 +168,32 @@ describe('Gemini with tools', () => {
       expect(calls.map(({ echo }) => echo)).to.deep.equal(CALLS.slice(1));
     });
 
+    it('is read to its end though its last event lacks the empty line', async () => {
+      server.answerBy([
+        (response) => {
+          response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+          response.write(`data: ${JSON.stringify(piece([{ text: 'A ' }]))}\r\n\r\n`);
+          response.end(`data: ${JSON.stringify(piece([{ text: 'draft' }], { finishReason: 'STOP' }))}`);
+        },
+      ]);
+      expect((await ask({ onToken })).text).to.equal('A draft');
+      expect(heard).to.deep.equal(['A ', 'draft']);
+      expect(server.calls).to.have.length(1);
+    });
+
+    it('is asked in the same words as one that does not, and its refusals are told in the same', async () => {
+      server.answerBy([refuses(429, { message: 'Slow down', headers: { 'Retry-After': '7' }, details: [{ a: 1 }] })]);
+      const tools = { tools: TOOLS };
+      const failures = await Promise.all([ask({ ...tools, onToken }), ask(tools)].map((each) => rejectionOf(each)));
+      const [streamed, plain] = failures.map((each) =>
+        each instanceof ModelFailed ? [each.message, each.data] : each,
+      );
+      expect(streamed).to.deep.equal(plain);
+      const [one, other] = server.calls;
+      expect({ safetySettings: [], ...one?.body }).to.deep.equal({ safetySettings: [], ...other?.body });
+      for (const { headers } of server.calls) expect(headers['x-goog-api-key']).to.equal('k');
+    });
+
     const rows: readonly [title: string, reply: GeminiReply, kind: string][] = [
       ['breaks off silently', streams([piece([{ text: 'Half a' }])]), 'unreadable_answer'],
       ['holds no JSON', streams([piece([{ text: 'Half a' }]), '{"candidates": [']), 'unreadable_answer'],
@@ -144,6 +201,8 @@ describe('Gemini with tools', () => {
       ['is empty, asked for plainly too', streams([]), 'unreadable_answer'],
       ['is blocked', streams([{ promptFeedback: { blockReason: 'SAFETY' } }]), 'prompt_blocked'],
       ['is refused', refuses(503), 'unavailable'],
+      ['is sent elsewhere', (response) => response.writeHead(307, { Location: '/x' }).end(), 'redirected'],
+      ['never ends', streams(['x'.repeat(17 * 1024 * 1024)]), 'answer_too_large'],
       [
         'is reset',
         (response) => {

@@ -94,12 +94,14 @@ describe('Gemini', () => {
       await ask({ answer: 'critique' });
       const written = JSON.parse(
         readFileSync(new URL('../../../schemas/critic-answer.json', import.meta.url), 'utf8'),
-      ) as { type: string; required: string[]; properties: Record<string, { type: string }> };
+      ) as { type: string; required: string[]; properties: Record<string, { type: string; enum?: string[] }> };
       const { responseMimeType, responseSchema } = server.calls[0]?.body.generationConfig ?? {};
       expect(responseMimeType).to.equal('application/json');
       expect(responseSchema).to.deep.include({ type: written.type, required: written.required });
-      for (const [name, { type }] of Object.entries(written.properties)) {
+      for (const [name, { type, enum: choices }] of Object.entries(written.properties)) {
         expect(responseSchema).to.have.nested.property(`properties.${name}.type`, type);
+        if (choices !== undefined)
+          expect(responseSchema).to.have.deep.nested.property(`properties.${name}.enum`, choices);
       }
     });
 
@@ -246,7 +248,7 @@ describe('Gemini', () => {
       [418, 'http_error', false],
       [429, 'rate_limited', true],
       [500, 'server_error', true],
-      [501, 'http_error', true],
+      [501, 'not_implemented', false],
       [502, 'bad_gateway', true],
       [503, 'unavailable', true],
       [504, 'gateway_timeout', true],
@@ -377,7 +379,9 @@ describe('Gemini', () => {
 
     it('without TLS where it is wanted is tls_failed, not asked again', async () => {
       model = modelAt(server.url.replace('http:', 'https:'));
-      expect((await failureOf(ask())).data).to.deep.equal({ kind: 'tls_failed', retryable: false });
+      const { data, message } = await failureOf(ask());
+      expect(data).to.deep.equal({ kind: 'tls_failed', retryable: false });
+      expect(message).to.include('plain HTTP: check GEMINI_BASE_URL, http:// for https://');
     });
   });
 

@@ -110,14 +110,16 @@ describe('An OpenAI-compatible server', () => {
       await ask({ answer: 'critique' });
       const written = JSON.parse(
         readFileSync(new URL('../../../schemas/critic-answer.json', import.meta.url), 'utf8'),
-      ) as { type: string; required: string[]; properties: Record<string, { type: string }> };
+      ) as { type: string; required: string[]; properties: Record<string, { type: string; enum?: string[] }> };
       const { response_format: format } = server.calls[0]?.body ?? {};
       expect(format?.type).to.equal('json_schema');
       const schema = format?.json_schema?.schema;
       expect(schema).to.deep.include({ type: written.type, required: written.required, additionalProperties: false });
-      for (const [name, { type }] of Object.entries(written.properties)) {
+      for (const [name, { type, enum: choices }] of Object.entries(written.properties)) {
         expect(schema).to.have.nested.property(`properties.${name}.type`, type);
+        if (choices !== undefined) expect(schema).to.have.deep.nested.property(`properties.${name}.enum`, choices);
       }
+      expect(JSON.stringify(schema), 'grammars ignore bounds').not.to.match(/minimum|maximum/);
     });
 
     for (const [accepted, formats] of [
@@ -168,9 +170,26 @@ describe('An OpenAI-compatible server', () => {
       ]);
     });
 
-    it('leave the JSON of a critic to its prompt', async () => {
+    it('stand beside the schema of a critic where the server takes both', async () => {
       await ask({ tools: TOOLS, answer: 'critique' });
-      expect(server.calls[0]?.body).not.to.have.any.keys('response_format');
+      expect(server.calls[0]?.body.response_format?.type).to.equal('json_schema');
+      expect(server.calls[0]?.body.tools).to.have.length(1);
+    });
+
+    it('stand alone where the server refuses both, which is remembered, and the schema stays without tools', async () => {
+      server.answerBy(({ body }) =>
+        body.tools !== undefined && body.response_format !== undefined
+          ? refuses(400, { message: 'Cannot use custom grammar constraints with tools.' })
+          : says('{"score": "8", "feedback": ""}'),
+      );
+      for (const tools of [TOOLS, TOOLS, []]) await ask({ tools, answer: 'critique' });
+      const asked = server.calls.map(({ body }) => [body.tools?.length ?? 0, body.response_format?.type]);
+      expect(asked).to.deep.equal([
+        [1, 'json_schema'],
+        [1, undefined],
+        [1, undefined],
+        [0, 'json_schema'],
+      ]);
     });
 
     it('may be called with arguments as an object, without ids, beside a text, with a word of the server', async () => {
@@ -273,6 +292,7 @@ describe('An OpenAI-compatible server', () => {
       [422, 'http_error', false],
       [429, 'rate_limited', true],
       [500, 'server_error', true],
+      [501, 'not_implemented', false],
       [502, 'bad_gateway', true],
       [503, 'unavailable', true],
       [504, 'gateway_timeout', true],
@@ -295,6 +315,22 @@ describe('An OpenAI-compatible server', () => {
       expect((await failureOn(refuses(401))).message).to.include('(check OPENAI_API_KEY)');
       expect((await failureOn(refuses(404))).message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)');
     });
+
+    for (const [status, message] of [
+      [400, 'Invalid model name passed in model=model-x. Call `/v1/models` to view available models for your key.'],
+      [400, 'model-x is not a valid model ID'],
+      [400, 'Model Not Exist'],
+      [422, 'The model `model-x` does not exist.'],
+      [503, 'No channel for it'],
+    ] as const) {
+      it(`${status} "${message.slice(0, 30)}…" is an unknown model: it names OPENAI_MODEL and is asked once`, async () => {
+        const code = status === 503 ? 'model_not_found' : null;
+        const failure = await failureOn(refuses(status, { message, code }), { answer: 'critique' });
+        expect(failure.data).to.deep.equal({ kind: 'model_unknown', retryable: false });
+        expect(failure.message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)').and.include(message);
+        expect(server.calls).to.have.length(1);
+      });
+    }
 
     for (const [title, body, said] of [
       ['a text as its error', '{"error":"no such model"}', ': no such model'],
@@ -352,7 +388,9 @@ describe('An OpenAI-compatible server', () => {
       model = modelAt('http://nowhere.invalid');
       expect((await failureOf(ask())).data.kind).to.equal('host_unknown');
       model = modelAt(server.url.replace('http:', 'https:'));
-      expect((await failureOf(ask())).data).to.deep.equal({ kind: 'tls_failed', retryable: false });
+      const { data, message } = await failureOf(ask());
+      expect(data).to.deep.equal({ kind: 'tls_failed', retryable: false });
+      expect(message).to.include('plain HTTP: check OPENAI_BASE_URL, http:// for https://');
     });
   });
 
