@@ -1,0 +1,82 @@
+/**
+ * A server like llama.cpp's: it enforces an answer schema by a grammar that knows no bounds of numbers, has one slot, and
+ * answers 503 while its model loads. What it writes where a grammar leaves the choice is the worst that fits.
+ */
+import type { OpenAiRequest } from './fake-openai.js';
+import { isCritique, refuses, says } from './fake-openai.js';
+import type { FakeServer, Reply } from './fake-server.js';
+import { fakeServer } from './fake-server.js';
+
+export interface FakeLlama extends FakeServer<OpenAiRequest> {
+  /** The most answers it was ever at work on at once. */
+  mostAtOnce(): number;
+}
+
+export interface LlamaTraits {
+  /** Requests that meet it while it loads its model. */
+  readonly loading?: number;
+  /** Whether a schema beside tools is refused; else the grammar keeps the model from calling any. */
+  readonly refusesSchemaBesideTools?: boolean;
+  /** What goes before every answer that no grammar rules. */
+  readonly thoughts?: string;
+}
+
+export async function fakeLlama(traits: LlamaTraits = {}): Promise<FakeLlama> {
+  const { loading = 0, refusesSchemaBesideTools = true, thoughts = '' } = traits;
+  const slot = oneSlot();
+  const server = await fakeServer<OpenAiRequest>(({ body }, index) => {
+    if (index < loading) return refuses(503, { message: 'Loading model', code: 'unavailable_error' });
+    const schema = body.response_format?.json_schema?.schema;
+    if (schema !== undefined && body.tools !== undefined && refusesSchemaBesideTools) {
+      return refuses(400, { message: 'Cannot use custom grammar constraints with tools.' });
+    }
+    if (schema !== undefined) return slot.use(says(JSON.stringify(byGrammar(schema))));
+    return slot.use(says(`${thoughts}${isCritique(body) ? 'A solid 9, I would say.' : 'A draft.'}`));
+  });
+  return { ...server, mostAtOnce: slot.mostAtOnce };
+}
+
+/** Takes requests at once and works on one after the other. */
+function oneSlot() {
+  const waiting: (() => void)[] = [];
+  let [working, most] = [0, 0];
+  const next = (): void => {
+    if (working === 0) waiting.shift()?.();
+  };
+  return {
+    mostAtOnce: () => most,
+    use: (reply: Reply): Reply => {
+      return (response) => {
+        waiting.push(() => {
+          working += 1;
+          most = Math.max(most, working);
+          response.on('close', () => {
+            working -= 1;
+            next();
+          });
+          setImmediate(reply, response);
+        });
+        next();
+      };
+    },
+  };
+}
+
+/** The least expected value that a grammar made of the schema lets through. */
+function byGrammar(schema: unknown): unknown {
+  const { enum: choices, type, properties } = readSchema(schema);
+  if (choices !== undefined) return choices.at(-1);
+  if (type === 'object')
+    return Object.fromEntries(Object.entries(properties).map(([name, of]) => [name, byGrammar(of)]));
+  return type === 'number' ? 525657 : 'words';
+}
+
+interface Schema {
+  readonly type: unknown;
+  readonly enum?: readonly unknown[];
+  readonly properties: object;
+}
+
+function readSchema(schema: unknown): Schema {
+  return { type: null, properties: {}, ...(typeof schema === 'object' ? schema : {}) };
+}
