@@ -1,6 +1,6 @@
 /** The only reader of the environment: settings with their defaults, and readable refusals (contract, section 1). */
 import { ConfigInvalid } from './errors.js';
-import { address, connectionString, integer, modelName, oneOf, origins, secret } from './setting-values.js';
+import { address, connectionString, hostNames, integer, modelName, oneOf, origins, secret } from './setting-values.js';
 
 export interface Config {
   readonly host: string;
@@ -22,6 +22,8 @@ export interface Config {
   readonly maxModelCalls: number;
   /** How instances on one log know of each other; null where there is one alone. */
   readonly cluster: ClusterTimes | null;
+  /** Names the service is called by, beside loopback ones; none: any, but where it is bound to loopback. */
+  readonly allowedHosts: readonly string[];
   /** Origins that browsers may call from, as `scheme://host[:port]`. */
   readonly corsOrigins: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -113,6 +115,7 @@ export function readConfig(environment: Environment): Config {
     maxActiveRuns: integer('MAX_ACTIVE_RUNS', setting('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: 1_000_000 }),
     maxModelCalls: integer('MAX_MODEL_CALLS', setting('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: 1_000_000 }),
     cluster: clusterTimes(setting),
+    allowedHosts: hostNames('ALLOWED_HOSTS', setting('ALLOWED_HOSTS')),
     corsOrigins: origins('CORS_ORIGINS', setting('CORS_ORIGINS')),
     logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
   };

@@ -1,4 +1,5 @@
 /** The composition root: the engine behind HTTP and sockets; start and stop. */
+import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from './config.js';
@@ -9,6 +10,7 @@ import { ConfigInvalid } from './errors.js';
 import { httpApp } from './http/app.js';
 import { refuseUnreadable } from './http/client-error.js';
 import { canonical } from './log/canonical.js';
+import { ownHosts } from './request-source.js';
 import type { ChannelServer } from './ws/upgrade.js';
 import { serveChannels } from './ws/upgrade.js';
 
@@ -30,6 +32,8 @@ export interface Service {
  */
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
   const { ambient, logger, model } = surroundings;
+  const address = await addressOf(config);
+  const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const engine = await openEngine(config, surroundings);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
@@ -48,7 +52,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       ambient,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
       canonical,
-      corsOrigins: config.corsOrigins,
+      ...source,
       appendDeadlineMs: APPEND_DEADLINE_MS,
       onFault: (requestId, error) => onFault({ requestId }, error),
       log: logger,
@@ -61,25 +65,34 @@ export async function startService(config: Config, surroundings: Surroundings): 
     queries: engine.queries,
     tokens: engine.tokens,
     ambient,
-    corsOrigins: config.corsOrigins,
+    ...source,
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
   const unfinished = await engine.unfinished();
-  const url = await listen(server, config);
+  const url = await listen(server, config, address);
   logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   engine.recover(unfinished);
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
 }
 
-async function listen(server: Server, { host, port }: Config): Promise<string> {
+/** The address that HOST names. @throws {ConfigInvalid} when it names none */
+async function addressOf(config: Config): Promise<string> {
+  try {
+    return (await lookup(config.host)).address;
+  } catch (error) {
+    throw error instanceof Error ? addressFault(error, config) : error;
+  }
+}
+
+async function listen(server: Server, { host, port }: Config, address: string): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(addressFault(error, { host, port })));
-    server.listen(port, host, () => resolve());
+    server.listen(port, address, () => resolve());
   });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server listens on no port');
-  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return `http://${name}:${address.port}`;
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('The server listens on no port');
+  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return `http://${name}:${bound.port}`;
 }
 
 function addressFault(error: Error, { host, port }: { readonly host: string; readonly port: number }): Error {

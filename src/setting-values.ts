@@ -1,5 +1,6 @@
 /** What settings may hold: each text becomes a value, or is refused in a line that names the variable and never a secret. */
 import { ConfigInvalid } from './errors.js';
+import { hostNameOf } from './host-name.js';
 
 interface IntegerRange {
   readonly fallback: number;
@@ -119,3 +120,21 @@ export function origins(variable: string, value: string | null): readonly string
     });
   });
 }
+
+/** Names of hosts in the form of `hostNameOf`. A port or a pattern would be taken for a name that nobody has. */
+export function hostNames(variable: string, value: string | null): readonly string[] {
+  if (value === null) return [];
+  return value.split(',').map((each) => {
+    const text = each.trim();
+    const name = HOST_NAME.test(text) ? hostNameOf(text) : null;
+    if (name !== null && name !== '') return name;
+    throw new ConfigInvalid({
+      variable,
+      value,
+      accepted: 'a comma-separated list of host names or addresses without scheme and port such as council.example.org',
+    });
+  });
+}
+
+/** A name or an IPv4 address, or an IPv6 address, in brackets or not. */
+const HOST_NAME = /^([\p{L}\p{N}._-]+|\[?[\da-f.]*:[\da-f.]*:[\da-f:.]*\]?)$/iu;

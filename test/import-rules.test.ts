@@ -40,7 +40,16 @@ const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'absent', '
 
 const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
 const EDGE: Rule = {
-  ours: ['errors', 'council', 'blueprint', ...AUDIT_TOLD, ...RUN_FRONT, ...READ_SIDE, ...DOCUMENT_FACTS],
+  ours: [
+    'errors',
+    'request-source',
+    'council',
+    'blueprint',
+    ...AUDIT_TOLD,
+    ...RUN_FRONT,
+    ...READ_SIDE,
+    ...DOCUMENT_FACTS,
+  ],
   types: [...SHARED_TYPES, 'log/chain', 'audit/audit-run'],
   node: 'any',
   npm: [],
@@ -69,9 +78,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   errors: { ours: [], types: [], node: 'none', npm: [] },
   // ConfigInvalid stands with the other errors a caller may catch.
   config: { ours: ['errors', 'setting-values'], types: [], node: 'none', npm: [] },
-  'setting-values': { ours: ['errors'], types: [], node: 'none', npm: [] },
+  'setting-values': { ours: ['errors', 'host-name'], types: [], node: 'none', npm: [] },
   ambient: { ours: [], types: [], node: ['node:crypto', 'node:perf_hooks'], npm: [] },
 
+  'host-name': { ours: [], types: [], node: 'none', npm: [] },
+  'request-source': { ours: ['host-name'], types: [], node: 'none', npm: [] },
   wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
   signals: { ours: [], types: ['ambient'], node: 'none', npm: [] },
   'bounded-body': { ours: [], types: [], node: 'none', npm: [] },
@@ -249,7 +260,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     npm: [],
   },
   service: {
-    ours: [...INSIDE, 'surroundings', 'engine', 'http', 'ws', 'cli'],
+    ours: [...INSIDE, 'surroundings', 'engine', 'http', 'ws', 'cli', 'request-source'],
     types: ['generated'],
     node: 'any',
     npm: [],

@@ -83,7 +83,7 @@ describe('The process', () => {
     const { hostname, port } = new URL(await url);
     const silent = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
     silent.on('error', () => undefined);
-    silent.write('GET /nope HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    silent.write('GET /nope HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     const answer = await new Promise<string>((resolve) => silent.once('data', (data) => resolve(data.toString())));
     expect(answer).to.match(/^HTTP\/1\.1 404 /);
     child.kill('SIGTERM');

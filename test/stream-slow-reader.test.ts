@@ -47,6 +47,7 @@ describe('A client of the rich stream that does not read', () => {
         }),
     };
     const state = () => Promise.resolve(run);
+    const source = { isOwnHost: () => true, corsOrigins: [] };
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },
@@ -63,14 +64,14 @@ describe('A client of the rich stream that does not read', () => {
         ambient,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,
-        corsOrigins: [],
+        ...source,
         appendDeadlineMs: 10_000,
         onFault,
         log: { info: () => undefined },
       }),
     );
     const rich = { feed, queries: { state }, tokens: { subscribe: () => null } };
-    const channels = serveChannels(server, { views: { watch: never }, ...rich, ambient, corsOrigins: [], onFault });
+    const channels = serveChannels(server, { views: { watch: never }, ...rich, ambient, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     close = async () => {

@@ -4,6 +4,8 @@ import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import Koa from 'koa';
 import { LogUnavailable } from '../errors.js';
+import type { SourceRules } from '../request-source.js';
+import { refusedHost, refusedPage } from '../request-source.js';
 import type { Answer } from './answer.js';
 import { sendAnswer } from './answer.js';
 import { auditRoutes } from './audit.js';
@@ -38,11 +40,11 @@ export function httpApp(deps: HttpDeps): RequestListener {
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, edge));
   app.use(async (ctx, next) => {
-    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router), edge.ambient);
+    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, edge), edge.ambient);
     else await next();
   });
   app.use(router.routes());
-  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router), edge.ambient));
+  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, edge), edge.ambient));
   const serve = app.callback();
   return (request, response) => void serve(request, response);
 }
@@ -62,11 +64,14 @@ function edgeOf(deps: HttpDeps): Edge {
 }
 
 /** Paths match in their case, with and without trailing slash. */
-function routerOf(routes: readonly Route[], { ambient }: Edge): Router {
+function routerOf(routes: readonly Route[], edge: Edge): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
-    router.register(path, [route.method], async (ctx) => sendAnswer(ctx, await route.handle(ctx), ambient));
+    router.register(path, [route.method], async (ctx) => {
+      assertSource(ctx, edge);
+      sendAnswer(ctx, await route.handle(ctx), edge.ambient);
+    });
   }
   return router;
 }
@@ -95,14 +100,23 @@ function assertReadableTarget(ctx: Context): void {
   throw new RequestRefused('The request target cannot be read', { status: 400 });
 }
 
+/** Before anything of a request is looked at but its route. @throws {RequestRefused} 421, 403 */
+function assertSource({ req, method }: Context, rules: SourceRules): void {
+  const isReading = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+  const refusal = refusedHost(req, rules) ?? (isReading ? null : refusedPage(req, rules));
+  if (refusal !== null) throw new RequestRefused(refusal.detail, { status: refusal.status });
+}
+
 /** What is answered where no route is: 404, the methods of a path, or 405. */
-function unrouted(ctx: Context, router: Router): Answer {
+function unrouted(ctx: Context, router: Router, edge: Edge): Answer {
   const methods = layersAt(ctx, router).flatMap((layer) => layer.methods);
   if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
   const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ');
   const headers = { Allow: allow };
-  if (ctx.method === 'OPTIONS')
+  if (ctx.method === 'OPTIONS') {
+    assertSource(ctx, edge);
     return { status: 204, body: null, headers: { ...headers, ...preflightHeaders(ctx, allow) } };
+  }
   throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });
 }
 

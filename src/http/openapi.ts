@@ -97,8 +97,9 @@ function contentOf({ schema, mediaType }: Success, schemas: SchemaShelf): Json {
 
 /** What can go wrong follows from what a route takes. */
 function problemStatuses(route: Route): readonly number[] {
-  const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
-  const statuses = new Set(problems);
+  const { method, path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
+  const statuses = new Set(problems).add(421);
+  if (method !== 'GET') statuses.add(403);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(413).add(415);

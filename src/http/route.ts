@@ -15,13 +15,14 @@ import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/registry.js';
 import type { AnswerHeader } from './answer-headers.js';
+import type { SourceRules } from '../request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
 import type { SchemaName, SchemaShelf } from './schema.js';
 
 /** What the REST edge needs of the service. */
-export interface HttpDeps {
+export interface HttpDeps extends SourceRules {
   readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
@@ -46,8 +47,6 @@ export interface HttpDeps {
   readonly nodeDefaults: NodeDefaults;
   /** The RFC 8785 text of a JSON value. */
   readonly canonical: (value: unknown) => string;
-  /** Origins that browsers may call from; none: no CORS headers at all. */
-  readonly corsOrigins: readonly string[];
   /** How long a request waits for the log, in milliseconds, before it is answered 503. */
   readonly appendDeadlineMs: number;
   /** Hears of each failure that is answered with 500. */

@@ -5,6 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
 import type { Ambient } from '../ambient.js';
+import type { SourceRules } from '../request-source.js';
+import { refusedHost, refusedPage } from '../request-source.js';
 import { askedOf } from './asked.js';
 import type { ChannelOptions } from './channel.js';
 import { serveChannel } from './channel.js';
@@ -23,10 +25,8 @@ const MAX_SOCKETS = 20_000;
 /** How long a closed socket may take to say goodbye, in milliseconds. */
 const GOODBYE_MS = 2_000;
 
-export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions {
+export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules {
   readonly ambient: Pick<Ambient, 'after'>;
-  /** Origins let in beside the service's own host. */
-  readonly corsOrigins: readonly string[];
 }
 
 export interface ChannelServer {
@@ -48,7 +48,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     socket.on('error', () => socket.destroy());
     const asked = askedOf(request.url ?? '');
     if (asked === null) return refuse(socket, 404, 'No such channel');
-    if (!isAllowedOrigin(request, options.corsOrigins)) return refuse(socket, 403, 'This origin is not allowed');
+    const refusal = refusedHost(request, options) ?? refusedPage(request, options);
+    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
     if (asked.stream === 'unclear') return refuse(socket, 422, asked.detail);
     sockets.handleUpgrade(request, socket, head, (client) => {
@@ -88,13 +89,6 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       cancel();
     },
   };
-}
-
-/** Clients that are no browsers send no origin; a page's origin must be this host or a listed one. */
-function isAllowedOrigin({ headers }: IncomingMessage, allowed: readonly string[]): boolean {
-  const { origin, host } = headers;
-  if (origin === undefined || allowed.includes(origin)) return true;
-  return URL.canParse(origin) && new URL(origin).host === host;
 }
 
 function refuse(socket: Duplex, status: number, detail: string): void {

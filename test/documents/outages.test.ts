@@ -105,7 +105,7 @@ describe('An upload', function () {
     const socket = await openSocket(service.url);
     socket.on('error', () => undefined);
     socket.write(
-      `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=${BOUNDARY}\r\nContent-Length: 9999\r\n\r\n`,
+      `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=${BOUNDARY}\r\nContent-Length: 9999\r\n\r\n`,
     );
     socket.write(form.subarray(0, -30));
     const left = (): readonly string[] => readdirSync(join(dir.path, 'tmp'));

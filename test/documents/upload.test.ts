@@ -120,7 +120,7 @@ describe('POST /api/councils/upload-pdf', function () {
 
   it('takes it byte by byte', async () => {
     const form = formOf(partOf([fileHead('Bäume.pdf'), PDF_TYPE], TREES));
-    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${form.length}\r\n\r\n`;
+    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${form.length}\r\n\r\n`;
     const reply = await rawExchange(service.url, [head, ...[...form].map((byte) => Buffer.from([byte]))]);
     expect(reply.status).to.equal(200);
     expect(JSON.parse(reply.body)).to.include({ filename: 'Bäume.pdf', chunks_ingested: 2 });
@@ -241,7 +241,7 @@ describe('POST /api/councils/upload-pdf', function () {
       it(`answers 413 to a client that sends 60 MiB before it reads, ${isChunked ? 'in chunks' : 'at a length'}`, async () => {
         const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], large(60 * MIB)));
         const lengthHead = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${form.length}`;
-        const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\n${lengthHead}\r\n\r\n`;
+        const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\n${lengthHead}\r\n\r\n`;
         const reply = await rawExchange(service.url, [head, ...pieces(form, isChunked)]);
         expect(reply.status).to.equal(413);
         expect(JSON.parse(reply.body))
@@ -256,7 +256,7 @@ describe('POST /api/councils/upload-pdf', function () {
       ['parts', Buffer.concat(Array.from({ length: 20_000 }, () => Buffer.from(`a: b\r\n\r\n\r\n--${BOUNDARY}\r\n`)))],
     ] as const) {
       it(`answers 413 to ${what} without end, and others meanwhile`, async () => {
-        const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+        const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`;
         const answered = rawExchange(service.url, [head, ...pieces(formOf(part), true)]);
         const from = performance.now();
         expect((await rest.get('/api/health')).status).to.equal(200);
@@ -268,7 +268,7 @@ describe('POST /api/councils/upload-pdf', function () {
 
   it('leaves nothing of an upload that is broken off', async () => {
     const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
-    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${10 * MIB}\r\n\r\n`;
+    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${10 * MIB}\r\n\r\n`;
     const socket = await openSocket(service.url);
     socket.write(head);
     socket.write(form.subarray(0, -30));
@@ -277,7 +277,7 @@ describe('POST /api/councils/upload-pdf', function () {
   });
 
   describe('while others send slowly', () => {
-    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 1000\r\n\r\n`;
+    const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 1000\r\n\r\n`;
     let sockets: readonly Socket[];
 
     const open = async (count: number, url = service.url): Promise<void> => {

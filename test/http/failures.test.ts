@@ -56,6 +56,7 @@ describe('A request that cannot be served', () => {
       ambient,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,
+      isOwnHost: () => true,
       corsOrigins: [],
       appendDeadlineMs: 10_000,
       onFault: (requestId, error) => void faults.push({ requestId, error }),
@@ -179,10 +180,10 @@ describe('A request that cannot be served', () => {
 
   for (const [what, text, status] of [
     ['no HTTP', 'HELLO\r\n\r\n', 400],
-    ['with a header too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['with a header too large', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     [
       'with a chunk of no size',
-      'POST /api/councils/run HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+      'POST /api/councils/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
       400,
     ],
   ] as const) {

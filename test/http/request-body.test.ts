@@ -94,7 +94,7 @@ describe('A JSON body', () => {
 
     it('is refused with 413 readable by a client that sends 20 MiB before it reads', async () => {
       const reply = await rawExchange(service.url, [
-        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
+        `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
         ...Array.from({ length: 20 }, () => Buffer.alloc(MIB, ' ')),
       ]);
       expect(reply.status).to.equal(413);
@@ -105,7 +105,7 @@ describe('A JSON body', () => {
     it('is refused with 413 when it comes in chunks without a length', async () => {
       const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000, ' '), Buffer.from('\r\n')]);
       const reply = await rawExchange(service.url, [
-        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+        `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
         ...Array.from({ length: 100 }, () => chunk),
         '0\r\n\r\n',
       ]);
@@ -116,7 +116,7 @@ describe('A JSON body', () => {
     it('is refused with 413 before a byte of it has come', async () => {
       const socket = await openSocket(service.url);
       socket.write(
-        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n`,
+        `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n`,
       );
       const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
       expect(first.toString('latin1')).to.match(/^HTTP\/1.1 413 /);
@@ -125,7 +125,7 @@ describe('A JSON body', () => {
 
     it('of another route is answered 404 readable by a client that sends 20 MiB before it reads', async () => {
       const reply = await rawExchange(service.url, [
-        `POST /api/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
+        `POST /api/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
         ...Array.from({ length: 20 }, () => Buffer.alloc(MIB, ' ')),
       ]);
       expect(reply.status).to.equal(404);
@@ -232,7 +232,7 @@ describe('A JSON body', () => {
     it('by a client that hangs up leaves no trace', async () => {
       const socket = await openSocket(service.url);
       socket.write(
-        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
+        `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
       );
       await rest.get('/api/health');
       socket.destroy();
@@ -242,7 +242,7 @@ describe('A JSON body', () => {
     it('by a client that only stops sending is answered 400', async () => {
       const socket = await openSocket(service.url);
       socket.end(
-        `POST ${START} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
+        `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
       );
       const reply = await readReply(socket);
       expect(reply.status).to.equal(400);

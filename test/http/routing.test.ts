@@ -137,7 +137,7 @@ describe('Routing', () => {
   it('reads an absolute target, and answers 400 to one that is no URL', async () => {
     const ask = (target: string): ReturnType<typeof rawExchange> =>
       rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`]);
-    expect((await ask('http://anywhere/api/health')).status).to.equal(200);
+    expect((await ask('http://localhost/api/health')).status).to.equal(200);
     for (const target of ['http://a]b/api/health', 'http://']) {
       expect((await ask(target)).status, target).to.equal(400);
     }

@@ -28,7 +28,14 @@ describe('A channel whose client does not read', () => {
     const never = (): never => expect.fail('Nobody asked for the rich stream');
     const rich = { feed: { follow: never }, queries: { state: never }, tokens: { subscribe: never } };
     const ambient = systemAmbient();
-    const channels = serveChannels(server, { views, ...rich, ambient, corsOrigins: [], onFault });
+    const channels = serveChannels(server, {
+      views,
+      ...rich,
+      ambient,
+      isOwnHost: () => true,
+      corsOrigins: [],
+      onFault,
+    });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const channel = openChannel(`http://127.0.0.1:${port}`, '/ws/council/x');
