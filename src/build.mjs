@@ -4,7 +4,16 @@
  * one that runs from dist: every file is replaced whole, files without a source go only then, and the stamp is last.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -17,12 +26,19 @@ export async function build(folders) {
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
   const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   const stampFile = join(root, 'dist', `.stamp-${folders.join('-')}`);
-  const stamp = fingerprint(texts);
-  if (readIfThere(stampFile) === stamp) return false;
+  const stamp = stampOf(texts);
+  const last = readIfThere(stampFile);
+  if (last === stamp.text) return false;
 
+  // Whoever is ended in the middle leaves no stamp: what is in dist then is made anew.
+  rmSync(stampFile, { force: true });
+  const unchanged = stamp.unchangedSince(last);
   const { default: ts } = await import('typescript');
   const outputs = new Set();
   for (const [path, text] of texts) {
+    const output = join('dist', path.replace(/\.ts$/, '.js'));
+    outputs.add(output).add(`${output}.map`);
+    if (unchanged.has(path) && existsSync(join(root, output))) continue;
     const { outputText, sourceMapText = '' } = ts.transpileModule(text, {
       fileName: join(root, path),
       compilerOptions: {
@@ -33,17 +49,15 @@ export async function build(folders) {
         inlineSources: true,
       },
     });
-    const output = join('dist', path.replace(/\.ts$/, '.js'));
     writeWhole(join(root, `${output}.map`), sourceMapText);
     writeWhole(join(root, output), outputText);
-    outputs.add(output).add(`${output}.map`);
   }
   // Only what a build leaves: the drafts of another build under way end otherwise.
   const built = folders
     .flatMap((folder) => filesUnder(join('dist', folder)))
     .filter((path) => /\.js(\.map)?$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
-  writeWhole(stampFile, stamp);
+  writeWhole(stampFile, stamp.text);
   return true;
 }
 
@@ -59,10 +73,23 @@ function filesUnder(folder) {
   }
 }
 
-function fingerprint(texts) {
-  const hash = createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url)));
-  for (const [path, text] of texts) hash.update(`\0${path}\0${text}`);
-  return hash.digest('hex');
+/** What dist is made of: a line for this program, then one for each source, by the hashes of their texts. */
+function stampOf(texts) {
+  const builder = hashOf(readFileSync(fileURLToPath(import.meta.url)));
+  const lines = new Map([...texts].map(([path, text]) => [path, `${hashOf(text)} ${path}`]));
+  return {
+    text: [builder, ...lines.values()].join('\n'),
+    /** Paths of the sources that another stamp of the same program knows as they are. */
+    unchangedSince(last) {
+      const [earlier, ...known] = (last ?? '').split('\n');
+      const there = new Set(earlier === builder ? known : []);
+      return new Set([...lines].filter(([, line]) => there.has(line)).map(([path]) => path));
+    },
+  };
+}
+
+function hashOf(content) {
+  return createHash('sha256').update(content).digest('hex');
 }
 
 function readIfThere(path) {

@@ -73,6 +73,27 @@ describe('Build', () => {
     expect(readFileSync(inHouse('dist/src/greeting.js'), 'utf8')).to.contain('good day');
   });
 
+  it('transpiles again only the sources that changed', async () => {
+    await build();
+    const before = new Map(statesOf(inHouse('dist')).map((state) => [state.split(' ')[0], state]));
+    write('src/greeting.ts', 'export const greeting: string = "good day";\n');
+    await build();
+    const written = statesOf(inHouse('dist')).filter((state) => before.get(state.split(' ')[0]) !== state);
+    expect(written.map((state) => state.split(' ')[0])).to.deep.equal([
+      '.stamp-src',
+      'src/greeting.js',
+      'src/greeting.js.map',
+    ]);
+  });
+
+  it('makes everything anew after a build that was ended in the middle', async () => {
+    await build();
+    rmSync(inHouse('dist/.stamp-src'));
+    write('dist/src/greeting.js', 'half of a build\n');
+    await build();
+    expect(readFileSync(inHouse('dist/src/greeting.js'), 'utf8')).to.contain('hello');
+  });
+
   it('removes what has no source any more, and nothing of the other folder', async () => {
     await build('--all');
     rmSync(inHouse('src/deep'), { recursive: true });
