@@ -1,4 +1,5 @@
 /** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
+import { doubtfulEdges } from '../council/onward.js';
 import { cycleOf, edgesBySource, reachableFrom, waysOf } from '../council/paths.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { ConditionInvalid } from '../errors.js';
@@ -24,7 +25,12 @@ const MAX_WARNINGS = 100;
 /** Everything there is to say about a graph, faults first. */
 export function inspect(graph: CouncilGraph): readonly Finding[] {
   if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes, so none can be reached')];
-  const findings = [...edgeFindings(graph), ...entryFindings(graph), ...cycleFindings(graph)];
+  const findings = [
+    ...edgeFindings(graph),
+    ...entryFindings(graph),
+    ...cycleFindings(graph),
+    ...directionFindings(graph),
+  ];
   return [...findings.filter(({ isFault }) => isFault), ...findings.filter(({ isFault }) => !isFault)];
 }
 
@@ -113,6 +119,27 @@ function cycleFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
     else findings.push(odd(path, `The cycle of ${names} has linear edges only: it goes on until a run is stopped`, id));
   });
   return findings;
+}
+
+/** Cycles of which the order of the nodes alone says where they lead back, and so who waits for whom: one finding each. */
+function directionFindings(graph: CouncilGraph): readonly Finding[] {
+  const { nodes } = graph;
+  const ids = new Set(nodes.map(({ id }) => id));
+  const edges = graph.edges
+    .map(({ id, source, target, type, condition }, index) => {
+      return { id, source, target, index, condition: type === 'conditional' ? condition : null };
+    })
+    .filter(({ source, target }) => ids.has(source) && ids.has(target));
+  const ways = waysOf(edges);
+  const told = new Set<string>();
+  return doubtfulEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(({ id, target, index }) => {
+    if (told.has(target)) return [];
+    for (const each of cycleOf(target, ways) ?? []) told.add(each);
+    const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
+    return [
+      odd(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
+    ];
+  });
 }
 
 function fault(path: string, message: string, node: string | null = null): Finding {

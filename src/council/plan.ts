@@ -2,8 +2,7 @@
 import type { Condition } from '../blueprint/condition.js';
 import { conditionOrNull } from '../blueprint/condition.js';
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
-import { onwardEdges } from './onward.js';
-import type { Outgoing } from './paths.js';
+import { directionsOf } from './onward.js';
 import { edgesBySource, reachableFrom } from './paths.js';
 
 export interface Plan {
@@ -18,8 +17,8 @@ export interface Plan {
   /** Place of the first edge between two nodes in the graph's list, -1 when there is none. */
   edgeOrder(source: string, target: string): number;
   /**
-   * Whether a branch at one node can still reach another before that one has led back to it: around a loop every node
-   * reaches every other, and nodes of one front would wait for one another.
+   * Whether a path of edges that lead onward goes from one node to another. Around a loop every node reaches every
+   * other, and nodes of one front would wait for one another.
    */
   canStillReach(from: string, to: string): boolean;
 }
@@ -35,8 +34,6 @@ export function planOf(graph: Graph): Plan {
     edgeOrders.set(edge.source, targets);
   });
   const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
-  const reaches = reachability(() => outgoing);
-  const leadsTo = reachability(() => edgesBySource(onwardEdges(graph, edgesFrom)));
 
   return {
     graph,
@@ -49,7 +46,7 @@ export function planOf(graph: Graph): Plan {
     edgesFrom,
     condition: readOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
-    canStillReach: (from, to) => reaches(from, to) && (!reaches(to, from) || leadsTo(from, to)),
+    canStillReach: reachability(graph),
   };
 }
 
@@ -62,14 +59,14 @@ function readOnce(): Plan['condition'] {
   };
 }
 
-/** Whether a path of one edge or more leads from one node to another; found out once a node, when first asked. */
-function reachability(edges: () => Outgoing): (from: string, to: string) => boolean {
+/** Found out once a node, when first asked. */
+function reachability(graph: Graph): Plan['canStillReach'] {
   const reached = new Map<string, ReadonlySet<string>>();
-  let outgoing: Outgoing | null = null;
+  let outgoing: ReturnType<typeof edgesBySource> | null = null;
   return (from, to) => {
     let found = reached.get(from);
     if (found === undefined) {
-      found = reachableFrom(from, (outgoing ??= edges()));
+      found = reachableFrom(from, (outgoing ??= edgesBySource(directionsOf(graph).onward)));
       reached.set(from, found);
     }
     return found.has(to);

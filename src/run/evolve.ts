@@ -204,7 +204,9 @@ function leave(
 ): Pick<RunState, 'arrivals' | 'ended'> {
   const { node, step, branch, next } = left;
   if (next.length === 0) {
-    return { arrivals: state.arrivals, ended: [...state.ended, { node, from: step, branch }] };
+    // Inside a rework loop a branch may end at a node again: the round before is out of date.
+    const others = state.ended.filter((each) => each.node !== node);
+    return { arrivals: state.arrivals, ended: [...others, { node, from: step, branch }] };
   }
   const { draftFrom, scoreFrom } = branch;
   const parted = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };

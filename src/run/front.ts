@@ -5,15 +5,15 @@ import type { Arrival, RunState } from './state.js';
 import { labelOf } from './state.js';
 
 /**
- * The next front: every node reached that no other live branch can still reach. When all of them wait for one
- * another, the first in the graph's list runs. In the order of the edges the branches came by.
+ * The next front, in the order of the edges the branches came by: every node reached that no other live branch can
+ * still reach onward. None is left only when no branch lives, for edges that lead onward have no cycle.
+ *
+ * Asked when a run is decided on, never when it is folded: its events name the nodes that start or wait, so runs whose
+ * fronts were chosen by another rule fold as they were.
  */
-export function nextFront(state: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
-  const { plan } = state;
-  const reached = [...new Set([...state.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
-  const ready = reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
-  if (ready.length > 0 || reached.length === 0) return ready;
-  return [reached.reduce((first, node) => (plan.nodeOrder(node) < plan.nodeOrder(first) ? node : first))];
+export function nextFront({ arrivals, plan }: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
+  const reached = [...new Set([...arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
+  return reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
 }
 
 /**

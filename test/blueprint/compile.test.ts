@@ -142,6 +142,11 @@ describe('A blueprint with faults', () => {
       'nodes[1]',
     ],
     ['a linear cycle', { nodes: nodes('a', 'b', 'c'), edges: edges('a->b', 'b->a', 'b->c') }, 'nodes[0]'],
+    [
+      'a cycle entered at two nodes, which leads back by the order of the nodes alone',
+      { nodes: nodes('s', 'a', 'b', 'c'), edges: edges('s->a', 's->b', 'a->b', 'b->a: score < 8', 'b->c: score > 7') },
+      'edges[3]',
+    ],
     ['a route no critic gives', { nodes: nodes('a', 'b'), edges: edges('a->b: publish') }, 'edges[0].condition'],
     [
       'a condition on a linear edge',
@@ -154,6 +159,13 @@ describe('A blueprint with faults', () => {
       expect(compile(draft).isRunnable).to.equal(true);
     });
   }
+
+  it('runs without a warning: a rework, wherever its loop is entered, and a loop with one way in', () => {
+    const reworked = edges('s->a', 's->b', 'a->c', 'b->c', 'c->a: rework', 'c->f: approve');
+    expect(findings({ nodes: nodes('s', 'b', 'c', 'a', 'f'), edges: reworked })).to.deep.equal([]);
+    const looped = edges('s->a', 'a->b', 'a->c', 'b->d', 'c->d', 'd->a: score < 8', 'd->f: score > 7');
+    expect(findings({ nodes: nodes('s', 'a', 'b', 'c', 'd', 'f'), edges: looped })).to.deep.equal([]);
+  });
 
   const ids = Array.from({ length: 200 }, (_, index) => `n${index}`);
   const condition = Array.from({ length: 10 }, (_, at) => `draft_length > ${at}`).join('||');

@@ -3,7 +3,18 @@ import type { Branch } from '../../src/run/branch.js';
 import { EMPTY_BRANCH, joinBranches } from '../../src/run/branch.js';
 import { branchAtEnd } from '../../src/run/front.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, given, graphOf, graphWith, playOut, scored, underWay, wrote } from '../support/given.js';
+import {
+  attemptOf,
+  broke,
+  given,
+  graphOf,
+  graphWith,
+  playOut,
+  resumed,
+  scored,
+  underWay,
+  wrote,
+} from '../support/given.js';
 
 const draftOf = ({ run }: Story): string | null => run.finalDraft;
 
@@ -47,6 +58,89 @@ describe('A fork inside a rework loop', () => {
     const judged = { ...graph, nodes: [...graph.nodes].reverse() };
     const story = given(judged).when(wrote('plan'));
     expect(underWay(story.run)).to.deep.equal(['left', 'right']);
+  });
+});
+
+describe('Branches inside a rework loop', () => {
+  const council = graphOf(`
+    start -> a, b
+    a, b -> judge?
+    judge? -rework-> a
+    judge? -approve-> end
+  `);
+
+  it('start together, though the loop leads from one of them back to the other', () => {
+    given(council)
+      .when(wrote('start'))
+      .then('NodeCompleted start 1.1 -> a b', 'NodeStarted a 2.1', 'NodeStarted b 3.1')
+      .whenAll(wrote('a'), wrote('b'))
+      .then('NodeCompleted b 3.1 -> judge', 'NodeStarted judge 4.1')
+      .when(scored('judge', 6))
+      .then('NodeCompleted judge 4.1 -> a', 'NodeStarted a 5.1')
+      .when(wrote('a'))
+      .then('NodeCompleted a 5.1 -> judge', 'NodeStarted judge 6.1')
+      .when(scored('judge', 9))
+      .then('NodeCompleted judge 6.1 -> end', 'NodeStarted end 7.1');
+  });
+
+  it('start together in whatever order the nodes stand', () => {
+    const [start, ...others] = council.nodes;
+    for (const order of ordersOf(others)) {
+      const nodes = start === undefined ? [...order] : [start, ...order];
+      expect(underWay(given({ ...council, nodes }).when(wrote('start')).run)).to.deep.equal(['a', 'b']);
+    }
+  });
+
+  it('pause together in God Mode, each round', () => {
+    const loop = graphOf(`
+      plan -> a, b
+      a, b -> judge?
+      judge? -rework-> plan
+      judge? -approve-> end
+    `);
+    let story = given(loop, { godMode: true });
+    const pauses: string[] = [];
+    const scores = [3, 9];
+    while (story.run.status === 'paused') {
+      pauses.push(story.run.gate?.nextNodes.join() ?? '');
+      story = playOut(resumed(story), (node) => (node === 'judge' ? scored(node, scores.shift() ?? 9) : wrote(node)));
+    }
+    expect(pauses).to.deep.equal(['plan', 'a,b', 'judge', 'plan', 'a,b', 'judge', 'end']);
+    expect(story.run).to.include({ status: 'completed', finalDraft: 'by end' });
+  });
+
+  it('of an inner loop join before the outer loop goes on', () => {
+    const nested = graphOf(`
+      plan -> draft
+      draft -> a, b
+      a, b -> inner?
+      inner? -rework-> draft
+      inner? -approve-> outer?
+      outer? -rework-> plan
+      outer? -approve-> end
+    `);
+    const fronts: string[] = [];
+    const scores: Record<string, number[]> = { inner: [2, 9, 9], outer: [1, 9] };
+    const { run } = playOut(given(nested), (node, state) => {
+      if (attemptOf(state, node).step === state.steps) fronts.push(underWay(state).join());
+      return node in scores ? scored(node, scores[node]?.shift() ?? 9) : wrote(node);
+    });
+    expect(run).to.include({ status: 'completed' });
+    expect(fronts.filter((front) => front === 'b')).to.have.length(3);
+  });
+
+  it('that end there end once: what a later round makes takes the place of the earlier', () => {
+    const graph = graphOf(`
+      plan -> aside, judge?
+      judge? -rework-> plan
+      judge? -approve-> last
+    `);
+    const first = given(graph).when(wrote('plan', 'P1'));
+    expect(underWay(first.run)).to.deep.equal(['aside', 'judge']);
+    const second = first.whenAll(wrote('aside', 'A1'), scored('judge', 1), wrote('plan', 'P2'));
+    expect(underWay(second.run)).to.deep.equal(['aside', 'judge']);
+    const { run } = second.whenAll(wrote('aside', 'A2'), scored('judge', 9), wrote('last', 'L'));
+    expect(run).to.include({ status: 'completed', finalDraft: '## Aside\nA2\n\n## Last\nL' });
   });
 });
 
@@ -476,19 +570,6 @@ describe('Waiting branches', () => {
     expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
   });
 
-  it('wait at a node in front of a loop until the loop is left', () => {
-    const graph = graphOf(`
-      plan -> aside, judge?
-      judge? -rework-> plan
-      judge? -approve-> last
-    `);
-    const story = given(graph).whenAll(wrote('plan', 'P1'), scored('judge', 1), wrote('plan', 'P2'));
-    expect(underWay(story.run)).to.deep.equal(['judge']);
-    const left = story.when(scored('judge', 9));
-    expect(underWay(left.run)).to.deep.equal(['aside', 'last']);
-    expect(inputOf(left, 'aside').draft).to.equal('P2');
-  });
-
   it('leave nothing behind that a critic has sent back: what comes by the same edge again takes its place', () => {
     const graph = graphOf(`
       a -> b, k?
@@ -496,12 +577,12 @@ describe('Waiting branches', () => {
       k? -approve-> d
       b -> d
     `);
-    const judged = given(graph)
-      .whenAll(wrote('a', 'A1'), scored('k', 3), wrote('a', 'A2'), scored('k', 3), wrote('a', 'A3'))
-      .when(scored('k', 9));
-    expect(underWay(judged.run)).to.deep.equal(['b']);
-    expect(inputOf(judged, 'b')).to.include({ draft: 'A3' });
-    const { run } = judged.whenAll(wrote('b', 'B'), wrote('d', 'D'));
+    const sent = given(graph).whenAll(wrote('a', 'A1'), wrote('b', 'B1'), scored('k', 3), wrote('a', 'A2'));
+    expect(underWay(sent.run)).to.deep.equal(['b', 'k']);
+    expect(sent.run.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([['d', 'B1']]);
+    const judged = sent.whenAll(wrote('b', 'B2'), scored('k', 9));
+    expect(inputOf(judged, 'd')).to.include({ draft: '## B\nB2', score: 9 });
+    const { run } = judged.when(wrote('d', 'D'));
     expect(run).to.include({ status: 'completed', finalDraft: 'D' });
     expect(run.shown).to.include({ score: 9, decision: 'approve' });
   });
