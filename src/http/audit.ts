@@ -43,7 +43,12 @@ function eventsRoute(edge: Edge): Route {
       status: 200,
       description: "A page of the run's events; the ETag is the revision of the last one",
       schema: 'run-events-page.json',
-      alsoAs: { [NDJSON]: 'All events, whatever `from` and `limit`, one a line in the form of RFC 8785' },
+      alsoAs: {
+        [NDJSON]: {
+          description: 'All events, whatever `from` and `limit`, one a line in the form of RFC 8785',
+          each: 'run-event.json',
+        },
+      },
     },
     problems: [503],
     async handle(ctx) {

@@ -15,7 +15,7 @@ import type { Edge, Route } from './route.js';
 import { blueprintIdIn, runIdIn } from './route.js';
 
 const MERMAID = 'text/vnd.mermaid';
-const AS_MERMAID = { [MERMAID]: 'The same as a Mermaid diagram; also with `format=mermaid`' };
+const AS_MERMAID = { [MERMAID]: { description: 'The same as a Mermaid diagram; also with `format=mermaid`' } };
 
 /** Runs drawn or told of at a time; each reads a whole record. */
 const RUNS_AT_A_TIME = 4;

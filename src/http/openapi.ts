@@ -1,9 +1,13 @@
 /** The OpenAPI document: made from the routes that are served and the schemas that are enforced. */
 import { STATUS_CODES } from 'node:http';
+import type { AnswerHeader } from './answer-headers.js';
 import { headerObjects } from './answer-headers.js';
+import type { Components, Json } from './components.js';
+import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
-import type { JsonSchema, SchemaShelf } from './schema.js';
+import { TAGS } from './route.js';
+import type { SchemaShelf } from './schema.js';
 import { readRecord } from './schema.js';
 
 /** GET /api/openapi.json, which describes itself too. */
@@ -21,79 +25,95 @@ export function openApiRoute(others: readonly Route[], schemas: SchemaShelf): Ro
   return route;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
-  const paths: Record<string, Record<string, Json>> = {};
-  for (const route of routes) {
-    const item = (paths[route.path] ??= {});
-    item[route.method.toLowerCase()] = operation(route, schemas);
-  }
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Council Run Service',
-      version: serviceVersion(),
-      description: DESCRIPTION,
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
-    servers: [{ url: '/' }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    paths,
-    components: { schemas: components(routes, schemas) },
-  };
+/** What is said of the service in every document about it. */
+export function serviceInfo(): Json {
+  const { version } = readRecord(new URL('../../../package.json', import.meta.url));
+  return { title: 'Council Run Service', version };
 }
 
 const DESCRIPTION =
-  'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling or at ' +
-  'the WebSocket `/ws/council/{run_id}`. Every path is served with and without its trailing slash, GET answers HEAD ' +
-  'too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. In a JSON body null counts as absent, but for keys inside `modified_state`. JSON bodies hold at most 1 MiB, blueprints 256 KiB, uploaded files 50 MiB.';
+  'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling, by ' +
+  'server-sent events or at the WebSocket `/ws/council/{run_id}`. Every path is served with and without a trailing ' +
+  'slash, GET answers HEAD too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. In a ' +
+  'JSON body null counts as absent, but for keys inside `modified_state`. JSON bodies hold at most 1 MiB, blueprints ' +
+  '256 KiB, uploaded files 50 MiB.';
 
-function operation(route: Route, schemas: SchemaShelf): Json {
-  const { success, otherSuccess, body } = route;
+function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
+  const components = componentsOf(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routes) {
+    const item = (paths[route.path.replace(/\/$/, '')] ??= {});
+    item[route.method.toLowerCase()] = operation(route, { schemas, components });
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...serviceInfo(), description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    security: [],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: { schemas: components.all() },
+  };
+}
+
+interface Describing {
+  readonly schemas: SchemaShelf;
+  readonly components: Components;
+}
+
+function operation(route: Route, describing: Describing): Json {
+  const { components } = describing;
+  const { success, otherSuccess, body, description } = route;
+  const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag'] : [];
   const problems = problemStatuses(route).map((status) => [
     status,
-    { ...problem(STATUS_CODES[status] ?? 'Problem', schemas), ...(status === 503 && TRY_AGAIN) },
+    problem(STATUS_CODES[status] ?? 'Problem', components, status === 503 ? ['Retry-After'] : []),
   ]);
+  const unchanged = { description: 'Nothing has come since the ETag that was sent', ...withHeaders(tagged) };
   return {
     operationId: route.name,
     summary: route.summary,
+    ...(description !== undefined && { description }),
     tags: [route.tag],
-    parameters: parameters(route, schemas),
-    ...(body && { requestBody: requestBody(body, schemas) }),
+    parameters: parameters(route, describing),
+    ...(body && { requestBody: requestBody(body, components) }),
     responses: {
-      ...answered(success, route, schemas),
-      ...(otherSuccess && answered(otherSuccess, route, schemas)),
+      ...answered(success, components, tagged),
+      ...(otherSuccess && answered(otherSuccess, components, tagged)),
       ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
-      ...(route.isConditional === true && {
-        304: { description: 'Nothing has come since the ETag that was sent', headers: headerObjects(['ETag']) },
-      }),
+      ...(route.isConditional === true && { 304: unchanged }),
       ...Object.fromEntries(problems),
-      default: problem('Any other problem', schemas),
+      default: problem('Any other problem', components),
     },
   };
 }
 
-function requestBody({ schema, isRequired, mediaType }: NonNullable<Route['body']>, schemas: SchemaShelf): Json {
-  const content = json(refTo(schema, schemas), mediaType);
-  return { required: isRequired, content };
+function requestBody({ schema, isRequired, mediaType }: NonNullable<Route['body']>, components: Components): Json {
+  return { required: isRequired, content: { [mediaType ?? JSON_TYPE]: { schema: components.schemaOf(schema) } } };
 }
 
-function answered(success: Success, { isConditional = false }: Route, schemas: SchemaShelf): Json {
+function answered(success: Success, components: Components, always: readonly AnswerHeader[]): Json {
   const { status, description, headers = [] } = success;
-  const content = { ...contentOf(success, schemas), ...otherContent(success) };
-  const named = headerObjects(isConditional ? [...headers, 'ETag'] : headers);
-  const withHeaders = Object.keys(named).length > 0 && { headers: named };
-  return { [status]: { description, ...withHeaders, ...(status !== 204 && { content }) } };
+  const content = status === 204 ? {} : { content: contentOf(success, components) };
+  return { [status]: { description, ...withHeaders([...always, ...headers]), ...content } };
 }
 
-/** Every 503 says when to come back. */
-const TRY_AGAIN: Json = { headers: headerObjects(['Retry-After']) };
-
-function contentOf({ schema, mediaType }: Success, schemas: SchemaShelf): Json {
-  if (mediaType !== undefined) return { [mediaType]: { schema: { type: 'string' } } };
-  return json(schema === null ? { type: 'object' } : refTo(schema, schemas));
+function contentOf({ schema, mediaType, alsoAs = {} }: Success, components: Components): Json {
+  const anything = mediaType === undefined ? ANY_OBJECT : TEXT;
+  const main: [string, Json] = [
+    mediaType ?? JSON_TYPE,
+    { schema: schema === null ? anything : components.schemaOf(schema) },
+  ];
+  const others = Object.entries(alsoAs).map(([type, { description, each }]): [string, Json] => [
+    type,
+    { schema: each === undefined ? { ...TEXT, description } : { ...components.schemaOf(each), description } },
+  ]);
+  return Object.fromEntries([main, ...others]);
 }
+
+const JSON_TYPE = 'application/json';
+const ANY_OBJECT: Json = { type: 'object', additionalProperties: true };
+const TEXT: Json = { type: 'string' };
 
 /** What can go wrong follows from what a route takes. */
 function problemStatuses(route: Route): readonly number[] {
@@ -107,29 +127,28 @@ function problemStatuses(route: Route): readonly number[] {
   return [...statuses].sort((a, b) => a - b);
 }
 
-function problem(description: string, schemas: SchemaShelf): Json {
-  return { description, content: json(refTo('problem.json', schemas)) };
+function problem(description: string, components: Components, headers: readonly AnswerHeader[] = []): Json {
+  const schema = components.schemaOf('problem.json');
+  return { description, ...withHeaders(headers), content: { [JSON_TYPE]: { schema } } };
 }
 
-function json(schema: Json, mediaType = 'application/json'): Json {
-  return { [mediaType]: { schema } };
-}
-
-function otherContent({ alsoAs = {} }: Success): Json {
-  return Object.fromEntries(
-    Object.entries(alsoAs).map(([type, description]) => [type, { schema: { type: 'string', description } }]),
-  );
-}
-
-function parameters({ path, query, isKeyed, isConditional, header }: Route, schemas: SchemaShelf): readonly Json[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+function parameters({ path, query, isKeyed, isConditional, header }: Route, describing: Describing): readonly Json[] {
+  const { schemas, components } = describing;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
-    schema: { type: 'string' },
+    description: `The id of the ${name.replace(/_id$/, '')}.`,
+    schema: TEXT,
   }));
   const properties = query === undefined ? {} : (schemas.document(query.schema).properties ?? {});
-  const inQuery = Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
+  const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema: components.placed(schema, query?.schema ?? ''),
+  }));
   return [
     ...inPath,
     ...inQuery,
@@ -155,54 +174,6 @@ const TAG_PARAMETER: Json = {
   schema: { type: 'string' },
 };
 
-/** The schemas the routes name and those that these refer to, under their titles. */
-function components(routes: readonly Route[], schemas: SchemaShelf): Json {
-  const names = new Set<string>(['problem.json']);
-  for (const { body, success, otherSuccess } of routes) {
-    for (const each of [body, success, otherSuccess]) if (each?.schema) names.add(each.schema);
-  }
-  const found: Record<string, unknown> = {};
-  // The set grows while it is walked, until every schema referred to is in.
-  for (const name of names) {
-    found[titleOf(name, schemas)] = withRefs(partOf(schemas.document(name)), (ref) => {
-      const [file = '', pointer = ''] = ref.split('#');
-      if (file !== '') names.add(file);
-      return pointerTo(file === '' ? name : file, schemas) + pointer;
-    });
-  }
-  return found;
-}
-
-/** A schema as a part of another document: an address of its own would capture the references in it. */
-function partOf(schema: JsonSchema): Json {
-  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => keyword !== '$id' && keyword !== '$schema'));
-}
-
-/** A schema with every `$ref` in it replaced. */
-function withRefs(value: unknown, replaced: (ref: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((each) => withRefs(each, replaced));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]: [string, unknown]) => [
-      key,
-      key === '$ref' && typeof member === 'string' ? replaced(member) : withRefs(member, replaced),
-    ]),
-  );
-}
-
-function refTo(name: string, schemas: SchemaShelf): Json {
-  return { $ref: pointerTo(name, schemas) };
-}
-
-function pointerTo(name: string, schemas: SchemaShelf): string {
-  return `#/components/schemas/${titleOf(name, schemas)}`;
-}
-
-function titleOf(name: string, schemas: SchemaShelf): string {
-  return schemas.document(name).title ?? name;
-}
-
-function serviceVersion(): string {
-  const { version } = readRecord(new URL('../../../package.json', import.meta.url));
-  return String(version);
+function withHeaders(names: readonly AnswerHeader[]): Json {
+  return names.length === 0 ? {} : { headers: headerObjects(names) };
 }

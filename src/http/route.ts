@@ -65,14 +65,34 @@ export interface Edge extends HttpDeps {
 export interface Success {
   readonly status: number;
   readonly description: string;
+  /** Of the whole answer; of each event, where it is a stream of them. */
   readonly schema: SchemaName | null;
   /** Default: JSON. */
   readonly mediaType?: string;
-  /** Media types it is answered in beside JSON, to who accepts them first, and what each then holds. */
-  readonly alsoAs?: Readonly<Record<string, string>>;
+  /** Media types it is answered in beside JSON, to who accepts them first. */
+  readonly alsoAs?: Readonly<Record<string, OtherForm>>;
   /** Headers it carries, beside the ETag of a conditional route. */
   readonly headers?: readonly AnswerHeader[];
 }
+
+/** An answer in another media type than JSON. */
+export interface OtherForm {
+  readonly description: string;
+  /** Schema of each of its lines, where these are JSON; else it is text. */
+  readonly each?: SchemaName;
+}
+
+/** What routes are about: one tag each, in the order in which the OpenAPI document tells of them. */
+export const TAGS = {
+  runs: 'Starts runs of a council, tells where they stand, and cancels them.',
+  'god mode': 'Shows what waits for a human before a node starts, and takes the decision.',
+  history: 'Runs as they are kept, finished or not.',
+  audit: 'The record of a run: its events, what they add up to, whether they verify, and runs that go on from one.',
+  blueprints: 'Saved councils.',
+  documents: 'PDF files that agents can search.',
+  health: 'Whether the service answers, and whether to send it work.',
+  documentation: 'Descriptions of the service for machines.',
+} as const;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -81,7 +101,9 @@ export interface Route {
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;
-  readonly tag: string;
+  /** What the summary leaves open. */
+  readonly description?: string;
+  readonly tag: keyof typeof TAGS;
   readonly body?: Pick<BodyReader<unknown>, 'schema' | 'isRequired' | 'mediaType'>;
   readonly query?: QueryReader<unknown>;
   /** Whether it heeds an Idempotency-Key. */

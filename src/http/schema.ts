@@ -15,7 +15,19 @@ export interface JsonSchema {
   readonly title?: string;
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly 'x-data-by-type'?: DataByType;
   readonly [keyword: string]: unknown;
+}
+
+/**
+ * Said of a record with a `type` and its `data`: what is data of which type stands in another schema. Documents show it
+ * as a union over the types; it is not enforced.
+ */
+export interface DataByType {
+  /** Name of a file in schemas/ whose properties are the data, by type. */
+  readonly facts: string;
+  /** What the title of a member of the union has behind the type. */
+  readonly suffix: string;
 }
 
 export interface SchemaShelf {
@@ -38,6 +50,7 @@ export function openSchemas(): SchemaShelf {
   // ownProperties: inherited names would count as present. Formats are annotations, as draft 2020-12 has them.
   const options = { strict: true, allowUnionTypes: true, ownProperties: true, validateFormats: false };
   const compilers = { all: new Ajv2020({ ...options, allErrors: true }), first: new Ajv2020(options) };
+  for (const compiler of Object.values(compilers)) compiler.addKeyword('x-data-by-type');
   for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.json'))) {
     const document = readRecord(new URL(name, FOLDER));
     documents.set(name, document);
@@ -58,7 +71,8 @@ export function readRecord(file: URL): JsonSchema {
   throw new Error(`Cannot read ${file.pathname}: it holds no JSON object`);
 }
 
-function isRecord(value: unknown): value is JsonSchema {
+/** Whether a value is a JSON object. */
+export function isRecord(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

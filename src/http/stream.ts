@@ -41,7 +41,7 @@ export function streamRoute(edge: Edge): Route {
       status: 200,
       description:
         'Server-sent events: `id` is the seq, `event` the type, `data` the event as the events endpoint has it',
-      schema: null,
+      schema: 'run-event.json',
       mediaType: 'text/event-stream',
     },
     nothing: "Nothing follows the event that is known: it was the run's last",

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { openSchemas } from '../../src/http/schema.js';
 import type { RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -16,7 +17,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/councils/run/{run_id}': ['get'],
   '/api/councils/run/{run_id}/cancel': ['post'],
   '/api/councils/validate': ['post'],
-  '/api/councils/': ['get', 'post'],
+  '/api/councils': ['get', 'post'],
   '/api/councils/{blueprint_id}': ['get', 'put', 'delete'],
   '/api/councils/{blueprint_id}/run': ['post'],
   '/api/councils/run/{run_id}/approve': ['post'],
@@ -24,7 +25,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/councils/upload-pdf': ['post'],
   '/api/documents': ['get'],
   '/api/documents/{document_id}': ['get', 'delete'],
-  '/api/runs/': ['get'],
+  '/api/runs': ['get'],
   '/api/runs/{run_id}': ['get'],
   '/api/runs/{run_id}/events': ['get'],
   '/api/runs/{run_id}/stream': ['get'],
@@ -84,13 +85,39 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('refers to nothing outside itself, and to nothing that is not there', () => {
+  it('refers to whole components alone, which generators can follow', () => {
     const refs = [...refsIn(document)];
     expect(refs).not.to.be.empty;
     for (const ref of refs) {
-      expect(ref).to.match(/^#\//);
+      expect(ref).to.match(/^#\/components\/schemas\/[A-Za-z]+$/);
       expect(at(ref.slice(1)), ref).to.be.an('object');
     }
+  });
+
+  it('names every schema that has a title as a component, and has none beside them', () => {
+    for (const [name, schema] of Object.entries(record(at('/components/schemas')))) {
+      expect(record(schema)['title']).to.equal(name);
+      for (const inner of Object.values(record(schema))) expect([...titlesIn(inner)], name).to.be.empty;
+      expect(schema, name).not.to.have.any.keys('$defs', '$id', 'x-data-by-type');
+    }
+  });
+
+  it('tells the data of an event by its type, in the page, as NDJSON and in the stream', () => {
+    const types = Object.keys(openSchemas().document('run-events.json').properties ?? {});
+    const union = '/components/schemas/StoredRunEvent';
+    expect(at(`${union}/oneOf`)).to.deep.equal(types.map((type) => ({ $ref: `#/components/schemas/${type}Event` })));
+    expect(at(`${union}/discriminator/propertyName`)).to.equal('type');
+    for (const type of types) {
+      const member = `/components/schemas/${type}Event/properties`;
+      expect(at(`${member}/type/const`)).to.equal(type);
+      expect(at(`${member}/data/$ref`)).to.match(/^#\/components\/schemas\/\w+Data$/);
+    }
+    const events = '/paths/~1api~1runs~1{run_id}~1events/get/responses/200/content';
+    const stream = '/paths/~1api~1runs~1{run_id}~1stream/get/responses/200/content';
+    for (const place of [`${events}/application~1x-ndjson/schema`, `${stream}/text~1event-stream/schema`]) {
+      expect(at(`${place}/$ref`)).to.equal(`#${union}`);
+    }
+    expect(at('/components/schemas/RunEventsPage/properties/events/items/$ref')).to.equal(`#${union}`);
   });
 
   it('describes the answers that are given', async () => {
@@ -98,7 +125,7 @@ describe('GET /api/openapi.json', () => {
     for (const [method, path, statuses] of [
       ['get', '/api/health', [200]],
       ['get', '/api/health/ready', [200]],
-      ['get', '/api/runs/', [200]],
+      ['get', '/api/runs', [200]],
       ['get', '/api/runs/{run_id}', [200, 404]],
       ['get', '/api/runs/{run_id}/events', [200, 404]],
       ['get', '/api/runs/{run_id}/state', [200, 404]],
@@ -127,8 +154,8 @@ describe('GET /api/openapi.json', () => {
     const uploading = await fetch(`${service.url}/api/councils/upload-pdf`, { method: 'POST', body: form });
     const replies = [
       ['post', '/api/councils/upload-pdf', uploading, 'Content-Location'],
-      ['post', '/api/councils/', await rest.post('/api/councils/', council), 'Location'],
-      ['get', '/api/runs/', await rest.get('/api/runs/?limit=1'), 'Link'],
+      ['post', '/api/councils', await rest.post('/api/councils/', council), 'Location'],
+      ['get', '/api/runs', await rest.get('/api/runs/?limit=1'), 'Link'],
       ['get', '/api/runs/{run_id}/events', await rest.get(`/api/runs/${runId}/events`), 'ETag'],
     ] as const;
     for (const [method, path, { status, headers }, name] of replies) {
@@ -138,7 +165,7 @@ describe('GET /api/openapi.json', () => {
         'schema',
       );
     }
-    for (const path of ['/api/councils/', '/api/documents']) {
+    for (const path of ['/api/councils', '/api/documents']) {
       expect(at(`/paths/${path.replaceAll('/', '~1')}/get/responses/200/headers`)).to.have.property('Link');
     }
     expect(at('/paths/~1api~1runs~1{run_id}~1events/get/responses/304/headers')).to.have.property('ETag');
@@ -181,6 +208,15 @@ describe('GET /api/openapi.json', () => {
 function record(value: unknown): Json {
   if (typeof value !== 'object' || value === null) throw new Error(`No object: ${String(value)}`);
   return Object.fromEntries(Object.entries(value));
+}
+
+/** Titles of schemas; a property may be named title too. */
+function* titlesIn(value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === 'title' && typeof member === 'string') yield member;
+    else yield* titlesIn(member);
+  }
 }
 
 function* refsIn(value: unknown): Generator<string> {

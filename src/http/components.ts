@@ -1,0 +1,135 @@
+/**
+ * The schemas of the folder schemas/ as components of a document that others make code from. One rule for all of them:
+ * a schema with a title is a component under it, wherever it stands, and is referred to; one without stands where it is
+ * used. So nothing refers into the middle of a schema, which generators do not follow.
+ */
+import type { DataByType, JsonSchema, SchemaShelf } from './schema.js';
+import { isRecord } from './schema.js';
+
+/** A part of a document. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** How a union says which property tells its members apart; `mapping` leads from its values to their components. */
+export type Discriminator = (property: string, mapping: Json) => unknown;
+
+export interface Components {
+  /** The schema of a file, as it stands in the document. */
+  schemaOf(file: string): Json;
+  /** A schema that stands in a file, as it stands in the document. */
+  placed(schema: JsonSchema, file: string): Json;
+  /** The components so far, by name. */
+  all(): Json;
+}
+
+/** Keywords that hold schemas by name. */
+const NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas']);
+/** Keywords that hold a schema, or a list of them. */
+const SCHEMAS: ReadonlySet<string> = new Set([
+  ...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'items', 'prefixItems', 'contains'],
+  ...['additionalProperties', 'unevaluatedProperties', 'propertyNames'],
+]);
+/** Keywords that have no place in a part of another document: an address would capture the references in it. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['$id', '$schema', '$defs']);
+
+/** Begins without any. */
+export function componentsOf(schemas: SchemaShelf, discriminator: Discriminator): Components {
+  const found = new Map<string, { readonly schema: JsonSchema; component: Json }>();
+
+  function placed(schema: JsonSchema, file: string): Json {
+    const { $ref, ...beside } = schema;
+    if (typeof $ref === 'string') return { ...referredTo($ref, file), ...membersOf(beside, file) };
+    if (schema.title === undefined) return membersOf(schema, file);
+    component(schema.title, schema, file);
+    return { $ref: pointerTo(schema.title) };
+  }
+
+  function referredTo(ref: string, from: string): Json {
+    const [name = '', pointer = ''] = ref.split('#');
+    const file = name === '' ? from : name;
+    return placed(schemaAt(schemas.document(file), pointer), file);
+  }
+
+  function component(title: string, schema: JsonSchema, file: string): void {
+    const known = found.get(title);
+    if (known === undefined) {
+      // Known before it is made: a schema may refer to itself.
+      const entry: { readonly schema: JsonSchema; component: Json } = { schema, component: {} };
+      found.set(title, entry);
+      entry.component = membersOf(schema, file);
+    } else if (known.schema !== schema) {
+      throw new Error(`Cannot describe the service: two schemas have the title "${title}"`);
+    }
+  }
+
+  function membersOf(schema: JsonSchema, file: string): Json {
+    const { 'x-data-by-type': byType } = schema;
+    if (byType !== undefined) {
+      const types = Object.keys(schemas.document(byType.facts).properties ?? {});
+      return membersOf(unionByType(schema, { ...byType, types, discriminator }), file);
+    }
+    const within = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(within);
+      return isRecord(value) ? placed(value, file) : value;
+    };
+    const members = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
+      if (LEFT_OUT.has(keyword)) return [];
+      if (SCHEMAS.has(keyword)) return [[keyword, within(value)]];
+      if (!NAMED_SCHEMAS.has(keyword) || !isRecord(value)) return [[keyword, value]];
+      return [[keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, within(each)]))]];
+    });
+    return { ...takenForGranted(schema), ...Object.fromEntries(members) };
+  }
+
+  return {
+    schemaOf: (file) => placed(schemas.document(file), file),
+    placed,
+    all: () => Object.fromEntries([...found].map(([title, { component }]) => [title, component])),
+  };
+}
+
+interface Union extends DataByType {
+  readonly types: readonly string[];
+  readonly discriminator: Discriminator;
+}
+
+/** In place of a record whose `data` is of one of many types a union of as many records. */
+function unionByType(schema: JsonSchema, { facts, suffix, types, discriminator }: Union): JsonSchema {
+  const { title = '', description, type, additionalProperties, required, properties } = schema;
+  const oneOf = types.map((each) => {
+    const byType = { type: { const: each }, data: { $ref: `${facts}#/properties/${each}` } };
+    return { title: each + suffix, type, additionalProperties, required, properties: { ...properties, ...byType } };
+  });
+  const mapping = Object.fromEntries(types.map((each) => [each, pointerTo(each + suffix)]));
+  return { title, description, oneOf, discriminator: discriminator('type', mapping) };
+}
+
+function pointerTo(title: string): string {
+  return `#/components/schemas/${title}`;
+}
+
+/** The part of a schema at a JSON Pointer (RFC 6901). */
+function schemaAt(schema: JsonSchema, pointer: string): JsonSchema {
+  const names = pointer.split('/').slice(1);
+  const found = names.reduce<unknown>(
+    (part, name) => (isRecord(part) ? part[name.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined),
+    schema,
+  );
+  if (isRecord(found)) return found;
+  throw new Error(`Cannot find "${pointer}" in the schema "${schema.title ?? ''}"`);
+}
+
+/** What JSON Schema leaves unsaid, and generators get wrong unless it is said. */
+function takenForGranted(schema: JsonSchema): Json {
+  const { type, const: constant, enum: values = constant === undefined ? undefined : [constant] } = schema;
+  if (type === undefined && Array.isArray(values)) {
+    const types = [...new Set(values.map(typeOf))];
+    return { type: types.length === 1 ? types[0] : types };
+  }
+  const isOpen = !['properties', 'additionalProperties', 'unevaluatedProperties'].some((each) => each in schema);
+  return type === 'object' && isOpen ? { additionalProperties: true } : {};
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
