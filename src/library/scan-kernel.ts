@@ -1,6 +1,8 @@
 /**
- * The inner loop of the scan, in WebAssembly with SIMD, which Node has had since version 16: eight products at once. In
- * JavaScript the same scan takes ten times as long.
+ * The inner loop of the scan, in WebAssembly with SIMD, which Node has had since version 16: eight products at once. Of
+ * 100,000 rows of 768 it takes 10 ms. Plain JavaScript took 67 to 90 ms, with four codes a load and four rows at once, and
+ * 270 as a plain loop, too long beside the other searches. It is put together here: a file of its own would want a
+ * compiler at every start from the sources.
  */
 
 /** Dot products of rows of signed bytes with one query of signed 16-bit numbers, all little-endian, into 32-bit sums. */
@@ -13,28 +15,49 @@ export function scanKernel(memory: WebAssembly.Memory): ScanKernel {
   return dots;
 }
 
-/** Written by hand; a test holds it against plain loops. Locals: 0 row, 1 count, 2 query, 3 sums, 4 width, 5 sum, 6 at, 7 end. */
+/** Instructions, by the names that WebAssembly's text has for them. */
+const get = (local: number): readonly number[] => [0x20, local];
+const set = (local: number): readonly number[] => [0x21, local];
+const tee = (local: number): readonly number[] => [0x22, local];
+const i32Const = (value: number): readonly number[] => [0x41, value];
+const lane = (at: number): readonly number[] => [0xfd, 0x1b, at];
+const LOOP = [0x03, 0x40];
+const BR_IF = [0x0d, 0x00];
+const END = 0x0b;
+const I32_ADD = 0x6a;
+const I32_SUB = 0x6b;
+const I32_LT_U = 0x49;
+const I32_STORE = [0x36, 0x02, 0x00];
+const V128_ZERO = [0xfd, 0x0c, ...new Array<number>(16).fill(0)];
+const V128_LOAD = [0xfd, 0x00, 0x00, 0x00];
+const V128_LOAD8X8_S = [0xfd, 0x01, 0x00, 0x00];
+const I32X4_DOT_I16X8_S = [0xfd, 0xba, 0x01];
+const I32X4_ADD = [0xfd, 0xae, 0x01];
+
+/** Its arguments, then its own: the sum in four lanes, the place in the query, the end of the row. */
+const [ROW, COUNT, QUERY, SUMS, WIDTH, SUM, AT, ROW_END] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+/** A test holds it against plain loops. */
 // prettier-ignore
 const BODY = [
-  0x02, 0x01, 0x7b, 0x02, 0x7f, //                             sum: v128, at and end: i32
-  0x03, 0x40, //                                               loop rows
-  0xfd, 0x0c, ...new Array<number>(16).fill(0), 0x21, 0x05, //   sum = 0
-  0x20, 0x02, 0x21, 0x06, //                                     at = query
-  0x20, 0x00, 0x20, 0x04, 0x6a, 0x21, 0x07, //                   end = row + width
-  0x03, 0x40, //                                                 loop dimensions
-  0x20, 0x05, //                                                   sum
-  0x20, 0x00, 0xfd, 0x01, 0x00, 0x00, //                           v128.load8x8_s row
-  0x20, 0x06, 0xfd, 0x00, 0x00, 0x00, //                           v128.load at
-  0xfd, 0xba, 0x01, 0xfd, 0xae, 0x01, 0x21, 0x05, //               sum = i32x4.add(sum, i32x4.dot_i16x8_s)
-  0x20, 0x06, 0x41, 0x10, 0x6a, 0x21, 0x06, //                     at += 16
-  0x20, 0x00, 0x41, 0x08, 0x6a, 0x22, 0x00, //                     row += 8
-  0x20, 0x07, 0x49, 0x0d, 0x00, 0x0b, //                         while row < end
-  0x20, 0x03, 0x20, 0x05, 0xfd, 0x1b, 0x00, //                   the four lanes of sum, added up
-  0x20, 0x05, 0xfd, 0x1b, 0x01, 0x6a, 0x20, 0x05, 0xfd, 0x1b, 0x02, 0x6a, 0x20, 0x05, 0xfd, 0x1b, 0x03, 0x6a,
-  0x36, 0x02, 0x00, //                                           i32.store sums
-  0x20, 0x03, 0x41, 0x04, 0x6a, 0x21, 0x03, //                   sums += 4
-  0x20, 0x01, 0x41, 0x01, 0x6b, 0x22, 0x01, 0x0d, 0x00, 0x0b, // while count -= 1
-  0x0b,
+  0x02, 0x01, 0x7b, 0x02, 0x7f, // one v128, two i32
+  ...LOOP, //                      rows
+    ...V128_ZERO, ...set(SUM),
+    ...get(QUERY), ...set(AT),
+    ...get(ROW), ...get(WIDTH), I32_ADD, ...set(ROW_END),
+    ...LOOP, //                    eight dimensions
+      ...get(SUM), ...get(ROW), ...V128_LOAD8X8_S, ...get(AT), ...V128_LOAD, ...I32X4_DOT_I16X8_S, ...I32X4_ADD, ...set(SUM),
+      ...get(AT), ...i32Const(16), I32_ADD, ...set(AT),
+      ...get(ROW), ...i32Const(8), I32_ADD, ...tee(ROW), ...get(ROW_END), I32_LT_U, ...BR_IF,
+    END,
+    ...get(SUMS),
+    ...get(SUM), ...lane(0), ...get(SUM), ...lane(1), I32_ADD,
+    ...get(SUM), ...lane(2), I32_ADD, ...get(SUM), ...lane(3), I32_ADD,
+    ...I32_STORE,
+    ...get(SUMS), ...i32Const(4), I32_ADD, ...set(SUMS),
+    ...get(COUNT), ...i32Const(1), I32_SUB, ...tee(COUNT), ...BR_IF,
+  END,
+  END,
 ];
 
 // prettier-ignore
