@@ -1,7 +1,7 @@
 /** A saved council as a graph that can be run, frozen with every setting of its nodes. */
 import type { NodeDefaults } from '../council/limits.js';
 import type { Blueprint, Graph, GraphNode, RunFailedData, SavedEdge, SavedNode } from '../generated/schemas.js';
-import { isCritic } from './critics.js';
+import { roleAmong } from './critics.js';
 import { entryOf, inspect } from './inspect.js';
 
 export type Compiled =
@@ -22,27 +22,28 @@ export function compileBlueprint(
     const failure: RunFailedData = { kind: 'not_runnable', error, node: fault?.node ?? null };
     return { isRunnable: false, graph: { entry: '', nodes: [], edges: [] }, failure };
   }
+  const roleOf = roleAmong(edges);
   const graph = {
     entry: entry.id,
-    nodes: nodes.map((node) => graphNode(node, isCritic(node, edges), defaults)),
+    nodes: nodes.map((node) => graphNode(node, roleOf(node), defaults)),
     edges: edges.map(graphEdge),
   };
   return { isRunnable: true, graph };
 }
 
 /** Field by field: what front ends keep in their nodes does not belong into a run. */
-function graphNode(node: SavedNode, scores: boolean, defaults: NodeDefaults): GraphNode {
+function graphNode(node: SavedNode, role: GraphNode['role'], defaults: NodeDefaults): GraphNode {
   const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools } = node;
   return {
     id,
     label,
-    role: scores ? 'critic' : 'agent',
+    role,
     systemPrompt,
     ...(model === undefined ? {} : { model }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     tools: { webSearch: tools.webSearch, pdfReader: tools.pdfReader },
-    countsIteration: !scores,
+    countsIteration: role === 'agent',
     timeoutMs: node.timeoutMs ?? defaults.timeoutMs,
     maxAttempts: node.maxAttempts ?? defaults.maxAttempts,
   };

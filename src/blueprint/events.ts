@@ -1,7 +1,10 @@
 /** The events of a blueprint's stream. Each carries the whole record, so the last one is the truth. */
 import { BlueprintDamaged } from '../errors.js';
-import type { Blueprint, BlueprintFacts } from '../generated/schemas.js';
+import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../log/port.js';
+import { rolesOf } from './critics.js';
+import { defaultEdgeId } from './record.js';
+import { isTooLong } from './size.js';
 
 export type BlueprintFact = {
   [T in keyof BlueprintFacts]: { readonly type: T; readonly data: BlueprintFacts[T] };
@@ -16,6 +19,30 @@ export function blueprintStream(blueprintId: string): string {
 export function blueprintIdOf(stream: string): string | null {
   const prefix = blueprintStream('');
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
+}
+
+/**
+ * A blueprint as its event holds it: without the roles, which the rules of the day tell, and, where they would make it
+ * too long for an append, without the ids that edges have by default: these repeat both ends.
+ */
+export function recordedBlueprint(blueprint: Blueprint): BlueprintRecord {
+  const record: BlueprintRecord & Partial<Pick<Blueprint, 'roles'>> = { ...blueprint };
+  delete record.roles;
+  if (!isTooLong(record)) return record;
+  const { edges } = blueprint;
+  return { ...record, edges: edges.map((edge) => (edge.id === defaultEdgeId(edge) ? withoutId(edge) : edge)) };
+}
+
+/** The blueprint that an event holds. */
+export function blueprintOf(record: BlueprintRecord): Blueprint {
+  const edges = record.edges.map((edge) => ({ ...edge, id: edge.id ?? defaultEdgeId(edge) }));
+  return { ...record, edges, roles: rolesOf(record) };
+}
+
+function withoutId(edge: SavedEdge): RecordedEdge {
+  const nameless: RecordedEdge = { ...edge };
+  delete nameless.id;
+  return nameless;
 }
 
 /** What a record is read from: an event, and where it stands. */
@@ -57,11 +84,11 @@ function recordIn({ data, stream, revision }: Source): Blueprint {
   const record = fieldOf(held, 'blueprint');
   if (!isRecord(record)) throw damaged('it holds no record of a blueprint');
   if (record.id !== blueprintId) throw damaged(`it holds the record of "${record.id}"`);
-  return record;
+  return blueprintOf(record);
 }
 
 /** What the list, the compiler and clients rely on. The rest is taken at its word: only this service writes the stream. */
-function isRecord(value: unknown): value is Blueprint {
+function isRecord(value: unknown): value is BlueprintRecord {
   const texts = ['id', 'name', 'createdAt', 'updatedAt'].every((field) => typeof fieldOf(value, field) === 'string');
   return (
     texts &&
@@ -79,8 +106,9 @@ function isNode(value: unknown): boolean {
 
 function isEdge(value: unknown): boolean {
   const condition = fieldOf(value, 'condition');
-  const texts = ['id', 'source', 'target'].every((field) => typeof fieldOf(value, field) === 'string');
-  return texts && (condition === null || typeof condition === 'string');
+  const texts = ['source', 'target'].every((field) => typeof fieldOf(value, field) === 'string');
+  const id = fieldOf(value, 'id');
+  return texts && (id === undefined || typeof id === 'string') && (condition === null || typeof condition === 'string');
 }
 
 function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {

@@ -1,4 +1,5 @@
 /** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
+import { jsonBytes } from '../council/limits.js';
 import { doubtfulEdges } from '../council/onward.js';
 import { cycleOf, edgesBySource, reachableFrom, waysOf } from '../council/paths.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
@@ -19,8 +20,9 @@ export interface Finding extends BlueprintWarning {
   readonly node: string | null;
 }
 
-/** Most warnings kept in a record: it must fit one append. */
+/** Most warnings kept in a record, and most bytes of them as JSON: it must fit one append. */
 const MAX_WARNINGS = 100;
+const MAX_WARNINGS_BYTES = 32 * 1024;
 
 /** Everything there is to say about a graph, faults first. */
 export function inspect(graph: CouncilGraph): readonly Finding[] {
@@ -36,7 +38,13 @@ export function inspect(graph: CouncilGraph): readonly Finding[] {
 
 /** Findings as clients see them, no more than a record can hold. */
 export function warningsOf(findings: readonly Finding[]): BlueprintWarning[] {
-  const told = findings.slice(0, MAX_WARNINGS).map(({ path, message }) => ({ path, message }));
+  const told: BlueprintWarning[] = [];
+  let bytes = 0;
+  for (const { path, message } of findings) {
+    bytes += jsonBytes(path) + jsonBytes(message);
+    if (told.length === MAX_WARNINGS || bytes > MAX_WARNINGS_BYTES) break;
+    told.push({ path, message });
+  }
   const more = findings.length - told.length;
   return more === 0 ? told : [...told, { path: '', message: `And ${more} more` }];
 }

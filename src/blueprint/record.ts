@@ -1,5 +1,6 @@
 /** A blueprint's record: what is sent becomes what is kept, defaults filled in (contract, "Blueprint record and CRUD"). */
 import type { Blueprint, BlueprintCreate, BlueprintUpdate, SavedEdge, SavedNode } from '../generated/schemas.js';
+import { rolesOf } from './critics.js';
 import { inspect, warningsOf } from './inspect.js';
 
 /** Ids that stand for other things in the paths of the API, and those that clients resolve away. */
@@ -39,8 +40,13 @@ export function repeatedNode(nodes: readonly { readonly id: string }[]): number 
   return nodes.findIndex(({ id }) => seen.size === seen.add(id).size);
 }
 
+/** What an edge is called that was given no id. */
+export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'target'>): string {
+  return `${source}->${target}`;
+}
+
 function recordOf(council: Council, rest: Pick<Blueprint, 'id' | 'version' | 'createdAt' | 'updatedAt'>): Blueprint {
-  return { ...rest, ...council, warnings: warningsOf(inspect(council)) };
+  return { ...rest, ...council, warnings: warningsOf(inspect(council)), roles: rolesOf(council) };
 }
 
 function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
@@ -56,7 +62,7 @@ function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
 function savedEdge(edge: NonNullable<BlueprintCreate['edges']>[number]): SavedEdge {
   return {
     ...edge,
-    id: edge.id ?? `${edge.source}->${edge.target}`,
+    id: edge.id ?? defaultEdgeId(edge),
     type: edge.type ?? 'linear',
     condition: edge.condition ?? null,
   };

@@ -18,7 +18,7 @@ import { GENESIS_HASH, sealEvents } from '../log/chain.js';
 import type { EventLog, RecordedEvent } from '../log/port.js';
 import { underWay } from '../under-way.js';
 import type { BlueprintFact } from './events.js';
-import { blueprintAfter, blueprintStream, isKeptAfter } from './events.js';
+import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
 import { MAX_BLUEPRINT_BYTES, sentBytes } from './size.js';
 
@@ -58,7 +58,7 @@ export class BlueprintShelf {
     const blueprint = fitting(createdBlueprint(draft, { id: blueprintId, at: this.#options.ambient.now() }));
     await this.#change(blueprintId, (last) => {
       if (isThere(last)) throw new BlueprintTaken({ blueprintId });
-      return { type: 'BlueprintCreated', data: { blueprint } };
+      return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint) } };
     });
     return blueprint;
   }
@@ -73,9 +73,9 @@ export class BlueprintShelf {
       const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       const blueprint = fitting(updatedBlueprint(current, change, this.#options.ambient.now()));
-      return { type: 'BlueprintUpdated', data: { blueprint } };
+      return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint) } };
     });
-    return fact.data.blueprint;
+    return blueprintOf(fact.data.blueprint);
   }
 
   /** Takes it away, also when its record is damaged. @throws {BlueprintUnknown | BlueprintContended} */

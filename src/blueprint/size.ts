@@ -1,9 +1,21 @@
 /** How large a saved council may be. */
+import type { BlueprintRecord } from '../generated/schemas.js';
 import type { Council } from './record.js';
 import { councilOf } from './record.js';
 
-/** Largest blueprint in bytes (contract, section 2). Two records of it, defaults filled in, must not fill an append. */
+/**
+ * Largest blueprint in bytes (contract, section 2), as it is sent. Whatever its defaults add must fit one append: at most
+ * 155 KiB of labels, 60 KiB of other fields, and the warnings.
+ */
 export const MAX_BLUEPRINT_BYTES = 256 * 1024;
+
+/** Longest record that surely fits its append of 512 KiB, in bytes of its JSON text. */
+const MAX_RECORD_BYTES = 500 * 1024;
+
+/** Whether a record might not fit its append. */
+export function isTooLong(record: BlueprintRecord): boolean {
+  return new TextEncoder().encode(JSON.stringify(record)).length > MAX_RECORD_BYTES;
+}
 
 /**
  * Bytes of the shortest JSON text a client could send for a council: what holds its default counts nothing, so that

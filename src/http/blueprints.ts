@@ -1,5 +1,6 @@
 /** Saved councils: list, create, read, change, delete, validate. */
 import { blueprintStream } from '../blueprint/events.js';
+import { rolesOf } from '../blueprint/critics.js';
 import { inspect, warningsOf } from '../blueprint/inspect.js';
 import { councilOf } from '../blueprint/record.js';
 import { AppendOutcomeUnknown, BlueprintUnknown } from '../errors.js';
@@ -35,9 +36,11 @@ function validateRoute(edge: Edge): Route {
     async handle(ctx) {
       const draft = await body.read(ctx);
       assertRules(draft);
-      const findings = inspect(councilOf(draft));
+      const council = councilOf(draft);
+      const findings = inspect(council);
       const valid = !findings.some(({ isFault }) => isFault);
-      return { status: 200, body: { valid, warnings: warningsOf(findings) } satisfies BlueprintValidation };
+      const told: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
+      return { status: 200, body: told };
     },
   };
 }

@@ -49,6 +49,10 @@ describe('Blueprints over REST', () => {
       ],
       edges: [{ id: 'a->b', source: 'a', target: 'b', type: 'linear', condition: null }],
       warnings: [],
+      roles: [
+        { node: 'a', role: 'agent' },
+        { node: 'b', role: 'agent' },
+      ],
       updatedAt: made.createdAt,
     });
     expect(made.createdAt).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -218,11 +222,50 @@ describe('Blueprints over REST', () => {
     rest.read(await put(made.id, { edges, nodes: [{ id: 'a' }] }), 200, 'blueprint.json');
   });
 
-  it('are refused with 413 when the record with its defaults outgrows the log', async () => {
-    const edges = Array.from({ length: 120 }, () => ({ source: 'y'.repeat(1_075), target: 'y'.repeat(1_075) }));
-    const made = await create();
-    rest.problem(await put(made.id, { edges }), 413);
-    expect(await get(made.id)).to.deep.equal(made);
+  for (const [what, council] of [
+    ['ends of edges', { edges: Array.from({ length: 120 }, () => edgeOf('y'.repeat(1_075), 'y'.repeat(1_075))) }],
+    [
+      'ends of edges that lead nowhere',
+      { edges: Array.from({ length: 1_000 }, () => edgeOf('y'.repeat(110), 'é'.repeat(50))) },
+    ],
+    ['ids of nodes', { nodes: Array.from({ length: 200 }, (_, at) => ({ id: `${at}`.padEnd(128, '\u0001') })) }],
+  ] as const) {
+    it(`are taken by what was sent, however much the defaults add for long ${what}`, async () => {
+      const body = { ...PLAIN, ...council };
+      expect(Buffer.byteLength(JSON.stringify(body))).to.be.within(150_000, 256 * 1024);
+      const made = await create(body);
+      expect(await get(made.id)).to.deep.equal(made);
+      expect((await list())[0]).to.deep.equal(made);
+      for (const edge of made.edges) expect(edge.id).to.equal(`${edge.source}->${edge.target}`);
+      for (const node of made.nodes) expect(node.label).to.equal(node.id);
+      const renamed = rest.read(await put(made.id, { name: 'New' }), 200, 'blueprint.json');
+      expect(await get(made.id)).to.deep.equal(renamed);
+      expect(renamed).to.deep.equal({ ...made, name: 'New', version: 2, updatedAt: renamed.updatedAt });
+    });
+  }
+
+  it('tell the role of each node, in every answer that shows them', async () => {
+    const nodes = [{ id: 'a', label: 'Kritiker(in)' }, { id: 'b' }, { id: 'c', label: 'Critic', type: 'agent' }];
+    const edges = [{ source: 'b', target: 'c', type: 'conditional', condition: 'approve' }];
+    const roles = [
+      { node: 'a', role: 'critic' },
+      { node: 'b', role: 'critic' },
+      { node: 'c', role: 'agent' },
+    ];
+    const body = { name: 'Roles', nodes, edges };
+    const told = rest.read(await rest.post(`${COUNCILS}validate`, body), 200, 'blueprint-validation.json');
+    expect(told.roles).to.deep.equal(roles);
+    const made = await create(body);
+    expect(made.roles).to.deep.equal(roles);
+    const again = rest.read(await put(made.id, made), 200, 'blueprint.json');
+    expect(again).to.deep.equal({ ...made, version: 2, updatedAt: again.updatedAt });
+    const changed = rest.read(await put(made.id, { edges: [], roles: [] }), 200, 'blueprint.json');
+    expect(changed.roles[1]).to.deep.equal({ node: 'b', role: 'agent' });
+    expect(await get(made.id)).to.deep.equal(changed);
+    expect((await list())[0]).to.deep.equal(changed);
+    for await (const { data } of service.engine.log.readStream(blueprintStream(made.id))) {
+      expect(JSON.parse(data)).to.have.property('blueprint').that.does.not.have.property('roles');
+    }
   });
 
   it('are changed by PUT in the fields it names', async () => {
@@ -307,7 +350,8 @@ describe('Blueprints over REST', () => {
     const before = await list();
     const validate = async (body: unknown) =>
       rest.read(await rest.post(`${COUNCILS}validate`, body), 200, 'blueprint-validation.json');
-    expect(await validate(PLAIN)).to.deep.equal({ valid: true, warnings: [] });
+    const roles = [{ node: 'a', role: 'agent' }];
+    expect(await validate(PLAIN)).to.deep.equal({ valid: true, warnings: [], roles });
     const wrong = await validate({ ...PLAIN, edges: [{ source: 'a', target: 'nowhere' }] });
     expect(wrong.valid).to.equal(false);
     expect(wrong.warnings[0]?.path).to.equal('edges[0].target');
@@ -342,6 +386,10 @@ describe('Blueprints after a restart', () => {
 
 function edge(): { readonly source: string; readonly target: string } {
   return { source: 'a', target: 'a' };
+}
+
+function edgeOf(source: string, target: string): { readonly source: string; readonly target: string } {
+  return { source, target };
 }
 
 function manyNodes(count: number): readonly { readonly id: string }[] {
