@@ -9,6 +9,7 @@ import {
   BlueprintTaken,
   BlueprintTooLarge,
   BlueprintUnknown,
+  CouncilError,
   RevisionConflict,
   ServiceStopping,
 } from '../errors.js';
@@ -30,6 +31,17 @@ const MAX_WAITING = 100;
 
 /** What a change makes of the last event of a blueprint's stream. */
 type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
+
+/** It is no longer the one that a change was made for. Nothing is changed. */
+export class BlueprintMoved extends CouncilError<{ blueprintId: string; version: number }> {
+  readonly code = 'blueprint.moved';
+  constructor(data: { blueprintId: string; version: number }) {
+    super(`Cannot change blueprint "${data.blueprintId}": it is another than expected, version ${data.version}`, data);
+  }
+}
+
+/** Whether a blueprint is the one that a change was made for; asked of the one that the change would follow. */
+export type IsExpected = (current: Blueprint) => boolean;
 
 export interface ShelfOptions {
   readonly log: EventLog;
@@ -66,22 +78,29 @@ export class BlueprintShelf {
   /**
    * Changes the fields that are named.
    *
-   * @throws {BlueprintUnknown | BlueprintTooLarge | BlueprintContended | BlueprintDamaged}
+   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintTooLarge | BlueprintContended | BlueprintDamaged}
    */
-  async update(blueprintId: string, change: BlueprintUpdate): Promise<Blueprint> {
+  async update(blueprintId: string, change: BlueprintUpdate, isExpected: IsExpected | null = null): Promise<Blueprint> {
     const fact = await this.#change(blueprintId, (last) => {
       const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
+      assertExpected(current, isExpected);
       const blueprint = fitting(updatedBlueprint(current, change, this.#options.ambient.now()));
       return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint) } };
     });
     return blueprintOf(fact.data.blueprint);
   }
 
-  /** Takes it away, also when its record is damaged. @throws {BlueprintUnknown | BlueprintContended} */
-  async remove(blueprintId: string): Promise<void> {
+  /**
+   * Takes it away; also when its record is damaged, unless it has to be a certain one.
+   *
+   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintContended | BlueprintDamaged}
+   */
+  async remove(blueprintId: string, isExpected: IsExpected | null = null): Promise<void> {
     await this.#change(blueprintId, (last) => {
       if (!isThere(last)) throw new BlueprintUnknown({ blueprintId });
+      const current = isExpected === null ? null : currentOf(last);
+      if (current !== null) assertExpected(current, isExpected);
       return { type: 'BlueprintDeleted', data: {} };
     });
   }
@@ -153,6 +172,12 @@ export class BlueprintShelf {
 
 function isThere(last: RecordedEvent | null): boolean {
   return last !== null && isKeptAfter(last) === true;
+}
+
+/** @throws {BlueprintMoved} */
+function assertExpected(current: Blueprint, isExpected: IsExpected | null): void {
+  const { id: blueprintId, version } = current;
+  if (isExpected?.(current) === false) throw new BlueprintMoved({ blueprintId, version });
 }
 
 /** @throws {BlueprintTooLarge} */

@@ -4,6 +4,7 @@ import { exportLine } from '../audit/export.js';
 import { RunUnknown } from '../errors.js';
 import type { ExportedEvent } from '../log/chain.js';
 import type { Answer } from './answer.js';
+import { isKnown, tagged } from './entity-tag.js';
 import { begun, sentInPieces } from './pieces.js';
 import type { RequestRefused } from './problems.js';
 import { brokenRules } from './problems.js';
@@ -58,9 +59,9 @@ function eventsRoute(edge: Edge): Route {
       const all = { from: 0, limit: Number.MAX_SAFE_INTEGER };
       const record = await edge.inTime(edge.queries.record(runId, isLines ? all : page));
       if (record === null) throw new RunUnknown({ runId });
-      const headers = { ETag: `"${record.head}"`, 'Cache-Control': 'private, no-cache' };
+      const headers = tagged(String(record.head));
       ctx.vary('Accept');
-      if (isKnown(ctx, headers.ETag)) return { status: 304, body: null, headers };
+      if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
       await edge.inTime(
         room.enter().then((leave) => whenClosed(ctx.res, leave)),
         crowded,
@@ -116,12 +117,6 @@ function verifyRoute(edge: Edge, room: Room): Route {
 export function beyondTheEnd(head: number): RequestRefused {
   const msg = `Input should be at most ${head}, the revision of the last event`;
   return brokenRules([{ loc: ['query', 'at'], msg, type: 'less_than_equal' }]);
-}
-
-/** Whether the client has what an entity tag names (RFC 9110, section 13.1.2). */
-function isKnown(ctx: RouterContext, tag: string): boolean {
-  const known = ctx.get('If-None-Match').split(',');
-  return known.some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === tag);
 }
 
 async function bodyOf(

@@ -1,13 +1,16 @@
 /** Saved councils: list, create, read, change, delete, validate. */
 import { blueprintStream } from '../blueprint/events.js';
-import { rolesOf } from '../blueprint/critics.js';
 import { inspect, warningsOf } from '../blueprint/inspect.js';
 import { councilOf } from '../blueprint/record.js';
+import type { RouterContext } from '@koa/router';
+import { rolesOf } from '../blueprint/critics.js';
+import type { IsExpected } from '../blueprint/shelf.js';
 import { AppendOutcomeUnknown, BlueprintUnknown } from '../errors.js';
-import type { BlueprintValidation } from '../generated/schemas.js';
+import type { Blueprint, BlueprintValidation } from '../generated/schemas.js';
 import { blueprintListRoute } from './blueprint-list.js';
 import { assertRules, BODY_LIMITS } from './blueprint-rules.js';
 import { bodyOf } from './body.js';
+import { IF_MATCH, ifMatch, isKnown, tagged } from './entity-tag.js';
 import type { Edge, Route } from './route.js';
 import { blueprintIdIn } from './route.js';
 
@@ -54,7 +57,7 @@ function createRoute(edge: Edge): Route {
     summary: 'Saves a new council; a graph with faults is saved with warnings',
     tag: 'blueprints',
     body,
-    success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location'] },
+    success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location', 'ETag'] },
     problems: [409, 503],
     async handle(ctx) {
       const draft = await body.read(ctx);
@@ -62,7 +65,8 @@ function createRoute(edge: Edge): Route {
       const id = draft.id ?? edge.ambient.uuid();
       const blueprint = await edge.inTime(edge.blueprints.create({ ...draft, id }), outcomeUnknown(id));
       edge.log.info({ blueprintId: id }, 'blueprint created');
-      return { status: 201, body: blueprint, headers: { Location: `/api/councils/${id}` } };
+      const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, edge) };
+      return { status: 201, body: blueprint, headers };
     },
   };
 }
@@ -74,13 +78,16 @@ function getRoute(edge: Edge): Route {
     name: 'getBlueprint',
     summary: 'Shows one saved council',
     tag: 'blueprints',
+    isConditional: true,
     success: { status: 200, description: 'The record', schema: 'blueprint.json' },
     problems: [503],
     async handle(ctx) {
       const blueprintId = blueprintIdIn(ctx);
       const blueprint = await edge.inTime(edge.blueprints.find(blueprintId));
       if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-      return { status: 200, body: blueprint };
+      const headers = tagOf(blueprint, edge);
+      if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
+      return { status: 200, body: blueprint, headers };
     },
   };
 }
@@ -94,15 +101,24 @@ function putRoute(edge: Edge): Route {
     summary: 'Changes the fields it names of a saved council',
     tag: 'blueprints',
     body,
-    success: { status: 200, description: 'The record after the change', schema: 'blueprint.json' },
-    problems: [503],
+    header: IF_MATCH,
+    success: {
+      status: 200,
+      description: 'The record after the change',
+      schema: 'blueprint.json',
+      headers: ['ETag'],
+    },
+    problems: [412, 503],
     async handle(ctx) {
       const change = await body.read(ctx);
       assertRules(change);
       const id = blueprintIdIn(ctx);
-      const blueprint = await edge.inTime(edge.blueprints.update(id, change), outcomeUnknown(id));
+      const blueprint = await edge.inTime(
+        edge.blueprints.update(id, change, expectedBy(ctx, edge)),
+        outcomeUnknown(id),
+      );
       edge.log.info({ blueprintId: id, version: blueprint.version }, 'blueprint updated');
-      return { status: 200, body: blueprint };
+      return { status: 200, body: blueprint, headers: tagOf(blueprint, edge) };
     },
   };
 }
@@ -114,15 +130,31 @@ function deleteRoute(edge: Edge): Route {
     name: 'deleteBlueprint',
     summary: 'Deletes a saved council; its runs stay as they are',
     tag: 'blueprints',
+    header: IF_MATCH,
     success: { status: 204, description: 'It is deleted', schema: null },
-    problems: [503],
+    problems: [412, 503],
     async handle(ctx) {
       const id = blueprintIdIn(ctx);
-      await edge.inTime(edge.blueprints.remove(id), outcomeUnknown(id));
+      await edge.inTime(edge.blueprints.remove(id, expectedBy(ctx, edge)), outcomeUnknown(id));
       edge.log.info({ blueprintId: id }, 'blueprint deleted');
       return { status: 204, body: null };
     },
   };
+}
+
+/** Of the record as a JSON value: it holds its version, and when it was made and changed. */
+function tagIn(blueprint: Blueprint, { ambient: { sha256 }, canonical }: Edge): string {
+  return sha256(canonical(blueprint));
+}
+
+function tagOf(blueprint: Blueprint, edge: Edge): ReturnType<typeof tagged> {
+  return tagged(tagIn(blueprint, edge));
+}
+
+/** What If-Match asks of the blueprint that a change would follow. */
+function expectedBy(ctx: RouterContext, edge: Edge): IsExpected | null {
+  const matches = ifMatch(ctx);
+  return matches === null ? null : (current) => matches(tagIn(current, edge));
 }
 
 function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {

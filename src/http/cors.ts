@@ -21,7 +21,7 @@ export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<s
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
   return {
     'Access-Control-Allow-Methods': allow,
-    'Access-Control-Allow-Headers': 'Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID',
+    'Access-Control-Allow-Headers': 'Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
     'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
   };
 }

@@ -40,6 +40,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'run.damaged': { status: 500, detail: 'The record of this run is damaged' },
   'blueprint.unknown': { status: 404 },
   'blueprint.taken': { status: 409 },
+  'blueprint.moved': { status: 412 },
   'blueprint.too-large': { status: 413 },
   'blueprint.damaged': { status: 500, detail: 'The record of this blueprint is damaged' },
   'blueprint.contended': { status: 503, retryAfterSeconds: 1 },

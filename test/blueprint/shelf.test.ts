@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
 import { blueprintStream } from '../../src/blueprint/events.js';
-import { BlueprintShelf } from '../../src/blueprint/shelf.js';
+import { BlueprintMoved, BlueprintShelf } from '../../src/blueprint/shelf.js';
 import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/size.js';
 import {
   AppendOutcomeUnknown,
@@ -114,6 +114,26 @@ describe('The shelf of blueprints', () => {
     await created;
     await Promise.all(waiting);
     expect(await shelf.update('plain', { name: 'Later' })).to.include({ version: 102 });
+  });
+
+  it('makes no change for a version that another instance has gone on from in between', async () => {
+    const other = shelfOn(log);
+    await other.create(PLAIN);
+    let isMeanwhile = true;
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          if (isMeanwhile) await other.update('plain', { name: 'Meanwhile' });
+          isMeanwhile = false;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    const isFirst = ({ version }: { readonly version: number }): boolean => version === 1;
+    const refused = await rejectionOf(shelf.update('plain', { name: 'Late' }, isFirst));
+    expect(refused).to.be.instanceOf(BlueprintMoved).with.deep.property('data', { blueprintId: 'plain', version: 2 });
+    expect(await rejectionOf(shelf.remove('plain', isFirst))).to.be.instanceOf(BlueprintMoved);
+    expect(await shelf.find('plain')).to.include({ name: 'Meanwhile', version: 2 });
   });
 
   it('stops after the change under way, without working off those that wait for it', async () => {

@@ -268,6 +268,75 @@ describe('Blueprints over REST', () => {
     }
   });
 
+  describe('carry an ETag', () => {
+    const tagIn = (reply: Reply): string => reply.headers.get('ETag') ?? '';
+    const path = (id: string): string => `${COUNCILS}${id}`;
+    const change = (id: string, tag: string, body: object = { name: 'Next' }): Promise<Reply> =>
+      rest.send('PUT', path(id), { body, headers: { 'If-Match': tag } });
+    const remove = (id: string, tag: string): Promise<Reply> =>
+      rest.send('DELETE', path(id), { headers: { 'If-Match': tag } });
+
+    it('that is strong, the same in every answer to one version, and another after each change', async () => {
+      const created = await rest.post(COUNCILS, PLAIN);
+      const { id } = rest.read(created, 201, 'blueprint.json');
+      expect(tagIn(created)).to.match(/^"[0-9a-f]{64}"$/);
+      expect(tagIn(await rest.get(path(id)))).to.equal(tagIn(created));
+      const updated = await put(id, {});
+      expect(tagIn(updated)).to.not.equal(tagIn(created));
+      expect(tagIn(await rest.get(path(id)))).to.equal(tagIn(updated));
+      await rest.send('DELETE', path(id));
+      const next = await rest.post(COUNCILS, { ...PLAIN, id });
+      expect([tagIn(created), tagIn(updated)]).not.to.include(tagIn(next));
+    });
+
+    it('that answers 304 to who has seen it', async () => {
+      const created = await rest.post(COUNCILS, PLAIN);
+      const { id } = rest.read(created, 201, 'blueprint.json');
+      for (const known of [tagIn(created), `"other", W/${tagIn(created)}`, '*']) {
+        const reply = await rest.send('GET', path(id), { headers: { 'If-None-Match': known } });
+        expect([reply.status, reply.text, tagIn(reply)]).to.deep.equal([304, '', tagIn(created)]);
+      }
+      await put(id, {});
+      const reply = await rest.send('GET', path(id), { headers: { 'If-None-Match': tagIn(created) } });
+      expect(rest.read(reply, 200, 'blueprint.json').version).to.equal(2);
+    });
+
+    it('that If-Match of a change or deletion names: 412 when the blueprint has moved on, and it stays', async () => {
+      const created = await rest.post(COUNCILS, PLAIN);
+      const { id } = rest.read(created, 201, 'blueprint.json');
+      const old = tagIn(created);
+      const changed = await change(id, `"other", ${old}`);
+      expect(rest.read(changed, 200, 'blueprint.json').version).to.equal(2);
+      const now = tagIn(changed);
+      for (const stale of [old, `W/${now}`, now.replaceAll('"', ''), '"*"', '', '"a","b"', `${now}x`]) {
+        for (const reply of [await change(id, stale), await remove(id, stale)]) {
+          expect(rest.problem(reply, 412).detail).to.include(id).and.include('version 2');
+        }
+      }
+      expect(tagIn(await rest.get(path(id)))).to.equal(now);
+      expect(rest.read(await change(id, '*'), 200, 'blueprint.json').version).to.equal(3);
+      expect((await remove(id, tagIn(await rest.get(path(id))))).status).to.equal(204);
+    });
+
+    it('that is looked at after the fields and the existence', async () => {
+      const { id } = await create();
+      rest.problem(await change(id, '"old"', { nodes: 1 }), 422);
+      for (const tag of ['"old"', '*']) {
+        rest.problem(await change('nobody', tag), 404);
+        rest.problem(await remove('nobody', tag), 404);
+      }
+    });
+
+    it('under which exactly one of many changes at once is made', async () => {
+      const created = await rest.post(COUNCILS, PLAIN);
+      const { id } = rest.read(created, 201, 'blueprint.json');
+      const names = Array.from({ length: 20 }, (_, index) => `Name ${index}`);
+      const replies = await Promise.all(names.map((name) => change(id, tagIn(created), { name })));
+      expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, ...Array<number>(19).fill(412)]);
+      expect((await get(id)).version).to.equal(2);
+    });
+  });
+
   it('are changed by PUT in the fields it names', async () => {
     const made = await create({ ...PLAIN, edges: [{ source: 'a', target: 'gone' }] });
     const renamed = rest.read(await put(made.id, { name: 'New', id: 'other', version: 99 }), 200, 'blueprint.json');
