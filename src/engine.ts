@@ -115,7 +115,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     ...listsOf({ log, history, projector }),
     genealogy: genealogiesFrom(reader, ambient),
     documents: library,
-    verify: auditOf({ log, charts, ambient, history, projector, damaged }),
+    verify: auditOf({ log, charts, ambient, history, projector, damaged, logger }),
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
       if (isReady) await log.ping();
@@ -207,7 +207,7 @@ function genealogiesFrom(reader: RunReader, { sha256 }: Ambient): Engine['geneal
 }
 
 /** How a run is audited here. */
-function auditOf({ log, charts, ambient, history, projector, damaged }: Audited): Engine['verify'] {
+function auditOf({ log, charts, ambient, history, projector, damaged, logger }: Audited): Engine['verify'] {
   return (runId) =>
     auditRun(runId, {
       log,
@@ -217,11 +217,15 @@ function auditOf({ log, charts, ambient, history, projector, damaged }: Audited)
         await projector.reached(await log.head());
         return await history.stored(id);
       },
+      async replaceView(seen, fold) {
+        logger.error({ runId }, 'run: the stored view of it was not the fold of its events, and is replaced');
+        await history.replace(seen, fold);
+      },
       onDamaged: (error) => damaged.found(error),
     });
 }
 
-interface Audited extends Pick<Wired, 'log' | 'charts' | 'damaged'> {
+interface Audited extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<Surroundings, 'logger'> {
   readonly ambient: Ambient;
   readonly history: History;
   readonly projector: Projector;

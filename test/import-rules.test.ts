@@ -27,7 +27,7 @@ const READ_SIDE = [
   'projections/documents',
 ];
 /** What a document is, and what may be wrong with it: read wherever events of documents are. */
-const DOCUMENT_FACTS = ['document-errors', 'document-events', 'document-record'].map((name) => `library/${name}`);
+const DOCUMENT_FACTS = ['errors', 'events', 'record', 'standing'].map((name) => `library/document-${name}`);
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
 const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session', 'run/fork'];
 
@@ -150,6 +150,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'document-errors',
       'document-events',
       'document-record',
+      'document-standing',
       'document-state',
       'recorded-passages',
       'take-in-document',

@@ -22,11 +22,16 @@ export interface Auditing extends ReplayMeans {
   readonly log: Pick<EventLog, 'readStream'>;
   /** The stored view of a run, with everything in it that is recorded by the call; null when there is none. */
   readonly stored: (runId: string) => Promise<RunSummary | null>;
+  /** Puts the fold in the place of a stored view that differs from it. */
+  readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
   /** Told of a record that does not bear out. */
   readonly onDamaged: (error: RunDamaged) => void;
 }
 
-/** Reads and replays the whole record of a run; null when nothing is known of it. */
+/**
+ * Reads and replays the whole record of a run; null when nothing is known of it. A stored view that differs is told and
+ * replaced at once, so that nothing forged is served after it.
+ */
 export async function auditRun(runId: string, auditing: Auditing): Promise<Audit | null> {
   const { log, onDamaged } = auditing;
   const recorded = await headOf(log, runId);
@@ -41,10 +46,14 @@ export async function auditRun(runId: string, auditing: Auditing): Promise<Audit
   });
   if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;
   const damage = verified.firstDifference ?? cutOff(verified, { recorded, stored });
-  if (damage !== null) onDamaged(new RunDamaged({ runId, seq: damage.seq, reason: damage.what }));
-  const firstDifference =
-    damage ?? (await parentDifference(witness.first, auditing)) ?? viewDifference(witness.viewed, { recorded, stored });
-  return { events: verified.events, headHash: verified.headHash, firstDifference };
+  const { events, headHash, run } = verified;
+  if (damage !== null) {
+    onDamaged(new RunDamaged({ runId, seq: damage.seq, reason: damage.what }));
+    return { events, headHash, firstDifference: damage };
+  }
+  const difference = viewDifference(witness.viewed, { recorded, stored });
+  if (difference !== null && run !== null) await auditing.replaceView(stored, summaryOf(run));
+  return { events, headHash, firstDifference: (await parentDifference(witness.first, auditing)) ?? difference };
 }
 
 /** What is seen of a record while it is replayed. */
@@ -83,7 +92,7 @@ function cutOff({ events }: Verified, { recorded, stored }: Before): Difference 
 
 function viewDifference(viewed: RunState | null, { recorded, stored }: Before): Difference | null {
   if (recorded === null) return null;
-  if (stored === null) return { seq: 0, what: 'no view of the run is stored' };
+  if (stored === null) return { seq: 0, what: 'no view of the run is stored that can be read' };
   if (stored.seq < recorded) return { seq: stored.seq + 1, what: 'the stored view of the run does not hold it' };
   if (viewed !== null && canonical(summaryOf(viewed)) === canonical(stored)) return null;
   return { seq: stored.seq, what: 'the stored view of the run is not the fold of its events' };

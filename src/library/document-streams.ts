@@ -2,10 +2,12 @@
 import type { Ambient } from '../ambient.js';
 import { appendSurely } from '../log/append-surely.js';
 import { GENESIS_HASH, sealEvents } from '../log/chain.js';
-import type { EventLog, Position, RecordedEvent } from '../log/port.js';
+import type { EventLog, Position } from '../log/port.js';
 import type { UnderWay } from '../under-way.js';
 import type { DocumentEvent, DocumentFact } from './document-events.js';
-import { documentEventOf, documentStream, isDocumentEvent, readDocument } from './document-events.js';
+import { documentStream, isDocumentEvent, readDocument } from './document-events.js';
+import type { Standing } from './document-standing.js';
+import { documentStanding } from './document-standing.js';
 import type { DocumentState } from './document-state.js';
 import { evolveDocument } from './document-state.js';
 
@@ -15,16 +17,6 @@ export interface StreamsOptions {
   readonly instanceId: string;
   /** How long an append is tried, in milliseconds. */
   readonly appendDeadlineMs: number;
-}
-
-/** Where a document stands. */
-export interface Standing {
-  /** Its last event; null: it has none. */
-  readonly head: RecordedEvent | null;
-  /** The last one that made it findable or took it away; null: it was received since, or never. */
-  readonly decisive: RecordedEvent | null;
-  /** Seq of the first event that counts: what was before it was deleted, or begun anew. */
-  readonly since: number;
 }
 
 export interface DocumentStreams {
@@ -50,22 +42,7 @@ export function documentStreams(
   { log, ambient, instanceId, appendDeadlineMs }: StreamsOptions,
   underWay: UnderWay,
 ): DocumentStreams {
-  /** One event at a time: those with vectors are large. */
-  const eventAt = async (documentId: string, revision?: number): Promise<RecordedEvent | null> => {
-    const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;
-    for await (const event of log.readStream(documentStream(documentId), range)) return event;
-    return null;
-  };
-  const standing = async (documentId: string): Promise<Standing> => {
-    const head = await eventAt(documentId);
-    for (let event = head; event !== null; event = await eventAt(documentId, event.revision - 1)) {
-      const { type, data, seq } = documentEventOf(event);
-      if (type === 'DocumentReceived') return { head, decisive: null, since: seq };
-      if (type === 'DocumentIngested') return { head, decisive: event, since: data.since };
-      if (type === 'DocumentDeleted') return { head, decisive: event, since: seq };
-    }
-    return { head, decisive: null, since: 0 };
-  };
+  const standing = (documentId: string): Promise<Standing> => documentStanding(log, documentId);
   return {
     async append(documentId, facts, head) {
       const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {

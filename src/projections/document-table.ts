@@ -2,6 +2,8 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DocumentRecord } from '../library/document-record.js';
 import type { Page } from './run-summary.js';
+import type { Stored } from './stored-row.js';
+import { fieldOf, parsed, textOf } from './stored-row.js';
 
 /** A document as the list keeps it. */
 export interface DocumentRow {
@@ -18,7 +20,8 @@ export const DOCUMENTS_SCHEMA = `
 export interface DocumentTable {
   save(row: DocumentRow): void;
   /** Newest first, ties by id ascending. */
-  list(page: Page): readonly DocumentRecord[];
+  list(page: Page): readonly Stored<DocumentRecord>[];
+  /** Null: there is none that can be read. */
   find(id: string): DocumentRecord | null;
 }
 
@@ -28,21 +31,28 @@ export function documentTable(database: DatabaseSyncInstance): DocumentTable {
      ON CONFLICT (id) DO UPDATE SET ingested_at = excluded.ingested_at, record = excluded.record`,
   );
   const remove = database.prepare('DELETE FROM documents WHERE id = ?');
-  const list = database.prepare('SELECT record FROM documents ORDER BY ingested_at DESC, id LIMIT ? OFFSET ?');
-  const find = database.prepare('SELECT record FROM documents WHERE id = ?');
+  const columns = 'SELECT id, ingested_at, record FROM documents';
+  const list = database.prepare(`${columns} ORDER BY ingested_at DESC, id LIMIT ? OFFSET ?`);
+  const find = database.prepare(`${columns} WHERE id = ?`);
   return {
     save({ id, record }) {
       if (record === null) remove.run(id);
       else save.run(id, record.ingestedAt, JSON.stringify(record));
     },
-    list: ({ limit, offset }) => list.all(limit, offset).flatMap((row) => recordIn(row) ?? []),
-    find: (id) => recordIn(find.get(id)),
+    list: ({ limit, offset }) => list.all(limit, offset).map(storedDocument),
+    find: (id) => storedDocument(find.get(id)).row,
   };
 }
 
-/** Only this file writes the column. */
-function recordIn(row: unknown): DocumentRecord | null {
-  if (typeof row !== 'object' || row === null) return null;
-  const text: unknown = Reflect.get(row, 'record');
-  return typeof text === 'string' ? (JSON.parse(text) as DocumentRecord) : null;
+/** A row as far as it is what this file has written: one that others have changed may be anything. */
+function storedDocument(row: unknown): Stored<DocumentRecord> {
+  const id = textOf(row, 'id') ?? '';
+  const record = parsed(textOf(row, 'record'));
+  const isWhole = isDocumentRecord(record) && record.id === id && record.ingestedAt === textOf(row, 'ingested_at');
+  return { id, row: isWhole ? record : null };
+}
+
+function isDocumentRecord(value: unknown): value is DocumentRecord {
+  const texts = ['id', 'filename', 'ingestedAt'].every((field) => typeof fieldOf(value, field) === 'string');
+  return texts && ['pages', 'chunks'].every((field) => Number.isInteger(fieldOf(value, field)));
 }

@@ -9,7 +9,9 @@ import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { DocumentRow } from './document-table.js';
+import type { Mending } from './mending.js';
 import type { Page, RunSummary } from './run-summary.js';
+import type { Stored } from './stored-row.js';
 import type { ViewsClient } from './views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
@@ -25,8 +27,17 @@ const MAX_CHANGED_BLUEPRINTS = 50;
 /** The same of documents, whose rows are small. */
 const MAX_CHANGED_DOCUMENTS = 1_000;
 
+export interface HistoryDeps {
+  readonly views: ViewsClient;
+  /** For rows that are stored and cannot be read. */
+  readonly mending: Mending;
+  readonly ambient: Pick<Ambient, 'after'>;
+  readonly onFault: (error: unknown) => void;
+}
+
 export class History {
   readonly #views: ViewsClient;
+  readonly #mending: Mending;
   readonly #ambient: Pick<Ambient, 'after'>;
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
@@ -38,8 +49,9 @@ export class History {
   #cancelTimer: (() => void) | null = null;
   #isFailing = false;
 
-  constructor(views: ViewsClient, ambient: Pick<Ambient, 'after'>, onFault: (error: unknown) => void) {
+  constructor({ views, mending, ambient, onFault }: HistoryDeps) {
     this.#views = views;
+    this.#mending = mending;
     this.#ambient = ambient;
     this.#onFault = onFault;
     this.#checkpoint = views.checkpoint;
@@ -90,7 +102,11 @@ export class History {
   /** Newest first, ties by id ascending. */
   async documents(page: Page): Promise<readonly DocumentRecord[]> {
     await this.flush();
-    return await this.#views.documents(page);
+    return await readable(await this.#views.documents(page), async (id) => {
+      const record = await this.#mending.document(id);
+      if (record !== null) await this.putDocument({ id, record });
+      return record;
+    });
   }
 
   /** A document as it has been put; null when there is none. */
@@ -107,8 +123,17 @@ export class History {
   }
 
   /** The stored records as JSON text, null where there is none; of the first of them alone when they are large. */
-  blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
-    return this.#views.blueprintRecords(ids);
+  async blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
+    const stored = await this.#views.blueprintRecords(ids);
+    const textOf = async (each: Stored<string>): Promise<string | null> =>
+      each.row ?? (await this.#blueprintAnew(each.id));
+    return await Promise.all(stored.map(async (each) => each && (await textOf(each))));
+  }
+
+  async #blueprintAnew(id: string): Promise<string | null> {
+    const record = await this.#mending.blueprint(id);
+    if (record !== null) await this.putBlueprint({ id, record });
+    return record === null ? null : JSON.stringify(record);
   }
 
   /** Everything up to this position has been put. */
@@ -129,13 +154,26 @@ export class History {
   /** Newest first, ties by id ascending. */
   async list(page: Page): Promise<readonly RunSummary[]> {
     await this.flush();
-    return await this.#views.list(page);
+    return await readable(await this.#views.list(page), async (id) => {
+      const summary = await this.#mending.run(id);
+      if (summary !== null) await this.put(summary);
+      return summary;
+    });
   }
 
   /** Ids of runs that have not ended and do not wait for a human, oldest first. */
   async unfinished(): Promise<readonly UnfinishedRun[]> {
     await this.flush();
     return await this.#views.unfinished();
+  }
+
+  /** Puts the fold of a run in the place of what is stored of it, unless that is not what was seen any more. */
+  async replace(seen: RunSummary | null, fold: RunSummary): Promise<void> {
+    const stored = await this.stored(fold.id);
+    const isOnItsWay = this.#changed.has(fold.id) || this.#writing.has(fold.id);
+    if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
+    this.note(fold);
+    await this.flush();
   }
 
   /** Writes what has changed so far. */
@@ -179,4 +217,17 @@ export class History {
       });
     });
   }
+}
+
+/** The rows that can be read, and of the others what is made of them anew. */
+async function readable<T>(
+  stored: readonly Stored<T>[],
+  anew: (id: string) => Promise<T | null>,
+): Promise<readonly T[]> {
+  const rows: T[] = [];
+  for (const { id, row } of stored) {
+    const found = row ?? (await anew(id));
+    if (found !== null) rows.push(found);
+  }
+  return rows;
 }

@@ -4,6 +4,7 @@ import type { RunDamaged } from '../errors.js';
 import type { EventLog } from '../log/port.js';
 import { DamagedRuns } from './damaged-runs.js';
 import { History } from './history.js';
+import { mending } from './mending.js';
 import { RunReader } from './run-reader.js';
 import { RunViews } from './run-views.js';
 import type { ViewsSetup } from './views-client.js';
@@ -39,6 +40,7 @@ export async function openReadModels({
   const known = await stored.damagedRuns();
   const damaged = new DamagedRuns({ known, store: stored.saveDamaged, onFound: onDamaged, onFault });
   const reader = new RunReader({ log: from, sha256: ambient.sha256, damaged });
-  const history = new History(stored, ambient, onFault);
+  const mended = mending({ log: from, reader, onFault });
+  const history = new History({ views: stored, mending: mended, ambient, onFault });
   return { history, damaged, reader, views: new RunViews(reader), close: () => stored.close() };
 }

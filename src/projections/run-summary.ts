@@ -2,6 +2,7 @@
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import { iterationShown } from '../run/state.js';
+import { fieldOf } from './stored-row.js';
 
 /** A cut of the history. */
 export interface Page {
@@ -33,6 +34,30 @@ export interface RunSummary {
   readonly completedAt: string | null;
   /** What a human decides on: set only in God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
+}
+
+/** Whether a value has the form of a summary: what is stored may have been changed by others. */
+export function isRunSummary(value: unknown): value is RunSummary {
+  const isTextOrNull = (field: string): boolean => isNullOr('string', fieldOf(value, field));
+  const texts = ['id', 'inputTopic', 'status', 'executionMode', 'createdAt'];
+  return (
+    texts.every((field) => typeof fieldOf(value, field) === 'string') &&
+    ['blueprintId', 'owner', 'activeNode', 'finalDraft', 'error', 'completedAt'].every(isTextOrNull) &&
+    ['criticScore', 'iterationCount'].every((field) => isNullOr('number', fieldOf(value, field))) &&
+    Number.isInteger(fieldOf(value, 'seq')) &&
+    isSession(fieldOf(value, 'session'))
+  );
+}
+
+function isSession(value: unknown): boolean {
+  if (value === null) return true;
+  const nodes = fieldOf(value, 'nextNodes');
+  const areNodes = Array.isArray(nodes) && nodes.every((each) => typeof each === 'string');
+  return areNodes && isNullOr('string', fieldOf(value, 'currentDraft'));
+}
+
+function isNullOr(type: 'string' | 'number', value: unknown): boolean {
+  return value === null || typeof value === type;
 }
 
 export function summaryOf(run: RunState): RunSummary {

@@ -8,7 +8,9 @@ import type { Position } from '../log/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { Damage } from './damaged-runs.js';
-import type { FoldedLog, LogRefused, ViewsRows } from './views-store.js';
+import type { Stored } from './stored-row.js';
+import type { FoldedLog, LogRefused } from './views-file.js';
+import type { ViewsRows } from './views-store.js';
 
 export interface ViewsSetup {
   readonly file: string;
@@ -36,11 +38,11 @@ export interface ViewsClient {
   readonly checkpoint: Position | null;
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
   find(runId: string): Promise<RunSummary | null>;
-  list(page: Page): Promise<readonly RunSummary[]>;
+  list(page: Page): Promise<readonly Stored<RunSummary>[]>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
-  blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]>;
-  documents(page: Page): Promise<readonly DocumentRecord[]>;
+  blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
+  documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
   document(id: string): Promise<DocumentRecord | null>;
   damagedRuns(): Promise<readonly Damage[]>;
   saveDamaged(damage: Damage): Promise<void>;

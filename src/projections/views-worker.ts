@@ -3,12 +3,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../worker-calls.js';
 import type { ViewsCall, ViewsReady, ViewsSetup } from './views-client.js';
 import type { ViewsStore } from './views-store.js';
-import { openViewsStore } from './views-store.js';
+import { openViewsFile } from './views-file.js';
+import { viewsStore } from './views-store.js';
 
 const setup = workerData as ViewsSetup;
-const opened = openViewsStore(setup.file, setup.log);
+const opened = openViewsFile(setup.file, setup.log);
 if ('refused' in opened) serveCalls(parentPort, { ready: opened, answerTo: () => undefined });
-else serve(opened);
+else serve(viewsStore(opened));
 
 function serve(store: ViewsStore): void {
   const ready: ViewsReady = { checkpoint: store.checkpoint };

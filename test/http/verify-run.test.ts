@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { systemAmbient } from '../../src/ambient.js';
 import { GENESIS_HASH, sealEvents } from '../../src/log/chain.js';
 import type { Verification } from '../../src/generated/schemas.js';
 import { runStream } from '../../src/run/events.js';
-import { changeView, damageEvent, dropEvent } from '../support/damaged-log.js';
+import { changeView, changeViews, damageEvent, dropEvent } from '../support/damaged-log.js';
 import { graphOf } from '../support/given.js';
 import { pausedBefore, startGodRun } from '../support/god-run.js';
 import { runRequest } from '../support/open-engine.js';
@@ -117,16 +115,46 @@ describe('GET /api/runs/{run_id}/verify', () => {
       expect(await verify(gone)).to.deep.include({ valid: false, events: 0, head_hash: GENESIS_HASH });
     });
 
-    it('finds a stored view that is not the fold, until the views are folded anew', async () => {
+    it('tells once of a stored view that is not the fold, which is served from then on', async () => {
       const runId = await finished();
-      const { seq } = (await recordOf(service.engine.log, runId)).at(-1) ?? { seq: -1 };
-      await whileStopped(() => changeView(dir.path, runId, ['Trees', 'Bears']));
-      const { valid, first_difference: difference } = await verify(runId);
-      expect({ valid, seq: difference?.seq }).to.deep.equal({ valid: false, seq });
-      expect(difference?.what).to.include('stored view');
-      rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
-      await whileStopped(() => rmSync(join(dir.path, 'views'), { recursive: true }));
+      const poll = `/api/councils/run/${runId}`;
+      const paths = [poll, `/api/runs/${runId}`, '/api/runs/'];
+      const answers = (): Promise<readonly string[]> =>
+        Promise.all(paths.map(async (path) => (await rest.get(path)).text));
+      const told = await answers();
+      const { seq = -1 } = (await recordOf(service.engine.log, runId)).at(-1) ?? {};
+      const where = `WHERE id = '${runId}'`;
+      const changed = (field: string, value: string): string =>
+        `UPDATE runs SET summary = json_set(summary, '$.${field}', ${value}) ${where}`;
+      for (const [sql, at] of [
+        [changed('finalDraft', "'Bears'"), seq],
+        [changed('error', "'None'"), seq],
+        [changed('seq', '3'), 4],
+        [`UPDATE runs SET status = 'paused' ${where}`, 0],
+        [`UPDATE runs SET summary = '{}' ${where}`, 0],
+        [`UPDATE runs SET summary = x'00' ${where}`, 0],
+        [`DELETE FROM runs ${where}`, 0],
+      ] as const) {
+        await whileStopped(() => changeViews(dir.path, sql));
+        const { valid, first_difference: difference } = await verify(runId);
+        expect({ valid, seq: difference?.seq }, sql).to.deep.equal({ valid: false, seq: at });
+        expect(difference?.what).to.match(/stored/);
+        expect(await answers(), sql).to.deep.equal(told);
+        expect(await verify(runId), sql).to.include(NONE);
+        expect(service.faults, sql).to.deep.include({ runId });
+      }
+      await whileStopped(() => undefined);
+      expect(await answers()).to.deep.equal(told);
       expect(await verify(runId)).to.include(NONE);
+    });
+
+    it('replaces the stored view of a run that waits', async () => {
+      const runId = await startGodRun(service.engine, graphOf('write'));
+      await pausedBefore(service.engine, runId, 'write');
+      await whileStopped(() => changeView(dir.path, runId, ['"status":"paused"', '"status":"failed"']));
+      expect(await verify(runId)).to.include({ valid: false });
+      expect(await verify(runId)).to.include(NONE);
+      expect((await rest.get('/api/runs/')).text).to.include('"paused"');
     });
   });
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import type { Position } from '../../src/log/port.js';
 import { History } from '../../src/projections/history.js';
+import type { Mending } from '../../src/projections/mending.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { ViewsClient } from '../../src/projections/views-client.js';
 import { openViews } from '../../src/projections/views-client.js';
@@ -12,6 +13,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
+const NOTHING: Mending = { run: gone, blueprint: gone, document: gone };
 const LOG = { identity: 'log', head: position(1_000_000) };
 
 describe('History', () => {
@@ -35,7 +37,7 @@ describe('History', () => {
     views = await openViews({ file: join(dir.path, 'views.sqlite'), log });
     ambient = manualAmbient();
     faults = [];
-    history = new History(views, ambient, (error) => faults.push(error));
+    history = new History({ views, mending: NOTHING, ambient, onFault: (error) => faults.push(error) });
   }
 
   it('finds a row before it is written and writes it 100 ms later', async () => {
@@ -188,6 +190,10 @@ function summary(id: string, fields: Partial<RunSummary> = {}): RunSummary {
     session: null,
     ...fields,
   };
+}
+
+function gone(): Promise<null> {
+  return Promise.resolve(null);
 }
 
 function at(second: number): string {

@@ -8,6 +8,7 @@ import { History } from '../../src/projections/history.js';
 import { Projector } from '../../src/projections/projector.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import type { ViewsClient } from '../../src/projections/views-client.js';
+import { mending } from '../../src/projections/mending.js';
 import { openViews } from '../../src/projections/views-client.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -50,7 +51,8 @@ describe('Projector', () => {
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    history = new History(stored, hasty, onFault);
+    const mended = mending({ log: from, reader: readerOf(log), onFault });
+    history = new History({ views: stored, mending: mended, ambient: hasty, onFault });
     projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, ambient: hasty, onFault });
   }
 

@@ -28,6 +28,11 @@ export function changeView(dataDir: string, runId: string, [piece, other]: reado
   change(file, `UPDATE runs SET summary = replace(summary, ${from}, ${to}) WHERE id = '${runId}'`);
 }
 
+/** Changes the stored views by a statement of SQL. */
+export function changeViews(dataDir: string, sql: string): void {
+  change(join(dataDir, 'views', 'views.sqlite'), sql);
+}
+
 /** Without prepared statements: one that is not collected yet keeps the file locked past the closing. */
 function change(file: string, sql: string): void {
   const database = new DatabaseSync(file);

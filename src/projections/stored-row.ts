@@ -1,0 +1,27 @@
+/** Cells of the stored views, as far as they can be read: others may have changed the file. */
+
+/** A row as it is stored; null: it cannot be read. */
+export interface Stored<T> {
+  readonly id: string;
+  readonly row: T | null;
+}
+
+/** Null: there is no text in it. */
+export function textOf(row: unknown, column: string): string | null {
+  const value = fieldOf(row, column);
+  return typeof value === 'string' ? value : null;
+}
+
+/** What a row or a record holds under a name. */
+export function fieldOf(value: unknown, field: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined;
+}
+
+/** A value from its JSON text; null: it is none. */
+export function parsed(text: string | null): unknown {
+  try {
+    return text === null ? null : JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

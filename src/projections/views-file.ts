@@ -1,0 +1,100 @@
+/**
+ * The file of the stored read models: SQLite, and may be deleted while the service is stopped. It is synced at
+ * checkpoints only, so a power cut may cost the newest rows but never the file; they are folded again.
+ */
+import { rmSync } from 'node:fs';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { DOCUMENTS_SCHEMA } from './document-table.js';
+import { textOf } from './stored-row.js';
+
+/** Raise it when rows mean something else: the file is then folded anew. */
+const VIEWS_VERSION = '8';
+
+const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
+
+const SCHEMA = `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE runs (
+    -- In the order of the runs' first events.
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL,
+    status TEXT NOT NULL,
+    summary TEXT NOT NULL
+  );
+  CREATE TABLE blueprints (
+    id TEXT PRIMARY KEY,
+    updated_at TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
+  CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
+  CREATE INDEX runs_newest ON runs (created_at DESC, id);
+  CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
+  CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
+${DOCUMENTS_SCHEMA}`;
+
+/** The log the rows are folded from. */
+export interface FoldedLog {
+  readonly identity: string;
+  /** Newest position. */
+  readonly head: string | null;
+  /** Its file, which is refused when rows were folded from another log or past its head; absent: they are folded again. */
+  readonly file?: string;
+}
+
+/** What is wrong with a log beside rows that were folded from one. */
+export interface LogRefused {
+  readonly refused: 'another' | 'behind';
+  /** The log's. */
+  readonly file: string;
+}
+
+/** Opens the file, or begins it anew when its rows cannot be used. */
+export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused {
+  const found = openFound(file);
+  if (found === null) return openAnew(file, log.identity);
+  const refused = refusalOf(log, found);
+  if (refused === null && metaIn(found, 'version') === VIEWS_VERSION) return found;
+  found.close();
+  return refused !== null && log.file !== undefined ? { refused, file: log.file } : openAnew(file, log.identity);
+}
+
+/** What the file tells of itself. */
+export function metaIn(database: DatabaseSyncInstance, key: string): string | null {
+  return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
+}
+
+/** The file as it is; null when it tells of no log: none there, damaged, or none of ours. */
+function openFound(file: string): DatabaseSyncInstance | null {
+  let database: DatabaseSyncInstance | null = null;
+  try {
+    database = new DatabaseSync(file);
+    database.exec(SETTINGS);
+    if (metaIn(database, 'identity') !== null) return database;
+  } catch {
+    // All of it can be folded again.
+  }
+  database?.close();
+  return null;
+}
+
+function refusalOf(log: FoldedLog, database: DatabaseSyncInstance): LogRefused['refused'] | null {
+  if (metaIn(database, 'identity') !== log.identity) return 'another';
+  const checkpoint = metaIn(database, 'checkpoint');
+  return checkpoint !== null && (log.head === null || checkpoint > log.head) ? 'behind' : null;
+}
+
+function openAnew(file: string, identity: string): DatabaseSyncInstance {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true, recursive: true });
+  const database = new DatabaseSync(file);
+  database.exec(SETTINGS);
+  database.exec('BEGIN');
+  database.exec(SCHEMA);
+  const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
+  save.run('identity', identity);
+  save.run('version', VIEWS_VERSION);
+  database.exec('COMMIT');
+  return database;
+}
