@@ -8,6 +8,7 @@ import type { SourceRules } from '../request-source.js';
 import { refusedHost, refusedPage } from '../request-source.js';
 import type { Answer } from './answer.js';
 import { sendAnswer } from './answer.js';
+import { asyncApiRoute } from './asyncapi.js';
 import { auditRoutes } from './audit.js';
 import { blueprintRunRoutes } from './blueprint-runs.js';
 import { blueprintRoutes } from './blueprints.js';
@@ -33,7 +34,8 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const edge = edgeOf(deps);
   const audit = [...historyRoutes(edge), ...auditRoutes(edge), streamRoute(edge), ...forkRoutes(edge)];
   const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...audit];
-  const routes = [...healthRoutes(edge), ...runs, ...councilRoutes(edge), ...diagramRoutes(edge)];
+  const served = [...healthRoutes(edge), ...runs, ...councilRoutes(edge), ...diagramRoutes(edge)];
+  const routes = [...served, asyncApiRoute(edge.schemas)];
   const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
   const app = new Koa();
   // Reached only by what fails while an answer is being written: the client has gone.

@@ -33,7 +33,7 @@ export function serviceInfo(): Json {
 
 const DESCRIPTION =
   'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling, by ' +
-  'server-sent events or at the WebSocket `/ws/council/{run_id}`. Every path is served with and without a trailing ' +
+  'server-sent events or at the WebSocket `/ws/council/{run_id}`, which `/api/asyncapi.json` describes. Every path is served with and without a trailing ' +
   'slash, GET answers HEAD too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. In a ' +
   'JSON body null counts as absent, but for keys inside `modified_state`. JSON bodies hold at most 1 MiB, blueprints ' +
   '256 KiB, uploaded files 50 MiB.';

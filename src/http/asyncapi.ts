@@ -1,0 +1,154 @@
+/** The AsyncAPI document: what is told of a run on its WebSocket and in its event stream, made from the schemas of that. */
+import type { ChannelMessage } from '../generated/schemas.js';
+import type { Components, Json } from './components.js';
+import { componentsOf } from './components.js';
+import { serviceInfo } from './openapi.js';
+import type { Route } from './route.js';
+import type { SchemaName, SchemaShelf } from './schema.js';
+import { isRecord } from './schema.js';
+
+/** GET /api/asyncapi.json. */
+export function asyncApiRoute(schemas: SchemaShelf): Route {
+  const document = asyncApiDocument(schemas);
+  return {
+    method: 'GET',
+    path: '/api/asyncapi.json',
+    name: 'getAsyncApi',
+    summary: 'Describes the WebSocket channels and the event stream of a run',
+    tag: 'documentation',
+    success: { status: 200, description: 'AsyncAPI 3.0', schema: null },
+    handle: async () => ({ status: 200, body: document }),
+  };
+}
+
+const DESCRIPTION =
+  'What a run tells while it goes on, as messages of a WebSocket or as server-sent events. What is asked for by REST ' +
+  'is described in `/api/openapi.json`.';
+
+/** Messages of the default channel that the rich one tells too. */
+const ALSO_RICH: ReadonlySet<string> = new Set<ChannelMessage['event']>([
+  'error',
+  'connected',
+  'run_complete',
+  'run_failed',
+]);
+
+function asyncApiDocument(schemas: SchemaShelf): Json {
+  // That every member of a union has another constant tells them apart; AsyncAPI's discriminator adds nothing.
+  const components = componentsOf(schemas, () => undefined);
+  const plain = messagesOf('channel-messages.json', schemas, components);
+  const alsoRich = plain.filter(({ name }) => ALSO_RICH.has(name));
+  const rich = [...alsoRich, ...messagesOf('rich-messages.json', schemas, components)];
+  const streamed = messagesOf('run-event.json', schemas, components);
+  const messages = [...plain, ...rich, ...streamed].map((message) => [message.title, message] as const);
+  const streamQuery = recordOf(schemas.document('stream-query.json').properties ?? {});
+  return {
+    asyncapi: '3.0.0',
+    info: { ...serviceInfo(), description: DESCRIPTION, license: { name: 'MIT' } },
+    defaultContentType: 'application/json',
+    servers: { socket: server('ws'), rest: server('http') },
+    channels: {
+      run: channel(RUN, plain),
+      runInFull: channel(RUN_IN_FULL, rich),
+      runEvents: channel(RUN_EVENTS, streamed),
+    },
+    operations: {
+      tellRun: operation('run', RUN),
+      tellRunInFull: operation('runInFull', RUN_IN_FULL),
+      streamRunEvents: operation('runEvents', RUN_EVENTS, {
+        http: { method: 'GET', query: streamQuery, bindingVersion: '0.3.0' },
+      }),
+    },
+    components: { messages: Object.fromEntries(messages), schemas: components.all() },
+  };
+}
+
+interface Place {
+  readonly title: string;
+  readonly description: string;
+  readonly address: string;
+  readonly servers: readonly Json[];
+  readonly bindings?: Json;
+}
+
+const CLOSES =
+  'The service closes with 1000 after the last message, 1009 after more than 4 KiB from the client, 1011 when the run ' +
+  'cannot be read, 1012 when it stops, 4408 when the client does not take what it is sent.';
+
+const RUN: Place = {
+  title: 'Tells where a run stands, from the moment of connecting to its end',
+  description: `Text from clients is ignored. ${CLOSES}`,
+  address: '/ws/council/{run_id}',
+  servers: [{ $ref: '#/servers/socket' }],
+  bindings: { ws: { method: 'GET', bindingVersion: '0.1.0' } },
+};
+
+const FROM: Json = {
+  type: 'integer',
+  minimum: -1,
+  default: -1,
+  description: 'Last `seq` that is known already: the events after it are told. -1: all.',
+};
+
+const RUN_IN_FULL: Place = {
+  ...RUN,
+  title: 'Tells every event of a run, and drafts while they are written',
+  description: `Without gaps and repeats when \`from\` is the last \`seq\` that is known. ${CLOSES}`,
+  bindings: {
+    ws: {
+      method: 'GET',
+      query: { ...recordOf({ events: { type: 'string', const: 'all' }, from: FROM }), required: ['events'] },
+      bindingVersion: '0.1.0',
+    },
+  },
+};
+
+const RUN_EVENTS: Place = {
+  title: "Streams a run's events as they are recorded",
+  description:
+    'Server-sent events: `id` is the seq, `event` the type, `data` the message. `Last-Event-ID` comes before `from`; ' +
+    'asked from the last event on, the service answers 204.',
+  address: '/api/runs/{run_id}/stream',
+  servers: [{ $ref: '#/servers/rest' }],
+};
+
+function server(protocol: 'ws' | 'http'): Json {
+  const description = 'The host and port that the service listens on, or that a proxy gives it.';
+  return { host: '{host}', protocol, variables: { host: { description, default: '127.0.0.1:8000' } } };
+}
+
+function channel(place: Place, messages: readonly Message[]): Json {
+  return {
+    ...place,
+    parameters: { run_id: { description: 'The id of the run.' } },
+    messages: Object.fromEntries(messages.map(({ title }) => [title, { $ref: `#/components/messages/${title}` }])),
+  };
+}
+
+function operation(name: string, { title }: Place, bindings?: Json): Json {
+  return { action: 'send', channel: { $ref: `#/channels/${name}` }, summary: title, ...(bindings && { bindings }) };
+}
+
+function recordOf(properties: Json): Json {
+  return { type: 'object', properties };
+}
+
+/** A message of a channel: its name there, and what it holds. */
+interface Message {
+  readonly name: string;
+  readonly title: string;
+  readonly summary: unknown;
+  readonly payload: Json;
+}
+
+/** The messages that a schema describes: each member of a union of them, or the only one. */
+function messagesOf(file: SchemaName, schemas: SchemaShelf, components: Components): readonly Message[] {
+  const schema = schemas.document(file);
+  const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isRecord) : [schema];
+  return members.map((member) => {
+    const { title = file, description, properties } = member;
+    const event = properties?.['event']?.['const'];
+    const name = typeof event === 'string' ? event : title;
+    return { name, title, summary: description, payload: components.placed(member, file) };
+  });
+}

@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { openChannel } from '../support/channel-client.js';
+import { openEventStream } from '../support/event-stream-client.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+type Json = Record<string, unknown>;
+
+/** The official JSON Schema of AsyncAPI 3.0 documents. */
+const OFFICIAL = '@asyncapi/specs/schemas/3.0.0-without-$id.json';
+
+describe('GET /api/asyncapi.json', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let document: unknown;
+  let runId: string;
+  const validators = new Map<string, ValidateFunction>();
+
+  before(async () => {
+    service = await startService();
+    rest = restClient(service.url);
+    document = JSON.parse((await rest.get('/api/asyncapi.json')).text);
+    const nodes = [{ id: 'write' }, { id: 'judge', type: 'critic' }];
+    const edges = [{ source: 'write', target: 'judge' }];
+    await rest.post('/api/councils/', { id: 'pair', name: 'Pair', nodes, edges });
+    const start = await rest.post('/api/councils/pair/run', { input_topic: 'Trees', god_mode: true });
+    runId = rest.read(start, 202, 'run-start.json').run_id;
+  });
+  after(() => service.stop());
+
+  it('is AsyncAPI 3, as its official schema has it', () => {
+    const official: unknown = JSON.parse(readFileSync(new URL(import.meta.resolve(OFFICIAL)), 'utf8'));
+    const validate = new Ajv({ strict: false, validateFormats: false, logger: false }).compile(record(official));
+    expect(validate(document), JSON.stringify(validate.errors?.slice(0, 5))).to.be.true;
+  });
+
+  it('refers to nothing outside itself, and to nothing that is not there', () => {
+    const refs = [...refsIn(document)];
+    expect(refs).not.to.be.empty;
+    for (const ref of refs) expect(at(ref.slice(1)), ref).to.be.an('object');
+  });
+
+  it('describes every message of both channels and of the event stream', async () => {
+    const plain = openChannel(service.url, `/ws/council/${runId}`);
+    const rich = openChannel(service.url, `/ws/council/${runId}?events=all`);
+    const stream = openEventStream(service.url, `/api/runs/${runId}/stream`);
+    await plain.until(({ event }) => event === 'run_paused');
+    await rest.post(`/api/councils/run/${runId}/approve`, { action: 'modify', modified_state: { critic_score: null } });
+    await plain.until(({ event }) => event === 'run_resumed');
+    await rest.until(runId, ({ status }) => status === 'paused');
+    await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+    await rest.until(runId, isOver);
+    const unknown = openChannel(service.url, `/ws/council/${NO_RUN}`);
+    await Promise.all([plain.closed, rich.closed, stream.over, unknown.closed]);
+
+    const heard = [...plain.told, ...unknown.told];
+    expect(names(heard)).to.include.members(['connected', 'node_active', 'run_paused', 'run_resumed', 'run_complete']);
+    for (const message of heard) expectDescribed('run', message);
+    expect(names(rich.told)).to.include.members(['run_event', 'node_start', 'node_complete', 'run_complete']);
+    for (const message of rich.told) expectDescribed('runInFull', message);
+    expect(stream.events.map(({ event }) => event)).to.include.members(['RunRequested', 'GateDecided', 'RunCompleted']);
+    for (const { data } of stream.events) expectDescribed('runEvents', JSON.parse(data));
+  });
+
+  it('refuses a message with data of another type of event', () => {
+    const event = { seq: 0, id: 'a', type: 'RunStarted', at: 'b', hash: '0'.repeat(64) };
+    expectDescribed('runEvents', { ...event, data: { epoch: 1 } });
+    expect(() => expectDescribed('runEvents', { ...event, data: { gate: 1 } })).to.throw();
+    const message = { ...event, event: 'run_event', run_id: NO_RUN };
+    expectDescribed('runInFull', { ...message, data: { epoch: 1 } });
+    expect(() => expectDescribed('runInFull', { ...message, data: { gate: 1 } })).to.throw();
+  });
+
+  it('tells the address, the query and the direction of each channel', () => {
+    expect(at('/channels/run/address')).to.equal('/ws/council/{run_id}');
+    expect(at('/channels/runInFull/address')).to.equal('/ws/council/{run_id}');
+    expect(at('/channels/runInFull/bindings/ws/query/properties')).to.have.keys('events', 'from');
+    expect(at('/channels/runEvents/address')).to.equal('/api/runs/{run_id}/stream');
+    for (const operation of Object.values(record(at('/operations'))))
+      expect(record(operation)['action']).to.equal('send');
+  });
+
+  /** The message must be one of those of the channel, and no other. */
+  function expectDescribed(channel: string, message: unknown): void {
+    const validate = validators.get(channel) ?? validatorOf(channel);
+    validators.set(channel, validate);
+    expect(validate(message), `${JSON.stringify(message)}: ${JSON.stringify(validate.errors)}`).to.be.true;
+  }
+
+  function validatorOf(channel: string): ValidateFunction {
+    const payloads = Object.values(record(at(`/channels/${channel}/messages`))).map((ref) => {
+      const { payload } = record(at(String(record(ref)['$ref']).slice(1)));
+      return { $ref: `document${String(record(payload)['$ref'])}` };
+    });
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(record(document), 'document');
+    return ajv.compile({ oneOf: payloads });
+  }
+
+  /** The part of the document at a JSON Pointer. */
+  function at(pointer: string): unknown {
+    return pointer
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((part, name) => record(part)[name], document);
+  }
+});
+
+function names(messages: readonly { readonly event: string }[]): readonly string[] {
+  return messages.map(({ event }) => event);
+}
+
+function record(value: unknown): Json {
+  if (typeof value !== 'object' || value === null) throw new Error(`No object: ${String(value)}`);
+  return Object.fromEntries(Object.entries(value));
+}
+
+function* refsIn(value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '$ref' && typeof member === 'string') yield member;
+    else yield* refsIn(member);
+  }
+}
