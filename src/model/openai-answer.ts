@@ -83,8 +83,8 @@ function refusalIn(message: object): string {
   return refusals.filter((each) => typeof each === 'string').join('');
 }
 
-/** A text, or a list of parts of which the texts count. */
-function textOf(content: unknown): string {
+/** A text, or a list of parts of which the texts count; thoughts are parts of another kind. */
+export function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   const parts: readonly unknown[] = Array.isArray(content) ? content : [];
   return parts

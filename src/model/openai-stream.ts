@@ -1,6 +1,7 @@
 /** Reads a streamed chat completion and puts it together as it would have come whole. */
 import { boundedChunks } from '../bounded-body.js';
 import { fieldOf } from './field.js';
+import { textOf } from './openai-answer.js';
 import { serverEvents } from './server-events.js';
 
 /** Pieces of one call, by its index in the answer. */
@@ -80,8 +81,4 @@ function collectCalls(calls: Map<number, CallPieces>, deltas: unknown): void {
 
 function wholeCall({ id, name, arguments: given, extra }: CallPieces): object {
   return { id, function: { name, arguments: given }, ...(extra !== undefined && { extra_content: extra }) };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
