@@ -16,6 +16,7 @@ import type { EventLog, Position, RecordedEvent } from './log/port.js';
 import type { History } from './projections/history.js';
 import type { Projector } from './projections/projector.js';
 import type { EngineConfig, Surroundings } from './surroundings.js';
+import { isLasting, toldOnce } from './library/told-once.js';
 import { wait } from './wait.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
@@ -61,7 +62,9 @@ export async function libraryHere(
   { dataDir, ambient, logger }: Pick<Surroundings, 'dataDir' | 'ambient' | 'logger'>,
   { log, standing, history, instanceId }: LibraryParts,
 ): Promise<LibraryHere> {
-  const embeddings = await embeddingsOf(config.embeddings, ambient);
+  const embeddings = toldOnce(await embeddingsOf(config.embeddings, ambient), (err) =>
+    logger.error({ err }, 'documents: no vectors can be made'),
+  );
   const { model, dimensions } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
   const extractor = pdfExtractor({ ambient, pid: process.pid });
@@ -128,7 +131,7 @@ function completer(
         await shelf.complete(documentId);
       } catch (error) {
         if (signal.aborted || error instanceof ServiceStopping) return;
-        onFault(error);
+        if (!isLasting(error)) onFault(error);
         // What lies in the document is the same the next time; everything else passes.
         if (error instanceof DocumentUnknown || error instanceof DocumentDamaged) continue;
         await wait(ambient, RETRY_VECTORS_MS, signal);

@@ -3,19 +3,31 @@ import type { Ambient } from '../ambient.js';
 import { BodyTooLarge, boundedText } from '../bounded-body.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from '../model/call-aborted.js';
-import { kindOfConnection, kindOfStatus, quoted } from '../model/failed-exchange.js';
+import type { FaultKind } from '../model/failed-exchange.js';
+import {
+  hintOfConnection,
+  isModelUnknown,
+  kindOfConnection,
+  kindOfStatus,
+  quoted,
+  wordsOfError,
+} from '../model/failed-exchange.js';
 import { fieldOf } from '../model/field.js';
 import { waitOfDetails, waitOfHeader } from '../model/retry-after.js';
 import { wait } from '../wait.js';
 import { normalised } from './embeddings.js';
 
+/** Whose vectors they are, and the settings that say so. */
+export interface EmbeddingSource {
+  readonly model: string;
+  readonly settings: { readonly key: string; readonly model: string; readonly baseUrl: string };
+}
+
 export interface EmbeddingCall {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
-  readonly model: string;
-  /** The setting that holds the key, as a hint. */
-  readonly keySetting: string;
+  readonly source: EmbeddingSource;
   /** Texts that no message may hold: the key, the texts. */
   readonly hidden: readonly string[];
 }
@@ -70,35 +82,37 @@ export async function askForVectors<T>(
 }
 
 /** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
-export function vectorIn(values: unknown, dimensions: number, model: string): Float32Array {
+export function vectorIn(values: unknown, dimensions: number, source: EmbeddingSource): Float32Array {
   if (!Array.isArray(values) || values.length !== dimensions) {
     const found = Array.isArray(values) ? `${values.length} dimensions` : 'none';
-    throw failure(model, `a vector of ${dimensions} dimensions is wanted, ${found} came`, 'bad_vector', false);
+    const why = `a vector of ${dimensions} dimensions is wanted, ${found} came (check ${source.settings.model})`;
+    throw failure(source, why, { kind: 'bad_vector', retryable: false });
   }
   const numbers: readonly unknown[] = values;
   const vector = numbers.every((each) => typeof each === 'number') ? normalised(numbers) : null;
   if (vector !== null) return vector;
-  throw failure(model, 'a vector of its answer is zero, or holds something else than numbers', 'bad_vector', false);
+  const why = 'a vector of its answer is zero, or holds something else than numbers';
+  throw failure(source, why, { kind: 'bad_vector', retryable: false });
 }
 
 /** The list of an answer when it has one entry a text. @throws {ModelFailed} `unreadable_answer` */
-export function listIn(answer: unknown, name: string, count: number, model: string): readonly unknown[] {
+export function listIn(answer: unknown, name: string, count: number, source: EmbeddingSource): readonly unknown[] {
   const list = fieldOf(answer, name);
   if (Array.isArray(list) && list.length === count) return list;
   const came = Array.isArray(list) ? `${list.length} came` : 'no list came';
-  throw failure(model, `${count} vectors are wanted, ${came}`, 'unreadable_answer', true);
+  throw failure(source, `${count} vectors are wanted, ${came}`, UNREADABLE);
 }
 
 export function failure(
-  model: string,
+  { model }: EmbeddingSource,
   why: string,
-  kind: string,
-  retryable: boolean,
-  retryAfterMs: number | null = null,
+  fault: FaultKind & { readonly retryAfterMs?: number },
 ): ModelFailed {
-  const fault = { kind, retryable, ...(retryAfterMs !== null && { retryAfterMs }) };
   return new ModelFailed(`Cannot get vectors of model "${model}": ${why}`, fault);
 }
+
+/** An answer that may come better the next time. */
+export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: true };
 
 /** Settles by the deadline, also where the server sends one byte after the other. */
 async function exchanged(
@@ -124,37 +138,56 @@ async function exchanged(
   } catch (error) {
     if (error instanceof ModelFailed) throw error;
     if (deadline.signal.aborted) {
-      throw failure(call.model, `none came within ${limits.timeoutMs} ms`, 'timeout', true);
+      throw failure(call.source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
     }
-    throw thrownFailure(error, call.model);
+    throw thrownFailure(error, call.source);
   } finally {
     cancel();
   }
 }
 
 function statusFailure({ status, headers }: Response, body: string, call: EmbeddingCall, now: string): ModelFailed {
-  const { model, hidden, keySetting } = call;
-  if (status >= 300 && status < 400) return failure(model, 'it answered with a redirect', 'redirected', false);
-  const error = fieldOf(parsed(body), 'error');
-  const details = fieldOf(error, 'details');
-  const { kind, retryable } = isKeyRefused(details) ? KEY_REFUSED : kindOfStatus(status);
-  const message = fieldOf(error, 'message');
-  const words = typeof message === 'string' ? quoted(message, hidden) : '';
-  const hint = kind === 'unauthorized' || kind === 'forbidden' ? ` (check ${keySetting})` : '';
+  const { source, hidden } = call;
+  if (status >= 300 && status < 400) {
+    return failure(source, 'it answered with a redirect', { kind: 'redirected', retryable: false });
+  }
+  const told = parsed(body);
+  const details = fieldOf(fieldOf(told, 'error'), 'details');
+  const said = wordsOfError(told);
+  const fault = kindOf(status, said, details);
+  const setting = settingBehind(fault.kind, source);
+  const words = quoted(said, hidden);
   const waits = [waitOfHeader(headers.get('retry-after'), now), waitOfDetails(details)].filter((each) => each !== null);
-  const why = `it answered ${status}${hint}${words === '' ? '' : `: ${words}`}`;
-  return failure(model, why, kind, retryable, waits.length > 0 ? Math.max(...waits) : null);
+  const why = `it answered ${status}${setting === null ? '' : ` (check ${setting})`}${words === '' ? '' : `: ${words}`}`;
+  return failure(source, why, { ...fault, ...(waits.length > 0 && { retryAfterMs: Math.max(...waits) }) });
+}
+
+/** What no wait mends is not asked again, whatever the status: llama.cpp answers 500 to an input past its batch. */
+function kindOf(status: number, said: string, details: unknown): FaultKind {
+  if (isKeyRefused(details)) return { kind: 'unauthorized', retryable: false };
+  if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(said))) {
+    return { kind: 'input_too_large', retryable: false };
+  }
+  if (isModelUnknown(status, said)) return { kind: 'model_unknown', retryable: false };
+  return kindOfStatus(status);
+}
+
+function settingBehind(kind: string, { settings }: EmbeddingSource): string | null {
+  if (kind === 'unauthorized' || kind === 'forbidden') return settings.key;
+  if (kind === 'model_unknown') return `${settings.model} and ${settings.baseUrl}`;
+  return kind === 'not_implemented' ? settings.model : null;
 }
 
 /** It has no `cause`: that may quote the server. */
-function thrownFailure(error: unknown, model: string): ModelFailed {
-  if (error instanceof BodyTooLarge) return failure(model, 'its answer is too large', 'answer_too_large', false);
-  if (error instanceof SyntaxError) {
-    return failure(model, 'the body of its answer is cut off or no JSON', 'unreadable_answer', true);
+function thrownFailure(error: unknown, source: EmbeddingSource): ModelFailed {
+  if (error instanceof BodyTooLarge) {
+    return failure(source, 'its answer is too large', { kind: 'answer_too_large', retryable: false });
   }
+  if (error instanceof SyntaxError) return failure(source, 'the body of its answer is cut off or no JSON', UNREADABLE);
   const code = fieldOf(fieldOf(error, 'cause'), 'code');
-  const { why, kind, retryable } = kindOfConnection(typeof code === 'string' ? code : null);
-  return failure(model, typeof code === 'string' ? `${why} (${code})` : why, kind, retryable);
+  const { why, ...fault } = kindOfConnection(typeof code === 'string' ? code : null);
+  if (typeof code !== 'string') return failure(source, why, fault);
+  return failure(source, `${why} (${code})${hintOfConnection(code, source.settings.baseUrl)}`, fault);
 }
 
 /** Gemini answers a wrong key with 400 and says so in the details. */
@@ -170,4 +203,9 @@ function parsed(body: string): unknown {
   }
 }
 
-const KEY_REFUSED = { kind: 'unauthorized', retryable: false };
+/** Of a request that can be too large: 500 is llama.cpp's. */
+const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
+
+/** In the words of llama.cpp, the vendor, vLLM, Ollama, TEI and Gemini. */
+const TOO_LARGE =
+  /\b(?:too (?:large|long)|larger than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;

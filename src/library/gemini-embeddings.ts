@@ -1,6 +1,7 @@
 /** Vectors of Gemini. Plain HTTP: the SDK's types lack `outputDimensionality`, and it hides the head of an answer. */
 import { fieldOf } from '../model/field.js';
-import { askForVectors, listIn, vectorIn, type EmbeddingAmbient } from './embedding-call.js';
+import { asMuchAsFits } from './as-much-as-fits.js';
+import { askForVectors, listIn, vectorIn, type EmbeddingAmbient, type EmbeddingSource } from './embedding-call.js';
 import { DIMENSIONS, type EmbeddingTerms, type Embeddings } from './embeddings.js';
 import { inBatches } from './in-batches.js';
 
@@ -13,6 +14,8 @@ export interface GeminiEmbeddingsOptions extends EmbeddingAmbient {
   readonly model: string;
 }
 
+const SETTINGS = { key: 'GEMINI_API_KEY', model: 'GEMINI_EMBEDDING_MODEL', baseUrl: 'GEMINI_BASE_URL' };
+
 /** Texts of one request at the most, by the API's word. */
 const TEXTS_AT_ONCE = 100;
 
@@ -22,6 +25,7 @@ const TEXTS_AT_ONCE = 100;
  * Requests go one after the other.
  */
 export function geminiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: GeminiEmbeddingsOptions): Embeddings {
+  const source: EmbeddingSource = { model, settings: SETTINGS };
   const path = /^(?:models|tunedModels)\//.test(model) ? model : `models/${model}`;
 
   function embedAll(texts: readonly string[], { kind, signal }: EmbeddingTerms): Promise<readonly Float32Array[]> {
@@ -36,16 +40,15 @@ export function geminiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: G
       url: `${baseUrl}/v1beta/${path}:batchEmbedContents`,
       headers: { 'x-goog-api-key': apiKey },
       body: { requests },
-      model,
-      keySetting: 'GEMINI_API_KEY',
+      source,
       hidden: [apiKey, ...texts],
     };
     const read = (answer: unknown): readonly Float32Array[] =>
-      listIn(answer, 'embeddings', texts.length, model).map((each) =>
-        vectorIn(fieldOf(each, 'values'), DIMENSIONS, model),
+      listIn(answer, 'embeddings', texts.length, source).map((each) =>
+        vectorIn(fieldOf(each, 'values'), DIMENSIONS, source),
       );
     return askForVectors(call, { signal, read }, circumstances);
   }
 
-  return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, embedAll) };
+  return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, asMuchAsFits(embedAll)) };
 }

@@ -1,5 +1,7 @@
 /** Names failed exchanges with a model's server, the same for every provider. */
 
+import { fieldOf } from './field.js';
+
 export interface FaultKind {
   readonly kind: string;
   readonly retryable: boolean;
@@ -25,6 +27,13 @@ export function hintOfConnection(code: string | null, setting: string): string {
 /** Whether words of a server say that it has no such model: routers say so with 400. */
 export function isModelUnknown(status: number, said: string): boolean {
   return (status === 400 || status === 422) && MODEL_UNKNOWN.test(said);
+}
+
+/** What a server says of an error, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
+export function wordsOfError(body: unknown): string {
+  const error = fieldOf(body, 'error');
+  const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
+  return found.find((each) => typeof each === 'string') ?? '';
 }
 
 /** A server's own words, on one line, bounded, without what is hidden. */

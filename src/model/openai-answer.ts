@@ -1,6 +1,6 @@
 /** Reads what an OpenAI-compatible server answers with status 200. */
 import { ModelFailed } from '../errors.js';
-import { quoted } from './failed-exchange.js';
+import { quoted, wordsOfError } from './failed-exchange.js';
 import { fieldOf } from './field.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from './port.js';
 
@@ -123,13 +123,6 @@ function usageOf(usage: unknown): ModelUsage {
     return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : 0;
   };
   return { inputTokens: count('prompt_tokens'), outputTokens: count('completion_tokens') };
-}
-
-/** What a server says of an error, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
-export function wordsOfError(body: unknown): string {
-  const error = fieldOf(body, 'error');
-  const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
-  return found.find((each) => typeof each === 'string') ?? '';
 }
 
 /** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */

@@ -2,9 +2,16 @@
 import { BodyTooLarge } from '../bounded-body.js';
 import { ModelFailed } from '../errors.js';
 import type { FaultKind } from './failed-exchange.js';
-import { hintOfConnection, isModelUnknown, kindOfConnection, kindOfStatus, quoted } from './failed-exchange.js';
+import {
+  hintOfConnection,
+  isModelUnknown,
+  kindOfConnection,
+  kindOfStatus,
+  quoted,
+  wordsOfError,
+} from './failed-exchange.js';
 import { fieldOf } from './field.js';
-import { isBlocked, wordsOfError } from './openai-answer.js';
+import { isBlocked } from './openai-answer.js';
 import { waitOfHeader } from './retry-after.js';
 
 export interface FailedCall {

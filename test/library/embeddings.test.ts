@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { systemAmbient } from '../../src/ambient.js';
 import { readConfig } from '../../src/config.js';
 import { ModelFailed } from '../../src/errors.js';
-import type { Embeddings } from '../../src/library/embeddings.js';
+import { normalised, type Embeddings } from '../../src/library/embeddings.js';
 import { geminiEmbeddings } from '../../src/library/gemini-embeddings.js';
 import { offlineEmbeddings, offlineVector } from '../../src/library/offline-embeddings.js';
 import { openAiEmbeddings } from '../../src/library/openai-embeddings.js';
@@ -190,6 +190,28 @@ describe('Vectors of texts', () => {
       });
     });
   }
+
+  const isLong = (text: string): boolean => text.length > 300;
+  it('of a text too large for its server are the mean of its pieces, by their length, and of length 1', async () => {
+    const server = await fakeEmbeddings((call, index) =>
+      call.body.input?.some(isLong) === true
+        ? refuses(400, { message: "This model's maximum context length is 100 tokens" })
+        : embeds(call, index),
+    );
+    const embeddings = adapters['an OpenAI-compatible server'](server.url, { timeoutMs: 5_000, maxAttempts: 1 });
+    const unitOf = (of: string): Float32Array => normalised(numbersOf(of)) ?? new Float32Array();
+    const text = `${'a'.repeat(299)} ${'🌳'.repeat(100)}`;
+    const [vector = new Float32Array(), short] = await embeddings.embed([text, TEXT], PASSAGE);
+    await server.stop();
+    const taken = server.calls.flatMap(({ body: { input = [] } }) => (input.some(isLong) ? [] : input));
+    expect(taken.join('')).to.equal(text + TEXT);
+    expect(taken.every((each) => each.isWellFormed())).to.equal(true);
+    const pieces = taken.slice(0, -1).map((each) => ({ weight: each.length, unit: unitOf(each) }));
+    const mean = vector.map((_, at) => pieces.reduce((sum, { weight, unit }) => sum + weight * (unit[at] ?? 0), 0));
+    const length = Math.hypot(...mean);
+    vector.forEach((value, at) => expect(value).to.be.closeTo((mean[at] ?? 0) / length, 1e-5));
+    expect(short).to.deep.equal(unitOf(TEXT));
+  });
 
   it('are asked of Gemini as of passages or queries, 768 dimensions of each', async () => {
     const server = await fakeEmbeddings(embeds);
