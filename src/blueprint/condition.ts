@@ -43,7 +43,7 @@ export function parseCondition(text: string): Condition {
     return { word, holds: ({ route }) => route === word };
   }
   const reader = readerOf(tokens);
-  const holds = anyOf(reader, 0);
+  const holds = truthOf(anyOf(reader, 0), reader);
   const rest = reader.next();
   return rest.kind === 'end' ? { word: null, holds } : unexpected(rest, 'the end');
 }
@@ -62,43 +62,80 @@ type Holds = Condition['holds'];
 type Value = string | number | null;
 type ValueOf = (facts: ConditionFacts) => Value;
 
-/** `||` binds weakest, then `&&`, then `!`. */
-function anyOf(reader: Reader, depth: number): Holds {
-  const parts = [allOf(reader, depth)];
-  while (reader.take('||')) parts.push(allOf(reader, depth));
-  return parts.length === 1 && parts[0] !== undefined ? parts[0] : (facts) => parts.some((part) => part(facts));
+/** What stands between two signs, or in parentheses: something to compare, or something that holds or does not. */
+type Part = { readonly kind: 'value'; readonly of: ValueOf } | { readonly kind: 'truth'; readonly holds: Holds };
+
+/** `||` binds weakest, then `&&`, then `!`, then a comparison. */
+function anyOf(reader: Reader, depth: number): Part {
+  return joined('||', reader, {
+    part: () => allOf(reader, depth),
+    holds: (all, facts) => all.some((each) => each(facts)),
+  });
 }
 
-function allOf(reader: Reader, depth: number): Holds {
-  const parts = [term(reader, depth)];
-  while (reader.take('&&')) parts.push(term(reader, depth));
-  return parts.length === 1 && parts[0] !== undefined ? parts[0] : (facts) => parts.every((part) => part(facts));
+function allOf(reader: Reader, depth: number): Part {
+  return joined('&&', reader, {
+    part: () => term(reader, depth),
+    holds: (all, facts) => all.every((each) => each(facts)),
+  });
 }
 
-function term(reader: Reader, depth: number): Holds {
+/** Parts with a sign between them; one alone is what it is. */
+function joined(
+  sign: '||' | '&&',
+  reader: Reader,
+  {
+    part,
+    holds,
+  }: {
+    readonly part: () => Part;
+    readonly holds: (all: readonly Holds[], facts: ConditionFacts) => boolean;
+  },
+): Part {
+  const first = part();
+  if (!reader.isNext(sign)) return first;
+  const all = [truthOf(first, reader)];
+  while (reader.take(sign)) all.push(truthOf(part(), reader));
+  return { kind: 'truth', holds: (facts) => holds(all, facts) };
+}
+
+function term(reader: Reader, depth: number): Part {
   if (depth > MAX_NESTING) return invalid(reader.peek().at, `it is nested more than ${MAX_NESTING} deep`);
   if (reader.take('!')) {
-    const negated = term(reader, depth + 1);
-    return (facts) => !negated(facts);
+    const negated = truthOf(term(reader, depth + 1), reader);
+    return { kind: 'truth', holds: (facts) => !negated(facts) };
   }
-  if (!reader.take('(')) return comparison(reader);
-  const inner = anyOf(reader, depth + 1);
-  return reader.take(')') ? inner : unexpected(reader.peek(), '")"');
-}
-
-function comparison(reader: Reader): Holds {
-  const left = operand(reader.next());
-  const token = reader.next();
+  const left = operand(reader, depth);
+  if (left.kind === 'truth') return left;
+  const token = reader.peek();
   const compare = token.kind === 'sign' ? COMPARISONS.get(token.text) : undefined;
-  if (compare === undefined) return unexpected(token, 'one of < <= > >= == !=');
-  const right = operand(reader.next());
-  return (facts) => compare(left(facts), right(facts));
+  if (compare === undefined) return left;
+  reader.next();
+  const place = reader.peek();
+  const right = operand(reader, depth);
+  if (right.kind === 'truth') return unexpected(place, OPERANDS);
+  return { kind: 'truth', holds: (facts) => compare(left.of(facts), right.of(facts)) };
 }
 
-function operand(token: Token): ValueOf {
+/** A value, or anything in parentheses. */
+function operand(reader: Reader, depth: number): Part {
+  if (!reader.take('(')) return { kind: 'value', of: valueOf(reader.next()) };
+  const inner = anyOf(reader, depth + 1);
+  return reader.take(')') ? inner : unexpected(reader.peek(), inner.kind === 'truth' ? '")"' : SIGNS);
+}
+
+/** A value alone neither holds nor fails: it wants a comparison. */
+function truthOf(part: Part, reader: Reader): Holds {
+  return part.kind === 'truth' ? part.holds : unexpected(reader.peek(), SIGNS);
+}
+
+const SIGNS = 'one of < <= > >= == !=';
+const OPERANDS = 'score, iteration, route, draft_length, a number or a quoted string';
+
+function valueOf(token: Token): ValueOf {
   if (token.kind === 'value') return () => token.value;
   const variable = token.kind === 'word' ? VARIABLES.get(token.text) : undefined;
-  return variable ?? unexpected(token, 'score, iteration, route, draft_length, a number or a quoted string');
+  return variable ?? unexpected(token, OPERANDS);
 }
 
 const VARIABLES: ReadonlyMap<string, ValueOf> = new Map<string, ValueOf>([
@@ -134,6 +171,7 @@ interface Reader {
   peek(): Token;
   /** The token, passed over; the end is given again and again. */
   next(): Token;
+  isNext(sign: string): boolean;
   /** Passes over a sign when it is next. */
   take(sign: string): boolean;
 }
@@ -147,12 +185,13 @@ function readerOf(tokens: readonly Token[]): Reader {
     place += 1;
     return token;
   };
+  const isNext = (sign: string): boolean => peek().kind === 'sign' && peek().text === sign;
   const take = (sign: string): boolean => {
-    const isNext = peek().kind === 'sign' && peek().text === sign;
-    if (isNext) place += 1;
-    return isNext;
+    const isThere = isNext(sign);
+    if (isThere) place += 1;
+    return isThere;
   };
-  return { peek, next, take };
+  return { peek, next, isNext, take };
 }
 
 function tokensOf(text: string): readonly Token[] {
@@ -172,11 +211,11 @@ function tokensOf(text: string): readonly Token[] {
 
 /** Blanks; or number, quoted string (a backslash takes the next character as it is), word, sign. */
 const TOKEN =
-  /\s+|(-?\d+(?:\.\d+)?)(?![\p{L}\p{N}_.])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([\p{L}_][\p{L}\p{M}\p{N}_-]*)|(<=|>=|==|!=|&&|\|\||[<>!()])/suy;
+  /\s+|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\p{L}\p{N}_.])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([\p{L}_][\p{L}\p{M}\p{N}_-]*)|(<=|>=|==|!=|&&|\|\||[<>!()])/suy;
 
 function unreadable(text: string, at: number): never {
   const isNumeric = /[-+.\d]/.test(text.charAt(at));
-  return invalid(at, isNumeric ? 'numbers are written as in 8, 0.5 or -1' : 'this cannot be read');
+  return invalid(at, isNumeric ? 'numbers are written as in 8, 0.5, -1 or 2e3' : 'this cannot be read');
 }
 
 function finite(number: string, at: number): number {

@@ -50,6 +50,13 @@ describe('A condition', () => {
     ['score == 7 || score == 8 && route == "x"', true, false, false],
     ['(score == 7 || score == 8) && !(score == 8)', true, false, false],
     ['!!(score == 9)', false, false, true],
+    ['(score) < 8', true, false, false],
+    ['((score)) == (8)', false, true, false],
+    ['8 <= (score) && !((score) >= 9)', false, true, false],
+    ['((score) < 8) || (((score) > (8)))', true, false, true],
+    ['!(score) < 8', false, true, true],
+    ['score >= 8e0 && score < 0.9e+1', false, true, false],
+    ['score < 80E-1', true, false, false],
   ] as const) {
     it(`reads ${text}`, () => {
       expect([7, 8, 9].map((score) => holds(text, { score }))).to.deep.equal([at7, at8, at9]);
@@ -101,8 +108,10 @@ describe('A condition', () => {
   });
 
   it('says what numbers look like where one is written otherwise', () => {
-    for (const number of ['.5', '1e3', '5.', '+8', '- 1', '0x10', '8_000', '1.2.3']) {
-      expect(refusal(`score < ${number}`)?.message).to.match(/position 8: numbers are written as in 8, 0\.5 or -1$/);
+    for (const number of ['.5', '1e', '1e3.5', '1e+', '5.', '+8', '- 1', '0x10', '8_000', '1.2.3']) {
+      expect(refusal(`score < ${number}`)?.message).to.match(
+        /position 8: numbers are written as in 8, 0\.5, -1 or 2e3$/,
+      );
     }
     expect(refusal('score ~ 8')?.message).to.match(/position 6: this cannot be read$/);
   });
@@ -124,7 +133,17 @@ describe('A condition', () => {
     ['route == "x', 9],
     ['score > 5.', 8],
     ['score > .5', 8],
-    ['score > 1e3', 8],
+    ['score > 1e3x', 8],
+    ['score > 1e999', 8],
+    ['(score)', 7],
+    ['(score) && score > 8', 8],
+    ['!(score)', 8],
+    ['(score > 8', 10],
+    ['(score', 6],
+    ['(score > 8) < 3', 12],
+    ['score < (score > 8)', 8],
+    ['()', 1],
+    ['(score iteration) > 1', 7],
     [`score > ${'9'.repeat(400)}`, 8],
     ['constructor > 1', 0],
     ['score > __proto__', 8],
@@ -145,6 +164,7 @@ describe('A condition', () => {
     expect(refusal(nested(32))).to.equal(null);
     expect(refusal(nested(33))).not.to.equal(null);
     expect(refusal('!'.repeat(900))).not.to.equal(null);
+    expect(refusal(`${'('.repeat(33)}score${')'.repeat(33)} > 1`)).not.to.equal(null);
     expect(refusal(Array.from({ length: 70 }, () => 'score > 1').join('||'))).to.equal(null);
   });
 
