@@ -39,11 +39,12 @@ export function boundedModel(model: LanguageModel, { maxCalls, ambient }: Bounde
   return {
     defaultModel: model.defaultModel,
     async ask(request, terms) {
-      await gate.enter(terms.runId, terms.signal);
+      const name = request.model ?? model.defaultModel;
+      await gate.enter({ runId: terms.runId, model: name }, terms.signal);
       try {
         return await askInTime(model, request, terms, ambient);
       } finally {
-        gate.leave();
+        gate.leave(name);
       }
     },
     waiting: () => gate.waiting(),

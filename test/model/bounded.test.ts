@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelFailed } from '../../src/errors.js';
 import { boundedModel, type BoundedModel } from '../../src/model/bounded.js';
 import type { ModelAnswer } from '../../src/model/port.js';
@@ -12,6 +13,8 @@ interface Bench {
   readonly bounded: BoundedModel;
   /** Asks on behalf of a run; the topic tells the calls apart. */
   ask(runId: string, topic?: string, signal?: AbortSignal): Promise<ModelAnswer>;
+  /** Asks another model than the default one. */
+  askModel(runId: string, model: string): Promise<ModelAnswer>;
   /** The topics of all calls that got a slot so far. */
   topics(): string[];
 }
@@ -26,6 +29,10 @@ function bench(maxCalls: number, script: Script = () => 'hold'): Bench {
     bounded,
     ask: (runId, topic = runId, signal = new AbortController().signal) =>
       bounded.ask(requestFor(nodeWith(), { topic }), { runId, timeoutMs: 1000, signal }),
+    askModel(runId, name) {
+      const terms = { runId, timeoutMs: 1000, signal: new AbortController().signal };
+      return bounded.ask({ ...requestFor(nodeWith(), { topic: runId }), model: name }, terms);
+    },
     topics: () => model.requests.map(({ brief }) => brief.topic),
   };
 }
@@ -88,6 +95,49 @@ describe('boundedModel: slots', () => {
       );
     }
     expect(bounded.waiting()).to.equal(0);
+  });
+});
+
+describe('boundedModel: slots of one model', () => {
+  for (const [maxCalls, held] of [
+    [1, 1],
+    [2, 2],
+    [4, 3],
+    [5, 4],
+    [64, 48],
+  ] as const) {
+    it(`are three quarters of ${maxCalls} at most, even when nobody else waits: ${held}`, async () => {
+      const { model, bounded, askModel } = bench(maxCalls);
+      const busy = Array.from({ length: maxCalls + 1 }, (_, index) => askModel(`run ${index}`, 'busy'));
+      await nextTurn();
+      expect(model.held).to.have.length(held);
+      expect(bounded.waiting()).to.equal(maxCalls + 1 - held);
+      while (model.held.length > 0) {
+        [...model.held].forEach((call) => call.release());
+        await nextTurn();
+      }
+      await Promise.all(busy);
+    });
+  }
+
+  it('leave the others to other models, and come to the run whose turn it is', async () => {
+    const { model, askModel } = bench(4);
+    const topics = (): string[] => model.held.map(({ request }) => request.brief.topic);
+    const calls = ['a', 'b', 'c', 'd', 'e'].map((runId) => askModel(runId, 'busy'));
+    calls.push(askModel('f', 'other'), askModel('d', 'other'));
+    await nextTurn();
+    expect(topics()).to.deep.equal(['a', 'b', 'c', 'f']);
+    model.held[3]?.release();
+    await nextTurn();
+    expect(topics()).to.deep.equal(['a', 'b', 'c', 'd']);
+    model.held[0]?.release();
+    await nextTurn();
+    expect(topics()).to.deep.equal(['b', 'c', 'd', 'e']);
+    while (model.held.length > 0) {
+      [...model.held].forEach((call) => call.release());
+      await nextTurn();
+    }
+    await Promise.all(calls);
   });
 });
 
