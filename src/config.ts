@@ -18,6 +18,8 @@ export interface Config {
   readonly modelTimeoutMs: number;
   /** Tries before a node fails its run. */
   readonly modelMaxAttempts: number;
+  /** How long an outage of a model's server is waited out, in milliseconds; 0: it is a failure like any other. */
+  readonly modelOutageMs: number;
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
   /** How instances on one log know of each other; null where there is one alone. */
@@ -112,6 +114,11 @@ export function readConfig(environment: Environment): Config {
       max: MAX_TIMER_MS,
     }),
     modelMaxAttempts: integer('MODEL_MAX_ATTEMPTS', setting('MODEL_MAX_ATTEMPTS'), { fallback: 4, min: 1, max: 100 }),
+    modelOutageMs: integer('MODEL_OUTAGE_MS', setting('MODEL_OUTAGE_MS'), {
+      fallback: 120_000,
+      min: 0,
+      max: MAX_TIMER_MS,
+    }),
     maxActiveRuns: integer('MAX_ACTIVE_RUNS', setting('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: 1_000_000 }),
     maxModelCalls: integer('MAX_MODEL_CALLS', setting('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: 1_000_000 }),
     cluster: clusterTimes(setting),

@@ -232,8 +232,6 @@ export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
   }
 }
 
-// The language model
-
 /** A call to the model gave nothing usable. `kind` names what happened; retryable ones may be asked again in time. */
 export class ModelFailed extends CouncilError<ModelFault> {
   readonly code = 'model.failed';
@@ -244,6 +242,8 @@ export interface ModelFault {
   readonly retryable: boolean;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
+  /** The model's server is out, which the attempts that follow wait out for this long, in milliseconds. */
+  readonly outageMs?: number;
   /** What the call cost all the same, as far as the provider told. */
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
 }

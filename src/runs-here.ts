@@ -1,5 +1,6 @@
 /** The runs of this instance, and its place among others on the same log. */
 import { Cluster } from './cluster/cluster.js';
+import type { ModelFailed } from './errors.js';
 import { RunDamaged } from './errors.js';
 import type { EventLog } from './log/port.js';
 import { boundedModel } from './model/bounded.js';
@@ -27,14 +28,18 @@ export interface RunsHere {
 
 /** The runs of this instance, and its place among others. */
 export function runsHere(
-  { maxActiveRuns, maxModelCalls, cluster: times }: EngineConfig,
+  { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
   { dataDir, model, webSearch = null, passages = null, ambient, logger }: Surroundings,
   { log, tokens, charts, damaged, instanceId }: Wired,
 ): RunsHere {
+  const onOutage = (name: string, failure: ModelFailed | null): void => {
+    if (failure === null) logger.info({ model: name }, 'model: its server is back');
+    else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
+  };
   const registry: RunRegistry = new RunRegistry(
     {
       log,
-      model: boundedModel(model, { maxCalls: maxModelCalls, ambient }),
+      model: boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, ambient, onOutage }),
       tools: toolbox({ web: webSearch, passages }),
       tokens,
       ambient,

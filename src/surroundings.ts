@@ -28,4 +28,7 @@ export interface Surroundings {
   readonly openLog?: typeof openLog;
 }
 
-export type EngineConfig = Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'cluster' | 'eventStore' | 'embeddings'>;
+export type EngineConfig = Pick<
+  Config,
+  'maxActiveRuns' | 'maxModelCalls' | 'modelOutageMs' | 'cluster' | 'eventStore' | 'embeddings'
+>;

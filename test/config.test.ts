@@ -60,6 +60,8 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
   [{ MODEL_MAX_ATTEMPTS: '101' }, 'MODEL_MAX_ATTEMPTS', 'from 1 to 100'],
   [{ MAX_ACTIVE_RUNS: '0' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
   [{ MAX_ACTIVE_RUNS: 'many' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
+  [{ MODEL_OUTAGE_MS: '-1' }, 'MODEL_OUTAGE_MS', 'from 0 to 2147483647'],
+  [{ MODEL_OUTAGE_MS: '2 min' }, 'MODEL_OUTAGE_MS', 'from 0 to 2147483647'],
   [{ MAX_MODEL_CALLS: '0' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
   [{ MAX_MODEL_CALLS: '1000001' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
   ...[
@@ -137,6 +139,7 @@ describe('Settings', () => {
       webSearch: null,
       modelTimeoutMs: 120_000,
       modelMaxAttempts: 4,
+      modelOutageMs: 120_000,
       maxActiveRuns: 1_000,
       maxModelCalls: 64,
       cluster: null,
@@ -146,7 +149,14 @@ describe('Settings', () => {
     };
     expect(readConfig({})).to.deep.equal(defaults);
     const names = ['HOST', 'PORT', 'DATA_DIR', 'MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL'];
-    const more = ['OFFLINE_LATENCY_MS', 'MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'];
+    const more = [
+      'OFFLINE_LATENCY_MS',
+      'MODEL_TIMEOUT_MS',
+      'MODEL_MAX_ATTEMPTS',
+      'MODEL_OUTAGE_MS',
+      'MAX_ACTIVE_RUNS',
+      'MAX_MODEL_CALLS',
+    ];
     const many = [
       'EVENTSTORE_URL',
       'EVENTSTORE_PREFIX',
@@ -189,6 +199,7 @@ describe('Settings', () => {
       SEARXNG_URL: 'http://localhost:8888/',
       MODEL_TIMEOUT_MS: '2147483647',
       MODEL_MAX_ATTEMPTS: '100',
+      MODEL_OUTAGE_MS: '0',
       MAX_ACTIVE_RUNS: '1',
       MAX_MODEL_CALLS: '1000000',
       ALLOWED_HOSTS: 'Council.Example.ORG., 10.0.0.5,::1, [FE80::1]',
@@ -205,6 +216,7 @@ describe('Settings', () => {
       webSearch: { name: 'searxng', baseUrl: 'http://localhost:8888' },
       modelTimeoutMs: 2_147_483_647,
       modelMaxAttempts: 100,
+      modelOutageMs: 0,
       maxActiveRuns: 1,
       maxModelCalls: 1_000_000,
       cluster: { heartbeatMs: 5_000, suspectAfterMs: 30_000 },

@@ -208,6 +208,7 @@ describe('A council on Gemini', () => {
       GEMINI_BASE_URL: `${server.url}/`,
       GEMINI_MODEL: 'gemini-z',
       MODEL_MAX_ATTEMPTS: '1',
+      MODEL_OUTAGE_MS: '500',
       LOG_LEVEL: 'debug',
     });
     try {

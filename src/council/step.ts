@@ -40,6 +40,8 @@ export interface StepFailure {
   readonly message: string;
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
+  /** As in ModelFault. */
+  readonly outageMs?: number;
   /** What the step cost all the same; absent: nothing that was told. */
   readonly usage?: ModelUsage;
 }
@@ -48,7 +50,7 @@ export interface StepFailure {
 interface Effort {
   /** Summed over all asks of the step. */
   readonly usage: ModelUsage;
-  /** Whole milliseconds from start to outcome, waiting for a slot included. */
+  /** Whole milliseconds from start to outcome, waiting for a slot or for a server to come back included. */
   readonly durationMs: number;
 }
 
@@ -190,8 +192,12 @@ function failureOf(error: unknown, { node, signal }: Step): StepFailure {
   if (signal.aborted) return { kind: 'aborted', message: bounded(`Node "${node.id}" was aborted`), retryable: true };
   const message = bounded(error instanceof Error ? error.message || error.name : String(error));
   if (!(error instanceof ModelFailed)) return { kind: 'model_error', message, retryable: false };
-  const { kind, retryable, retryAfterMs } = error.data;
-  return { kind, message, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const { kind, retryable, retryAfterMs, outageMs } = error.data;
+  return {
+    ...{ kind, message, retryable },
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(outageMs !== undefined && { outageMs }),
+  };
 }
 
 function bounded(message: string): string {

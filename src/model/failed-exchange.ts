@@ -36,6 +36,11 @@ export function wordsOfError(body: unknown): string {
   return found.find((each) => typeof each === 'string') ?? '';
 }
 
+/** Whether a failure of this kind says that the server is out, which may pass within minutes: the request did not cause it. */
+export function isOutage(kind: string): boolean {
+  return OUTAGES.has(kind);
+}
+
 /** A server's own words, on one line, bounded, without what is hidden. */
 export function quoted(said: string, hidden: readonly string[]): string {
   const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
@@ -62,6 +67,8 @@ const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
   [502, { kind: 'bad_gateway', retryable: true }],
   [503, { kind: 'unavailable', retryable: true }],
   [504, { kind: 'gateway_timeout', retryable: true }],
+  // Not registered; Anthropic's and those who follow it.
+  [529, { kind: 'overloaded', retryable: true }],
 ]);
 
 /** By codes of Node, undici and OpenSSL. A certificate does not mend itself within the tries of a node. */
@@ -74,6 +81,12 @@ const CONNECTIONS = [
     retryable: true,
   },
   { codes: /^(?:ENOTFOUND|EAI_\w+)$/, why: 'its host name was not found', kind: 'host_unknown', retryable: true },
+  {
+    codes: /^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/,
+    why: 'it took the request and no answer came in time',
+    kind: 'timeout',
+    retryable: true,
+  },
   {
     codes: /TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/,
     why: 'it could not be reached in time',
@@ -96,3 +109,8 @@ const MODEL_UNKNOWN =
   /\b(?:invalid|unknown|no such|not a valid) model\b|\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b/i;
 
 const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };
+
+const OUTAGES: ReadonlySet<string> = new Set([
+  ...['bad_gateway', 'unavailable', 'overloaded'],
+  ...['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'],
+]);

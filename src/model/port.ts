@@ -80,6 +80,8 @@ export interface ModelAnswer {
   readonly usage: ModelUsage;
   /** Tools to call before it answers; absent: the text is the answer. */
   readonly calls?: readonly ToolCall[];
+  /** What the call had to wait before it was made, in milliseconds; absent: nothing. */
+  readonly waitedMs?: number;
 }
 
 /** Under what a model is called. A signal is made when it is first asked for: one that cannot be ended need not ask. */

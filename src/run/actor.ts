@@ -7,6 +7,7 @@ import type { ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
 import type { Ambient } from '../ambient.js';
 import { grantedTools } from '../council/node-tools.js';
+import type { Ask } from '../council/step.js';
 import { executeStep } from '../council/step.js';
 import type { CallRecord } from '../council/tool-call.js';
 import { LogClosed, RevisionConflict } from '../errors.js';
@@ -198,11 +199,11 @@ export class RunActor {
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(ambient, at.delayMs, signal);
-    const terms = { runId: run.runId, timeoutMs: node.timeoutMs, signal };
+    const terms = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal };
     const outcome = await executeStep({
       node,
       ...(assigned ?? assignmentOf(run, at)),
-      ask: (request) => model.ask(request, terms),
+      ask: callsOn(model, terms),
       signal,
       monotonicMs: ambient.monotonicMs,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), ambient },
@@ -228,6 +229,18 @@ export class RunActor {
       this.#around.onFault(this.run.runId, again),
     );
   }
+}
+
+/** The calls of an attempt. Once one has ended, its step's outage has too: a later call may meet another. */
+function callsOn(model: BoundedModel, terms: Parameters<BoundedModel['ask']>[1]): Ask {
+  let { outage } = terms;
+  return async (request) => {
+    try {
+      return await model.ask(request, { ...terms, outage });
+    } finally {
+      outage = null;
+    }
+  };
 }
 
 /** Made once: an abort without a reason of its own builds an exception with a stack each time. */

@@ -10,6 +10,7 @@ import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { restored } from './run-fold.js';
 import type { Arrival, FrontNode, RunState } from './state.js';
+import { failuresWith, isInOutage } from './state.js';
 import { copyOf } from './state-copy.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -105,13 +106,17 @@ function changeBy(state: RunState, event: RunEvent): Partial<RunState> {
   }
 }
 
-function nodeFailed(state: RunState, { data }: Of<'NodeFailed'>): Partial<RunState> {
-  const fail = (each: FrontNode): FrontNode => ({ ...each, active: false, failures: each.failures + 1 });
-  return { front: changeStep(state, data.step, fail) };
+function nodeFailed(state: RunState, { at: since, data }: Of<'NodeFailed'>): Partial<RunState> {
+  const { step, outageMs } = data;
+  const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
+  const fail = (each: FrontNode): FrontNode => {
+    return { ...each, active: false, failures: failuresWith(each, outage !== null), outage };
+  };
+  return { front: changeStep(state, step, fail) };
 }
 
-function claimed(state: RunState, { data }: Of<'RunClaimed'>): Partial<RunState> {
-  const takesOver = data.reason === 'recovered';
+function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Partial<RunState> {
+  const takesOver = data.reason === 'recovered' && !isInOutage(state, at);
   return { epoch: data.epoch, owner: data.instanceId, takeovers: state.takeovers + (takesOver ? 1 : 0) };
 }
 
@@ -123,7 +128,8 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   }
   const branch = branchInto(state, node, step);
   const stillRunning = state.front.filter((each) => each.active);
-  const started: FrontNode = { node, step, attempt, startedAt, delayMs, tools, failures: 0, active: true, branch };
+  const untried = { failures: 0, outage: null };
+  const started: FrontNode = { node, step, attempt, startedAt, delayMs, tools, ...untried, active: true, branch };
   const front = [...stillRunning, started];
   return {
     front,

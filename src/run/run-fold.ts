@@ -71,7 +71,7 @@ export function restored(fold: RunFold, at: string): Restored {
     ...each,
     branch: branchOf(each.branch),
   });
-  const untried = { attempt: 0, failures: 0, startedAt: at, delayMs: 0, tools: [] };
+  const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
   const { inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode } = fold;
   return {
     ...{ inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode },

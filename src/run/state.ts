@@ -10,8 +10,10 @@ export interface FrontNode {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
-  /** Failed attempts of this step; attempts lost with their instance do not count. */
+  /** Failed attempts of this step; attempts lost with their instance or to an outage do not count. */
   readonly failures: number;
+  /** The outage of its model's server that its attempts wait out; null: none was met since the last other failure. */
+  readonly outage: Outage | null;
   /** When the attempt was started, ISO 8601. */
   readonly startedAt: string;
   /** How long it waits from then on before it asks its model. */
@@ -21,6 +23,14 @@ export interface FrontNode {
   readonly active: boolean;
   /** What the node works on; once it is done, what it made of it. */
   readonly branch: Branch;
+}
+
+/** A model's server is out, as a step has met it. */
+export interface Outage {
+  /** When that was recorded, ISO 8601. */
+  readonly since: string;
+  /** How long it is waited out from then on, in milliseconds. */
+  readonly budgetMs: number;
 }
 
 /** A branch that has reached a node which has not started yet. */
@@ -87,7 +97,10 @@ export interface RunState {
   readonly epoch: number;
   /** Instance that runs it now; null when anyone may claim it. */
   readonly owner: string | null;
-  /** Owners since the last completed step that took the run over from a dead one; a run that kills its owner shows so. */
+  /**
+   * Owners since the last completed step that took the run over from a dead one; a run that kills its owner shows so.
+   * While it waits out an outage it does nothing that could.
+   */
   readonly takeovers: number;
 
   /** Node executions so far; the last step's number. */
@@ -140,6 +153,21 @@ export function openGate(state: RunState): Gate | null {
 export function delayLeft({ startedAt, delayMs }: FrontNode, at: string): number {
   const left = Date.parse(startedAt) + delayMs - Date.parse(at);
   return Math.min(delayMs, Math.max(0, left));
+}
+
+/**
+ * Failed attempts of a step that count against its tries, with one more. An outage does not, unless it follows right on
+ * another: a server that goes out at every second call of an attempt would have it begin anew without an end.
+ */
+export function failuresWith({ failures, outage }: FrontNode, isOutage: boolean): number {
+  return isOutage && outage === null ? failures : failures + 1;
+}
+
+/** Whether a step waits out an outage at a time: its budget has not ended. */
+export function isInOutage(state: RunState, at: string): boolean {
+  return state.front.some(
+    ({ active, outage }) => active && outage !== null && Date.parse(at) < Date.parse(outage.since) + outage.budgetMs,
+  );
 }
 
 export function isFrontDone(state: RunState): boolean {

@@ -22,15 +22,15 @@ interface Bench {
 function bench(maxCalls: number, script: Script = () => 'hold'): Bench {
   const ambient = manualAmbient();
   const model = scriptedModel(script);
-  const bounded = boundedModel(model, { maxCalls, ambient });
+  const bounded = boundedModel(model, { maxCalls, outageMs: 0, ambient });
   return {
     ambient,
     model,
     bounded,
     ask: (runId, topic = runId, signal = new AbortController().signal) =>
-      bounded.ask(requestFor(nodeWith(), { topic }), { runId, timeoutMs: 1000, signal }),
+      bounded.ask(requestFor(nodeWith(), { topic }), { runId, timeoutMs: 1000, outage: null, signal }),
     askModel(runId, name) {
-      const terms = { runId, timeoutMs: 1000, signal: new AbortController().signal };
+      const terms = { runId, timeoutMs: 1000, outage: null, signal: new AbortController().signal };
       return bounded.ask({ ...requestFor(nodeWith(), { topic: runId }), model: name }, terms);
     },
     topics: () => model.requests.map(({ brief }) => brief.topic),
@@ -86,9 +86,9 @@ describe('boundedModel: slots', () => {
           throw new Error('at once');
         },
       },
-      { maxCalls: 1, ambient: manualAmbient() },
+      { maxCalls: 1, outageMs: 0, ambient: manualAmbient() },
     );
-    const terms = { runId: 'a', timeoutMs: 1, signal: new AbortController().signal };
+    const terms = { runId: 'a', timeoutMs: 1, outage: null, signal: new AbortController().signal };
     for (let round = 0; round < 2; round += 1) {
       expect(await throwing.ask(requestFor(nodeWith()), terms).catch((error: unknown) => String(error))).to.equal(
         'Error: at once',

@@ -296,7 +296,7 @@ describe('An OpenAI-compatible server', () => {
       [502, 'bad_gateway', true],
       [503, 'unavailable', true],
       [504, 'gateway_timeout', true],
-      [529, 'http_error', true],
+      [529, 'overloaded', true],
     ];
     for (const [status, kind, retryable] of rows) {
       it(`${status} is ${kind}, ${retryable ? 'asked' : 'not asked'} again, and tells what the server said`, async () => {

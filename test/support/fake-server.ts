@@ -30,6 +30,10 @@ export interface FakeServer<Body> {
   answerBy(script: Script<Body> | readonly Reply[]): void;
   /** Resolves once a condition on this server holds. */
   until(condition: () => boolean): Promise<void>;
+  /** Goes as a process does that is killed: connections are reset, new ones refused. */
+  goAway(): Promise<void>;
+  /** Comes back where it was. */
+  comeBack(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,11 +60,22 @@ export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]):
       check();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const listen = async (port: number): Promise<void> => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  const leave = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  await listen(0);
   const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    url: `http://127.0.0.1:${port}`,
     calls,
     abandoned: () => abandoned,
     answerBy: (next) => (choose = chooser(next)),
@@ -74,12 +89,9 @@ export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]):
         checks.add(look);
         look();
       }),
-    async stop() {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    goAway: leave,
+    comeBack: () => listen(port),
+    stop: leave,
   };
 }
 

@@ -27,6 +27,7 @@ export interface OpenEngineOptions {
   readonly embeddings?: Config['embeddings'];
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
+  readonly modelOutageMs?: number;
   readonly ambient?: Ambient;
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
@@ -52,6 +53,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
     {
       maxActiveRuns: options.maxActiveRuns ?? 1_000,
       maxModelCalls: options.maxModelCalls ?? 1_000,
+      modelOutageMs: options.modelOutageMs ?? 120_000,
       cluster: options.cluster ?? null,
       eventStore: eventStoreFor(options.path),
       embeddings: options.embeddings ?? { name: 'offline' },

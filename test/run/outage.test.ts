@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import type { StepOutcome } from '../../src/council/step.js';
+import type { RunState } from '../../src/run/state.js';
+import { reportOf } from '../../src/run/report.js';
+import type { Story, When } from '../support/given.js';
+import { attemptOf, broke, given, graphOf, scored, wrote } from '../support/given.js';
+
+const START = '2026-01-01T00:00:00.000Z';
+const BUDGET_MS = 120_000;
+const chain = graphOf('plan -> write; write -> judge?');
+const claim = { type: 'ClaimRun', reason: 'recovered' } as const;
+
+/** What the actor reports of a node's call, by the rules for retries. */
+function reported(node: string, outcome: StepOutcome, maxAttempts = 4): When {
+  return (run: RunState) => reportOf(attemptOf(run, node), outcome, { maxAttempts, random: 0.5 });
+}
+
+/** The server of a node's model is out. */
+function wentOut(node: string, { retryAfterMs = 0, outageMs = BUDGET_MS, maxAttempts = 4 } = {}): When {
+  const failure = { kind: 'unavailable', message: 'Loading', retryable: true, outageMs, retryAfterMs };
+  return reported(node, { kind: 'failed', failure }, maxAttempts);
+}
+
+/** The server of a node's model is there, and too busy. */
+function refused(node: string): When {
+  const failure = { kind: 'rate_limited', message: 'Slow down', retryable: true };
+  return reported(node, { kind: 'failed', failure });
+}
+
+/** A story that goes on after a time, in seconds. */
+function after(seconds: number): string {
+  return new Date(Date.parse(START) + seconds * 1000).toISOString();
+}
+
+describe('An outage of a model', () => {
+  it('is one failed attempt, and the next one waits it out', () => {
+    const story = given(chain).when(wentOut('plan')).then('NodeFailed plan 1.1: Loading', 'NodeStarted plan 1.2');
+    expect(story.facts[0]?.data).to.include({ retryable: true, outageMs: BUDGET_MS });
+    expect(attemptOf(story.run, 'plan').outage).to.deep.equal({ since: START, budgetMs: BUDGET_MS });
+    story.when(wrote('plan')).then('NodeCompleted plan 1.2 -> write', 'NodeStarted write 2.1');
+  });
+
+  it("counts against no number of tries, a single one's neither", () => {
+    const story = given(chain).when(wentOut('plan', { maxAttempts: 1 }));
+    expect(attemptOf(story.run, 'plan')).to.include({ attempt: 2, failures: 0 });
+  });
+
+  it('has the next attempt wait as long as the server asks, a minute and its budget at most', () => {
+    const delayOf = (story: Story): number => attemptOf(story.run, 'plan').delayMs;
+    expect(delayOf(given(chain).when(wentOut('plan', { retryAfterMs: 30_000 })))).to.equal(30_000);
+    expect(delayOf(given(chain).when(wentOut('plan', { retryAfterMs: 90_000 })))).to.equal(60_000);
+    expect(delayOf(given(chain).when(wentOut('plan', { retryAfterMs: 90_000, outageMs: 2_000 })))).to.equal(2_000);
+  });
+
+  it('goes on over a restart, with what is left of its budget', () => {
+    const story = given(chain).when(wentOut('plan')).when(claim, 'two', after(50)).when(claim, 'three', after(70));
+    expect(attemptOf(story.run, 'plan')).to.deep.include({
+      ...{ attempt: 4, failures: 0 },
+      outage: { since: START, budgetMs: BUDGET_MS },
+    });
+  });
+
+  it('takes no takeover for one of a run that kills its owner, until its budget has ended', () => {
+    let story = given(chain).when(wentOut('plan'));
+    for (let restarts = 1; restarts <= 10; restarts += 1) story = story.when(claim, 'two', after(restarts));
+    expect(story.run).to.include({ status: 'running', takeovers: 0 });
+    for (let restarts = 1; restarts <= 5; restarts += 1) story = story.when(claim, 'two', after(120 + restarts));
+    expect(story.run).to.include({ status: 'running', takeovers: 5 });
+    story
+      .when(claim, 'two', after(126))
+      .then('RunClaimed recovered 17 by two', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
+  });
+
+  it('ends with any other failure, which counts as ever; a later one has a budget of its own', () => {
+    const story = given(chain).when(wentOut('plan')).when(refused('plan'), 'one', after(100));
+    expect(attemptOf(story.run, 'plan')).to.include({ attempt: 3, failures: 1, outage: null });
+    const again = story.when(wentOut('plan'), 'one', after(110));
+    expect(attemptOf(again.run, 'plan')).to.deep.include({
+      failures: 1,
+      outage: { since: after(110), budgetMs: BUDGET_MS },
+    });
+  });
+
+  it('that follows right on another counts as a failed attempt: no node goes out and comes back for ever', () => {
+    let story = given(chain).when(wentOut('plan'));
+    for (let outages = 2; outages <= 4; outages += 1) story = story.when(wentOut('plan'));
+    expect(attemptOf(story.run, 'plan')).to.include({ attempt: 5, failures: 3 });
+    story.when(wentOut('plan')).then('NodeFailed plan 1.5: Loading', 'RunFailed node_failed: Node "plan": Loading');
+  });
+
+  it('is over for the nodes after it', () => {
+    const story = given(chain).when(wentOut('plan')).when(wrote('plan')).when(broke('write', 10));
+    expect(attemptOf(story.run, 'write')).to.include({ failures: 1, outage: null });
+  });
+
+  it('can be cancelled, and leaves pauses where they are', () => {
+    given(chain).when(wentOut('plan')).when({ type: 'CancelRun' }).then('RunFailed cancelled: Cancelled by the user');
+    const paused = given(graphOf('judge? -> write'), { godMode: true })
+      .whenDecided({ action: 'approve', modifiedState: null })
+      .when(wentOut('judge'))
+      .when(scored('judge', 9));
+    expect(paused.run).to.include({ status: 'paused', gates: 2 });
+  });
+});
