@@ -33,9 +33,10 @@ export async function converse(
   const clock = stopwatch(kit);
   let spent: ToolSpending = { rounds: 0, calls: 0, bytes: 0, elapsedMs: 0 };
   for (;;) {
-    const { text, calls = [] } = await ask({ ...request, tools, ...(rounds.length > 0 && { rounds: [...rounds] }) });
+    const answer = await ask({ ...request, tools, ...(rounds.length > 0 && { rounds: [...rounds] }) });
+    const { text, calls = [], waitedMs } = answer;
     if (calls.length === 0) return { text, rounds };
-    spent = { ...spent, elapsedMs: clock() };
+    spent = { ...spent, elapsedMs: clock(waitedMs) };
     const allowed = calls.slice(0, callsLeft(spent));
     const share = { ...shareOf(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
     const results = await allSettledFirst(allowed.map((call) => carryOut(call, kit, share)));
@@ -49,8 +50,8 @@ export async function converse(
     const bound = boundReached(spent, timeoutMs);
     if (bound !== null) {
       const refused = calls.length - allowed.length;
-      const answer = await ask(withResults(request, rounds, farewell(bound, refused)));
-      return { text: answer.text, rounds };
+      const last = await ask(withResults(request, rounds, farewell(bound, refused)));
+      return { text: last.text, rounds };
     }
   }
 }
@@ -76,11 +77,14 @@ function pairs(calls: readonly ToolCall[], results: readonly string[]): ToolRoun
   return calls.map((call, index) => ({ call, result: results[index] ?? '' }));
 }
 
-/** Milliseconds since it was first read. */
-function stopwatch({ ambient }: ToolKit): () => number {
+/** Milliseconds since it was first read, without those told as waited since the last time: they are not the node's. */
+function stopwatch({ ambient }: ToolKit): (waitedMs?: number) => number {
   let startedMs: number | null = null;
-  return () => {
-    startedMs ??= ambient.monotonicMs();
-    return ambient.monotonicMs() - startedMs;
+  let allWaitedMs = 0;
+  return (waitedMs = 0) => {
+    const nowMs = ambient.monotonicMs();
+    if (startedMs === null) startedMs = nowMs;
+    else allWaitedMs += waitedMs;
+    return nowMs - startedMs - allWaitedMs;
   };
 }

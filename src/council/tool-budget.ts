@@ -23,7 +23,7 @@ export interface ToolSpending {
   readonly rounds: number;
   readonly calls: number;
   readonly bytes: number;
-  /** Since the model first asked for a tool, in milliseconds. */
+  /** Since the model first asked for a tool, in milliseconds; what its calls waited for their turn is not in it. */
   readonly elapsedMs: number;
 }
 

@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import type { CallRecord } from '../../src/council/tool-call.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
+import { boundedModel } from '../../src/model/bounded.js';
 import type { ModelRequest } from '../../src/model/port.js';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.js';
-import { assigned, nodeWith } from '../support/briefs.js';
+import { assigned, nodeWith, requestFor } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-ambient.js';
 import { asks, scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
@@ -237,6 +238,31 @@ describe('A node at a bound of its tools', () => {
     expect((await outcome).kind).to.equal('drafted');
     expect(recorded).to.have.length(1);
     expect(model.requests[1]?.prompt).to.include('there is no time for more calls');
+  });
+
+  it("loses none of the tools' time while its calls wait for their turn", async () => {
+    const replies = [...Array.from({ length: 4 }, () => asks(['look', { query: 'oaks' }])), done];
+    const model = scriptedModel(({ brief }) => (brief.topic === 'neighbour' ? 'hold' : (replies.shift() ?? done)));
+    const ambient = manualAmbient();
+    const bounded = boundedModel(model, { maxCalls: 1, outageMs: 0, ambient });
+    const { signal } = new AbortController();
+    const terms = { timeoutMs: 5000, outage: null, signal };
+    const at = nodeWith({ id: 'poet', timeoutMs: 5000 });
+    const outcome = await executeStep({
+      ...{ node: at, ...assigned(at), signal, monotonicMs: ambient.monotonicMs },
+      async ask(request) {
+        const before = bounded.ask(requestFor(node, { topic: 'neighbour' }), { ...terms, runId: 'neighbour' });
+        const asked = bounded.ask(request, { ...terms, runId: 'poet' });
+        while (model.held.length === 0) await Promise.resolve();
+        ambient.advance(4000);
+        model.held[0]?.release();
+        await before;
+        return await asked;
+      },
+      kit: { tools: [lookTool()], ambient, record: async () => undefined },
+    });
+    expect(outcome).to.include({ kind: 'drafted', draft: 'Done.' });
+    expect(replies).to.deep.equal([]);
   });
 
   it('is told a time in whole milliseconds', async () => {
