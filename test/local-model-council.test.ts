@@ -26,9 +26,9 @@ describe("A council on a server like llama.cpp's", () => {
   let engine: TestEngine;
   let server: FakeLlama;
 
-  const open = async (traits: LlamaTraits = {}): Promise<void> => {
+  const open = async (traits: LlamaTraits = {}, addressOf = (url: string) => `${url}/v1`): Promise<void> => {
     server = await fakeLlama(traits);
-    const model = openAiModel({ apiKey: null, baseUrl: `${server.url}/v1`, model: 'local', ambient });
+    const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local', ambient });
     engine = await openTestEngine({ path: dir.path, model, ambient, passages: memoryPassages([TREES]) });
   };
   const start = async (fields: Partial<GraphNode> = {}): Promise<string> => {
@@ -76,6 +76,14 @@ describe("A council on a server like llama.cpp's", () => {
     const { run, events } = await ended(await start());
     expect(run).to.include({ status: 'completed' });
     expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.contain('unavailable');
+  });
+
+  it('fails at once where https:// is asked of its plain port, and names the setting', async () => {
+    await open({}, (url) => url.replace('http:', 'https:'));
+    const { run, events } = await ended(await start());
+    expect(run?.status).to.equal('failed');
+    expect(factsOf(events, 'RunFailed')[0]?.error).to.include('check OPENAI_BASE_URL, http:// for https://');
+    expect(factsOf(events, 'NodeFailed')).to.have.length(1);
   });
 
   it('shares its one slot, and every run ends', async () => {
