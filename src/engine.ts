@@ -1,19 +1,15 @@
 /** The engine: log, registry and read models wired together, without an edge. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Ambient } from './ambient.js';
-import type { Audit } from './audit/audit-run.js';
-import { auditRun } from './audit/audit-run.js';
-import { genealogyOf } from './audit/genealogy.js';
+import type { AuditsHere } from './audits-here.js';
+import { auditsHere } from './audits-here.js';
 import { BlueprintShelf } from './blueprint/shelf.js';
 import type { Cluster } from './cluster/cluster.js';
 import type { DataDir } from './data-dir.js';
 import { LogUnavailable, RunDamaged } from './errors.js';
-import type { Genealogy } from './generated/schemas.js';
 import type { Documents, LibraryHere } from './library-here.js';
 import { libraryHere } from './library-here.js';
 import { untilAnswered } from './log/append-surely.js';
-import { canonical } from './log/canonical.js';
 import type { RecordPlace } from './log/open.js';
 import { openLog as openRecord } from './log/open.js';
 import type { EventLog, Position, RecordedEvent } from './log/port.js';
@@ -27,13 +23,11 @@ import { Projector } from './projections/projector.js';
 import { RunFeed } from './projections/run-feed.js';
 import type { ReadModels } from './projections/read-models.js';
 import { openReadModels } from './projections/read-models.js';
-import type { RunReader } from './projections/run-reader.js';
 import { RunQueries } from './projections/run-queries.js';
 import type { RunViews } from './projections/run-views.js';
 import { chartCache } from './run/charts.js';
 import type { RunRegistry } from './run/registry.js';
 import type { RunState, UnfinishedRun } from './run/state.js';
-import type { Wired } from './runs-here.js';
 import { runsHere } from './runs-here.js';
 import type { EngineConfig, Surroundings } from './surroundings.js';
 import { TokenBus } from './run/tokens.js';
@@ -48,10 +42,8 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
-  /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
-  readonly verify: (runId: string) => Promise<Audit | null>;
-  /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
-  readonly genealogy: (runId: string) => Promise<Genealogy | null>;
+  readonly verify: AuditsHere['verify'];
+  readonly genealogy: AuditsHere['genealogy'];
   readonly blueprints: BlueprintShelf;
   readonly blueprintList: BlueprintList;
   readonly documents: Documents;
@@ -60,6 +52,8 @@ export interface Engine {
   isReady(): Promise<boolean>;
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly UnfinishedRun[]>;
+  /** Looks for damaged records, of those and of paused runs: a while before it resolves, then in the background. */
+  check(unfinished: readonly UnfinishedRun[]): Promise<void>;
   /** Takes up those that nobody runs. Asked before any new run may start, so that none is overtaken. */
   recover(unfinished: readonly UnfinishedRun[]): void;
   /** In place of that, for a process that runs its own runs only: tells other instances that it lives. */
@@ -108,14 +102,14 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   });
   const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
+  const audits = auditsHere({ log, charts, damaged, logger, ambient, reader, history, projector });
   const caughtUp = startReading(library, projector);
 
   return {
+    ...audits,
     ...{ log, registry, queries, tokens, views, feed, blueprints },
     ...listsOf({ log, history, projector }),
-    genealogy: genealogiesFrom(reader, ambient),
     documents: library,
-    verify: auditOf({ log, charts, ambient, history, projector, damaged, logger }),
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
       if (isReady) await log.ping();
@@ -124,7 +118,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     ...recoveryOf({ caughtUp, cluster, registry, history, damaged, logger }),
     async stop() {
       feed.stop();
-      await cluster?.stop();
+      await Promise.all([cluster?.stop(), audits.stop()]);
       await Promise.all([registry.stop(), blueprints.stop(), library.stop(history.checkpoint)]);
       await stopReading({ projector, history, models, onFault });
       await log.close();
@@ -157,9 +151,10 @@ function recoveryOf(parts: Recovering): Pick<Engine, 'unfinished' | 'recover' | 
       return (await history.unfinished()).filter(({ runId }) => !damaged.has(runId));
     },
     recover(unfinished) {
-      if (cluster !== null) return cluster.start(unfinished);
-      if (unfinished.length > 0) logger.info({ runs: unfinished.length }, 'runs taken up again');
-      registry.recover(unfinished.map(({ runId }) => runId));
+      const runs = unfinished.filter(({ runId }) => !damaged.has(runId));
+      if (cluster !== null) return cluster.start(runs);
+      if (runs.length > 0) logger.info({ runs: runs.length }, 'runs taken up again');
+      registry.recover(runs.map(({ runId }) => runId));
     },
     beat: () => cluster?.beat(),
   };
@@ -199,36 +194,6 @@ function toldTo(cluster: Cluster, damaged: DamagedRuns): (event: RecordedEvent, 
   return (event, run) => {
     if (run === null || !damaged.has(run.runId)) cluster.recorded(event, run);
   };
-}
-
-/** How a run's genealogy is told here. */
-function genealogiesFrom(reader: RunReader, { sha256 }: Ambient): Engine['genealogy'] {
-  return (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
-}
-
-/** How a run is audited here. */
-function auditOf({ log, charts, ambient, history, projector, damaged, logger }: Audited): Engine['verify'] {
-  return (runId) =>
-    auditRun(runId, {
-      log,
-      charts,
-      sha256: ambient.sha256,
-      async stored(id) {
-        await projector.reached(await log.head());
-        return await history.stored(id);
-      },
-      async replaceView(seen, fold) {
-        logger.error({ runId }, 'run: the stored view of it was not the fold of its events, and is replaced');
-        await history.replace(seen, fold);
-      },
-      onDamaged: (error) => damaged.found(error),
-    });
-}
-
-interface Audited extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<Surroundings, 'logger'> {
-  readonly ambient: Ambient;
-  readonly history: History;
-  readonly projector: Projector;
 }
 
 /** Name and head of a log; asked until it answers. */

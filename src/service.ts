@@ -69,6 +69,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
   const unfinished = await engine.unfinished();
+  await engine.check(unfinished);
   const url = await listen(server, config, address);
   logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   engine.recover(unfinished);

@@ -32,8 +32,11 @@ onEmbeddedLog(() =>
     let service: RunningService;
     let rest: RestClient;
 
-    const serve = async (model: LanguageModel = scriptedModel(councilScript([5, 9]))): Promise<void> => {
-      service = await startService({ dataDir: dir.path, model });
+    const serve = async (
+      model: LanguageModel = scriptedModel(councilScript([5, 9])),
+      settings: { readonly maxActiveRuns?: number } = {},
+    ): Promise<void> => {
+      service = await startService({ dataDir: dir.path, model, ...settings });
       rest = restClient(service.url);
     };
     beforeEach(() => {
@@ -110,6 +113,30 @@ onEmbeddedLog(() =>
         await service.stop();
       }
     });
+
+    for (const views of ['kept', 'deleted']) {
+      it(`is found at the start, unasked, while it waits for a human or for room, the views ${views}`, async () => {
+        const held = { maxActiveRuns: 1 };
+        const model = scriptedModel(() => 'hold');
+        await serve(model, held);
+        const paused = await startGodRun(service.engine, graphOf('write'));
+        await pausedBefore(service.engine, paused, 'write');
+        await rest.start();
+        const pending = await rest.start();
+        const requested = await Promise.all(
+          [paused, pending].map(async (runId) => (await recordOf(service.engine.log, runId))[0]?.id ?? ''),
+        );
+        await service.stop();
+        damageEvent(dir.path, requested[0] ?? '', ['The sea', 'The bay']);
+        damageEvent(dir.path, requested[1] ?? '', ['Trees', 'Bears']);
+        if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
+        await serve(model, held);
+        await untilTrue(
+          async () => (await rowOf(pending))?.error === DETAIL && (await rowOf(paused))?.error === DETAIL,
+        );
+        for (const runId of [paused, pending]) await expectToldEverywhere(runId);
+      });
+    }
 
     it('is found when a human decides on it', async () => {
       await serve();

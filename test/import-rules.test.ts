@@ -253,9 +253,10 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   surroundings: { ours: [], types: [...INSIDE], node: 'none', npm: [] },
   'library-here': { ours: [...INSIDE, 'surroundings', 'wait'], types: ['generated'], node: ['node:path'], npm: [] },
+  'audits-here': { ours: [...INSIDE, 'surroundings', 'runs-here'], types: ['generated'], node: 'none', npm: [] },
   'runs-here': { ours: [...INSIDE, 'surroundings'], types: ['generated'], node: 'none', npm: [] },
   engine: {
-    ours: [...INSIDE, 'surroundings', 'runs-here', 'library-here'],
+    ours: [...INSIDE, 'surroundings', 'runs-here', 'library-here', 'audits-here'],
     types: ['generated'],
     node: 'any',
     npm: [],

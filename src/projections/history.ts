@@ -167,6 +167,18 @@ export class History {
     return await this.#views.unfinished();
   }
 
+  /** Ids of the runs that wait for a human, in the order in which they came, some at a time. */
+  async *paused(): AsyncGenerator<string> {
+    await this.flush();
+    for (let after = 0; ;) {
+      const page = await this.#views.paused(after);
+      for (const { id } of page) yield id;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.key;
+    }
+  }
+
   /** Puts the fold of a run in the place of what is stored of it, unless that is not what was seen any more. */
   async replace(seen: RunSummary | null, fold: RunSummary): Promise<void> {
     const stored = await this.stored(fold.id);

@@ -10,7 +10,7 @@ import type { Page, RunSummary } from './run-summary.js';
 import type { Damage } from './damaged-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import type { ViewsRows } from './views-store.js';
+import type { KeyedRun, ViewsRows } from './views-store.js';
 
 export interface ViewsSetup {
   readonly file: string;
@@ -25,6 +25,7 @@ export type ViewsCall =
   | { readonly call: 'find'; readonly runId: string }
   | { readonly call: 'list'; readonly page: Page }
   | { readonly call: 'unfinished' }
+  | { readonly call: 'paused'; readonly after: number }
   | { readonly call: 'blueprintIds'; readonly page: Page }
   | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
   | { readonly call: 'documents'; readonly page: Page }
@@ -40,6 +41,7 @@ export interface ViewsClient {
   find(runId: string): Promise<RunSummary | null>;
   list(page: Page): Promise<readonly Stored<RunSummary>[]>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
+  paused(after: number): Promise<readonly KeyedRun[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
   blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
   documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
@@ -71,6 +73,7 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     find: (runId) => call({ call: 'find', runId }),
     list: (page) => call({ call: 'list', page }),
     unfinished: () => call({ call: 'unfinished' }),
+    paused: (after) => call({ call: 'paused', after }),
     blueprintIds: (page) => call({ call: 'blueprintIds', page }),
     blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
     documents: (page) => call({ call: 'documents', page }),

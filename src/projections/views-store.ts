@@ -18,11 +18,19 @@ import { metaIn } from './views-file.js';
 /** Records are handed out until they have this many UTF-16 units; the last may be as large as an append. */
 const PIECE_CHARS = 512 * 1024;
 
+const PAUSED_AT_ONCE = 1_000;
+
 /** Rows that have changed. */
 export interface ViewsRows {
   readonly runs: readonly RunSummary[];
   readonly blueprints: readonly BlueprintRow[];
   readonly documents: readonly DocumentRow[];
+}
+
+/** A run under its place in the order of first events, from 1. */
+export interface KeyedRun {
+  readonly key: number;
+  readonly id: string;
 }
 
 export interface ViewsStore {
@@ -33,6 +41,8 @@ export interface ViewsStore {
   find(id: string): RunSummary | null;
   list(page: Page): readonly Stored<RunSummary>[];
   unfinished(): readonly UnfinishedRun[];
+  /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
+  paused(after: number): readonly KeyedRun[];
   /** Newest update first, ties by id ascending. */
   blueprintIds(page: Page): readonly string[];
   /** Their records as JSON text, null where there is none: of the first ids, as many as make one piece. */
@@ -61,11 +71,6 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
   const listBackwards = database.prepare(`${columns} ORDER BY created_at, id DESC LIMIT ? OFFSET ?`);
   // Rows are never deleted, so the last key counts them.
   const count = database.prepare('SELECT max(key) AS rows FROM runs');
-  const unfinished = database.prepare(
-    `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner FROM runs
-     WHERE status IN ('pending', 'running') ORDER BY key`,
-  );
-
   const shelf = blueprintTable(database);
   const documents = documentTable(database);
   return {
@@ -92,17 +97,32 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
       const found = isOld ? listBackwards.all(taken, all - offset - taken).reverse() : list.all(limit, offset);
       return found.map(storedRun);
     },
-    unfinished: () =>
-      unfinished.all().flatMap((row) => {
-        const runId = textOf(row, 'id');
-        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
-      }),
+    ...notEnded(database),
     ...damagedTable(database),
     blueprintIds: shelf.ids,
     blueprintRecords: shelf.records,
     documents: documents.list,
     document: documents.find,
     close: () => database.close(),
+  };
+}
+
+function notEnded(database: DatabaseSyncInstance): Pick<ViewsStore, 'unfinished' | 'paused'> {
+  const unfinished = database.prepare(
+    `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner FROM runs
+     WHERE status IN ('pending', 'running') ORDER BY key`,
+  );
+  const paused = database.prepare(
+    `SELECT key, id FROM runs WHERE status = 'paused' AND key > ? ORDER BY key LIMIT ${PAUSED_AT_ONCE}`,
+  );
+  return {
+    unfinished: () =>
+      unfinished.all().flatMap((row) => {
+        const runId = textOf(row, 'id');
+        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
+      }),
+    paused: (after) =>
+      paused.all(after).map((row) => ({ key: Number(fieldOf(row, 'key')), id: textOf(row, 'id') ?? '' })),
   };
 }
 

@@ -26,6 +26,8 @@ function answerTo(store: ViewsStore, request: ViewsCall): unknown {
       return store.list(request.page);
     case 'unfinished':
       return store.unfinished();
+    case 'paused':
+      return store.paused(request.after);
     case 'blueprintIds':
       return store.blueprintIds(request.page);
     case 'blueprintRecords':

@@ -146,6 +146,16 @@ describe('History', () => {
     ]);
   });
 
+  it('names the runs that wait for a human, more than it asks for at a time, in the order in which they came', async () => {
+    const ids = Array.from({ length: 2_500 }, (_, index) => `run ${2_500 - index}`);
+    for (const id of ids) await history.put(summary(id, { status: 'paused' }));
+    for (const id of ['x', 'y']) await history.put(summary(id));
+    for (const id of [ids[0], ids[1_200]]) await history.put(summary(id ?? '', { status: 'failed' }));
+    const named: string[] = [];
+    for await (const id of history.paused()) named.push(id);
+    expect(named).to.deep.equal(ids.filter((_, index) => index !== 0 && index !== 1_200));
+  });
+
   it('holds the projector up when 5,000 rows wait to be written', async () => {
     for (let count = 0; count < 4_999; count += 1) await history.put(summary(`run ${count}`));
     await history.put(summary('the last'));
