@@ -52,7 +52,7 @@ export function plainUrl(text: string): string | null {
 
 const HIDDEN = '(hidden)';
 
-/** Scheme, credentials, hosts, options. What is not encoded may not stand in a password: the client would cut it there. */
+/** Scheme, credentials, hosts, options. What separates its parts stands encoded in a password. */
 const CONNECTION_STRING =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^:@/?#,]+(?::\d{1,5})?(?:,[^:@/?#,]+(?::\d{1,5})?)*)\/?(?:\?(?<options>[^?#]*))?$/;
 
@@ -67,12 +67,12 @@ const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
   maxDiscoverAttempts: /^[1-9]\d{0,3}$/,
   discoveryInterval: /^\d{1,6}$/,
   gossipTimeout: /^[1-9]\d{0,3}$/,
-  // Below ten seconds the client complains in plain text.
+  // A server takes pings more often than every ten seconds for an attack.
   keepAliveInterval: /^(-1|[1-9]\d{4,8})$/,
   keepAliveTimeout: /^(-1|\d{1,9})$/,
 };
 
-/** What the client would only complain about, quoting the whole string, is refused here. */
+/** What would be passed over later, a misspelt option for example, is refused here. */
 export function connectionString(variable: string, value: string): string {
   const { discover, hosts = '', options = '' } = CONNECTION_STRING.exec(value)?.groups ?? {};
   const isOneName = discover === undefined || !hosts.includes(',');

@@ -103,11 +103,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
-  // Nothing outside the folder knows the client.
   'log/eventstoredb': {
     ...ADAPTER,
     ours: ['errors', 'wait', 'log/eventstoredb', 'log/port', 'log/append-check', 'log/flat-metadata'],
-    npm: ['@eventstore/db-client', '@grpc/grpc-js', 'protobufjs'],
+    npm: ['@grpc/grpc-js', 'protobufjs'],
   },
   'log/port': { ours: [], types: [], node: 'none', npm: [] },
   // Chooses the adapter by the environment's word.
@@ -357,12 +356,12 @@ describe('Import rules, on invented sources', () => {
     ]);
   });
 
-  it('keep the EventStoreDB client in its folder', () => {
-    const source = `import { EventStoreDBClient } from '@eventstore/db-client';`;
+  it('keep the wire of EventStoreDB in its folder', () => {
+    const source = `import { Client } from '@grpc/grpc-js';`;
     expect(found({ 'log/eventstoredb/connection.ts': source })).to.deep.equal([]);
     expect(found({ 'log/append-surely.ts': source, 'engine.ts': source })).to.deep.equal([
-      'src/log/append-surely.ts may not import @eventstore/db-client',
-      'src/engine.ts may not import @eventstore/db-client',
+      'src/log/append-surely.ts may not import @grpc/grpc-js',
+      'src/engine.ts may not import @grpc/grpc-js',
     ]);
   });
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { systemAmbient } from '../../src/ambient.js';
 import { AppendOutcomeUnknown, ConfigInvalid, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
-import { connectionString } from '../../src/log/eventstoredb/address.js';
+import { addressIn } from '../../src/log/eventstoredb/address.js';
 import { openEventStoreLog } from '../../src/log/eventstoredb/log.js';
 import { positionOf, serverPositionOf } from '../../src/log/eventstoredb/position.js';
 import type { EventLog } from '../../src/log/port.js';
@@ -184,32 +184,36 @@ describe('EventStoreDB log: positions and connection strings', () => {
     await log.close();
   });
 
-  it('sets what the string leaves open, and nothing that it says', () => {
-    expect(connectionString('esdb://a:1?tls=false', 0)).to.equal(
-      'esdb://a:1?tls=false&maxDiscoverAttempts=5&discoveryInterval=200&gossipTimeout=1&keepAliveInterval=10000&keepAliveTimeout=2000',
+  it('have defaults for what they leave open, and names of options in any case', () => {
+    const plain = addressIn('esdb://a:1?tls=false');
+    expect(plain).to.deep.include({ hosts: ['a:1'], isCluster: false });
+    expect(plain.discovery).to.deep.equal({ maxAttempts: 5, intervalMs: 200, timeoutMs: 1_000 });
+    expect(plain.channelOptions).to.include({ 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 2_000 });
+    const own = addressIn(
+      'kurrentdb://a?KEEP-ALIVE-TIMEOUT=5000&max_discover_attempts=9&keepAliveInterval=-1&tls=false',
     );
-    expect(connectionString('kurrentdb+discover://u:p@a,b:2/', 1)).to.equal(
-      'esdb+discover://u:p@a,b:2?maxDiscoverAttempts=5&discoveryInterval=200&gossipTimeout=1&keepAliveInterval=10000&keepAliveTimeout=2001',
-    );
-    const own = connectionString(
-      'kurrentdb://a?KEEP-ALIVE-TIMEOUT=5000&max_discover_attempts=9&keepAliveInterval=-1',
-      2,
-    );
-    expect(own).to.equal(
-      'esdb://a?KEEP-ALIVE-TIMEOUT=5002&max_discover_attempts=9&keepAliveInterval=-1&discoveryInterval=200&gossipTimeout=1',
-    );
+    expect(own.discovery.maxAttempts).to.equal(9);
+    expect(own.channelOptions).to.include({ 'grpc.keepalive_time_ms': -1, 'grpc.keepalive_timeout_ms': 5_000 });
   });
 
-  it('has no two connections in a row with equal options, so that none inherits a hung socket', () => {
-    const strings = Array.from({ length: 40 }, (_, n) => connectionString('esdb://a:1', n));
-    strings.forEach((each, n) => expect(each).not.to.equal(strings[n + 1]));
+  it('name the nodes of a cluster, or one name for all of them', () => {
+    expect(addressIn('esdb://a,b:2/')).to.deep.include({ hosts: ['a:2113', 'b:2'], isCluster: true });
+    expect(addressIn('kurrentdb+discover://u:p@a:3')).to.deep.include({ hosts: ['a:3'], isCluster: true });
   });
 
-  it('refuses what the client refuses, and shows no password', () => {
+  it('give credentials for lines that are encrypted, and no others', () => {
+    const authorization = `Basic ${Buffer.from('me:a@b').toString('base64')}`;
+    expect(addressIn('esdb://me:a%40b@host').headers).to.include({ authorization });
+    expect(addressIn('esdb://me:a%40b@host?tls=false').headers).not.to.have.property('authorization');
+  });
+
+  it('are refused where they cannot be used, and no password is shown', () => {
     const open = (url: string) => () => openEventStoreLog({ url, ambient: systemAmbient() });
     expect(open('esdb://me:secret@host:port')).to.throw(ConfigInvalid).that.satisfies(hidesSecrets);
     const missing = open('esdb://me:secret@host?tlsCAFile=/no/such/file');
     expect(missing).to.throw(ConfigInvalid, 'certificate file').that.satisfies(hidesSecrets);
+    for (const wrong of ['http://me:secret@host', 'esdb://me:secret%zz@host', 'esdb://me:secret@host?gossipTimeout=x'])
+      expect(open(wrong), wrong).to.throw(ConfigInvalid).that.satisfies(hidesSecrets);
   });
 });
 

@@ -1,43 +1,119 @@
-/** Connection strings as this adapter hands them to the client. */
+/** Connection strings, as EventStoreDB and KurrentDB have them, and what they say of the way to a server. */
+import { readFileSync } from 'node:fs';
+import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
+import { credentials } from '@grpc/grpc-js';
+
+export interface Address {
+  /** `host:port`, at least one. */
+  readonly hosts: readonly string[];
+  /** Whether they are of a cluster and are asked which node leads it. */
+  readonly isCluster: boolean;
+  readonly security: ChannelCredentials;
+  readonly channelOptions: ChannelOptions;
+  /** Metadata of each call. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** How often all hosts are asked for the leader, with how many milliseconds between, and after how many without one. */
+  readonly discovery: { readonly maxAttempts: number; readonly intervalMs: number; readonly timeoutMs: number };
+}
 
 /**
- * What is set where the string is silent. A failed discovery is begun anew by the next call, so few attempts do; the
+ * What holds where the string is silent. A failed discovery is begun anew by the next call, so few attempts do; the
  * gossip timeout is in seconds, the others are milliseconds. A connection that answers no ping is given up after
  * interval and timeout, 12 s; a call is given up long before.
  */
-const DEFAULTS: Readonly<Record<string, string>> = {
-  maxDiscoverAttempts: '5',
-  discoveryInterval: '200',
-  gossipTimeout: '1',
-  keepAliveInterval: '10000',
+const DEFAULTS = {
+  maxDiscoverAttempts: 5,
+  discoveryInterval: 200,
+  gossipTimeout: 1,
+  keepAliveInterval: 10_000,
+  keepAliveTimeout: 2_000,
 };
 
-/** Milliseconds. Several values, because gRPC shares one connection among all channels with equal options. */
-const KEEP_ALIVE_TIMEOUT_MS = 2_000;
-const KEEP_ALIVE_VARIANTS = 16;
+const DEFAULT_PORT = 2113;
+
+/** Bytes of an answer: events of up to 16 MiB may have been written by others. */
+const MAX_RECEIVED = 17 * 1024 * 1024;
+
+const FORM =
+  /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
 
 /**
- * The client's connection string for the nth connection to a server: `kurrentdb://` is `esdb://` by another name, and
- * no two successive connections have equal options, so that none inherits the other's hung socket.
+ * Options have their names in any case, with dashes or underscores; unknown ones are passed over.
+ *
+ * @throws {Error} it cannot be used, which quotes nothing that could be secret
  */
-export function connectionString(url: string, nth: number): string {
-  const [base = '', query = ''] = url.trim().split('?', 2);
-  const options = new Map(query.split('&').flatMap((pair) => (pair === '' ? [] : [named(pair)])));
-  const isSet = (name: string): boolean => [...options.keys()].some((each) => flat(each) === flat(name));
-  for (const [name, value] of Object.entries(DEFAULTS)) if (!isSet(name)) options.set(name, value);
-  const chosen = [...options].find(([name]) => flat(name) === flat('keepAliveTimeout'));
-  const timeoutMs = Number(chosen?.[1] ?? KEEP_ALIVE_TIMEOUT_MS);
-  if (timeoutMs >= 0) options.set(chosen?.[0] ?? 'keepAliveTimeout', String(timeoutMs + (nth % KEEP_ALIVE_VARIANTS)));
-  const scheme = base.replace(/^kurrentdb(?=\+|:)/, 'esdb').replace(/\/+$/, '');
-  return `${scheme}?${[...options].map(([name, value]) => `${name}=${value}`).join('&')}`;
+export function addressIn(url: string): Address {
+  const { discover, user, password, hosts, options = '' } = FORM.exec(url.trim())?.groups ?? {};
+  if (hosts === undefined) throw new Error('it has not the form esdb://user:password@host:port?option=value');
+  const given = new Map(options.split('&').map(named));
+  const textOf = (name: string): string | undefined => given.get(flat(name));
+  const numberOf = (name: keyof typeof DEFAULTS): number => {
+    const number = Number(textOf(name) ?? DEFAULTS[name]);
+    if (!Number.isInteger(number)) throw new Error(`${name} is no whole number`);
+    return number;
+  };
+  const isSecure = textOf('tls') !== 'false';
+  const names = hosts.split(',').map(withPort);
+  return {
+    hosts: names,
+    isCluster: discover !== undefined || names.length > 1,
+    security: isSecure ? secured(textOf) : credentials.createInsecure(),
+    channelOptions: {
+      // -1 turns it off.
+      'grpc.keepalive_time_ms': numberOf('keepAliveInterval'),
+      ...(numberOf('keepAliveTimeout') >= 0 && { 'grpc.keepalive_timeout_ms': numberOf('keepAliveTimeout') }),
+      'grpc.max_receive_message_length': MAX_RECEIVED,
+      // Channels share sockets otherwise, so that a new one would inherit the hung socket of the one it takes over from.
+      'grpc.use_local_subchannel_pool': 1,
+    },
+    headers: {
+      'connection-name': textOf('connectionName') ?? 'council-run-service',
+      'requires-leader': 'true',
+      // A password never goes over an open line.
+      ...(isSecure && user !== undefined && password !== undefined && { authorization: basic(user, password) }),
+    },
+    discovery: {
+      maxAttempts: numberOf('maxDiscoverAttempts'),
+      intervalMs: numberOf('discoveryInterval'),
+      timeoutMs: numberOf('gossipTimeout') * 1_000,
+    },
+  };
 }
 
-function named(pair: string): readonly [string, string] {
-  const [name = '', ...value] = pair.split('=');
-  return [name, value.join('=')];
+function named(option: string): readonly [string, string] {
+  const [name = '', ...value] = option.split('=');
+  return [flat(name), decodeURIComponent(value.join('='))];
 }
 
-/** The client takes its options' names in any case, with dashes or underscores. */
 function flat(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
+}
+
+function withPort(host: string): string {
+  const [name = '', port = String(DEFAULT_PORT), ...more] = host.trim().split(':');
+  const isPort = /^\d{1,5}$/.test(port) && Number(port) < 65_536;
+  if (name === '' || !isPort || more.length > 0) throw new Error('a host is no name, or its port none');
+  return `${name}:${port}`;
+}
+
+function basic(user: string, password: string): string {
+  const text = `${decodeURIComponent(user)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(text).toString('base64')}`;
+}
+
+function secured(textOf: (name: string) => string | undefined): ChannelCredentials {
+  const [authority, certificate, key] = ['tlsCAFile', 'userCertFile', 'userKeyFile'].map((name) => {
+    const file = textOf(name);
+    return file === undefined ? null : contentOf(file);
+  });
+  if ((certificate === null) !== (key === null)) throw new Error('userCertFile goes with userKeyFile');
+  return credentials.createSsl(authority, key, certificate);
+}
+
+function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new Error(`the certificate file ${file} cannot be read`, { cause });
+  }
 }

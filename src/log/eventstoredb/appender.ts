@@ -120,7 +120,7 @@ export class Appender {
     }
     sent.line.forget(sent.id);
     dispatch.reject(new AppendOutcomeUnknown({ stream }, { cause: new Error(`No answer within ${deadlineMs} ms`) }));
-    if (sent.line.heard === sent.heard) connection.replace(sent.route.client);
+    if (sent.line.heard === sent.heard) connection.replace(sent.route);
   }
 
   async #connect(): Promise<void> {

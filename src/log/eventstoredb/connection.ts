@@ -1,26 +1,21 @@
 /**
- * The way to the server. Of the client package this adapter uses what finds and keeps a connection (connection string,
- * TLS, credentials, discovery of the leader) and the generated stubs. Its own calls are left aside: a batch append keeps
- * its promises in one list for the whole process, whose entries another client's end rejects, and lets rejections and
- * late answers escape as errors nobody can catch; a unary append costs eight times the processor time.
+ * The way to the server: finds the node that leads, keeps one channel to it, and begins every call on it. A channel that
+ * is lost or hangs is given up with its calls; the next call opens another.
  */
-import { EventStoreDBClient } from '@eventstore/db-client';
-import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
-import { connectivityState, Metadata } from '@grpc/grpc-js';
+import { Client, connectivityState, Metadata } from '@grpc/grpc-js';
 import type { Ambient } from '../../ambient.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
-import { connectionString } from './address.js';
-import { faultOf } from './faults.js';
+import type { Address } from './address.js';
+import { addressIn } from './address.js';
+import { faultOf, leaderNamedIn } from './faults.js';
+import { leaderOf } from './leader.js';
 import { NEWEST_OF_ALL } from './read-message.js';
 import { read } from './wire.js';
 
-type Client = ReturnType<typeof EventStoreDBClient.connectionString>;
-
 /** A ready connection, as far as anyone knows; to be handed back when a call on it fails. */
 export interface Route {
-  readonly client: Client;
-  readonly streams: StreamsClient;
+  readonly streams: Client;
 }
 
 export interface ConnectionOptions {
@@ -36,20 +31,29 @@ interface Call {
   on(event: 'status' | 'error', listener: () => void): unknown;
 }
 
-/** Owns the client and whatever is called through it. */
+/** One connection from the search for its node to its end. */
+interface Attempt {
+  readonly ready: Promise<Route>;
+  /** Null: its node is still looked for. */
+  route: Route | null;
+  readonly over: AbortController;
+}
+
+/** Owns the channel and whatever is called through it. */
 export class Connection {
   readonly #options: ConnectionOptions;
+  readonly #address: Address;
   readonly #calls = new Set<Call>();
-  #client: Client;
-  /** What the client gave last; closing it closes its channel. */
-  #streams: StreamsClient | null = null;
+  #attempt: Attempt | null = null;
+  /** Where the leader is, as a node that is none has said: the next connection goes there. */
+  #leader: string | null = null;
   #made = 0;
   #isClosed = false;
 
-  /** @throws {Error} when the client refuses the string, for a certificate file that is not there for example */
+  /** @throws {Error} the string cannot be used, for a certificate file that is not there for example */
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#client = this.#nextClient();
+    this.#address = addressIn(options.url);
   }
 
   get isClosed(): boolean {
@@ -63,7 +67,7 @@ export class Connection {
    */
   async route(): Promise<Route> {
     if (this.#isClosed) throw new LogClosed();
-    const client = this.#client;
+    const attempt = (this.#attempt ??= this.#begun());
     const { ambient, deadlineMs } = this.#options;
     let cancel = (): void => undefined;
     const tooLate = new Promise<never>((_, reject) => {
@@ -72,10 +76,10 @@ export class Connection {
       });
     });
     try {
-      return await Promise.race([this.#readyRoute(client), tooLate]);
+      return await Promise.race([attempt.ready, tooLate]);
     } catch (cause) {
-      // Not a client that is still discovering: the next call joins it.
-      if (this.#streams !== null) this.replace(client);
+      // Not one that still looks for its node: the next call joins it.
+      if (attempt.route !== null) this.#giveUp(attempt);
       throw this.isClosed ? new LogClosed() : new LogUnavailable({ cause });
     } finally {
       cancel();
@@ -83,72 +87,76 @@ export class Connection {
   }
 
   /** Begins a call on a route; it is cancelled when the route goes. Errors that nobody listens for end nowhere. */
-  begin<T extends Call>(
-    { client, streams }: Route,
-    start: (streams: StreamsClient, metadata: Metadata, options: CallOptions) => T,
-  ): T {
-    if (client !== this.#client) throw new LogUnavailable();
-    const [metadata, options] = client['callArguments']({ requiresLeader: true }, { deadline: Infinity });
-    const call = start(streams, metadata, options);
+  begin<T extends Call>(route: Route, start: (streams: Client, metadata: Metadata, options: CallOptions) => T): T {
+    if (route !== this.#attempt?.route) throw new LogUnavailable();
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(this.#address.headers)) metadata.set(name, value);
+    const call = start(route.streams, metadata, {});
     this.#calls.add(call);
     call.on('status', () => this.#calls.delete(call));
     call.on('error', () => undefined);
     return call;
   }
 
-  /** Hears of a call's error: goes to the leader it names, or takes a new connection where the old one is gone. */
-  failed({ client, streams }: Route, error: unknown): void {
+  /** Hears of a call's error: the next connection goes to the leader it names, or is a new one where the old is gone. */
+  failed(route: Route, error: unknown): void {
     const fault = faultOf(error);
-    if (client !== this.#client || !(error instanceof Error)) return;
-    // The client closes the channel and will connect to the node named.
-    if (fault === 'not-leader') client['handleError'](streams, error).catch(() => this.replace(client));
-    else if (fault === 'lost') this.replace(client);
+    if (route !== this.#attempt?.route || (fault !== 'not-leader' && fault !== 'lost')) return;
+    this.#leader = leaderNamedIn(error);
+    this.replace(route);
   }
 
-  /** Gives up a client, whose connection is silent or gone; its calls end with an error. */
-  replace(client: Client): void {
-    if (client !== this.#client || this.#isClosed) return;
-    this.#end();
-    this.#client = this.#nextClient();
+  /** Gives up a connection that is silent or gone; its calls end with an error. */
+  replace(route: Route): void {
+    if (this.#attempt !== null && route === this.#attempt.route) this.#giveUp(this.#attempt);
   }
 
   /** Ends every call and the connection. */
   close(): void {
-    if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#end();
-    // What is still being discovered for the old client is closed when it comes.
-    this.#client = this.#nextClient();
+    if (this.#attempt !== null) this.#giveUp(this.#attempt);
+  }
+
+  #begun(): Attempt {
+    const over = new AbortController();
+    const attempt: Attempt = { over, route: null, ready: Promise.resolve().then(() => this.#connected(attempt)) };
+    attempt.ready.catch(() => this.#giveUp(attempt));
+    this.#made += 1;
+    return attempt;
+  }
+
+  async #connected(attempt: Attempt): Promise<Route> {
+    const { security, channelOptions } = this.#address;
+    const node = await this.#node(attempt.over.signal);
+    attempt.over.signal.throwIfAborted();
+    const streams = new Client(node, security, channelOptions);
+    attempt.route = { streams };
+    await whenReady(streams.getChannel()).catch(async () => Promise.reject(await whyNot(streams)));
+    return attempt.route;
+  }
+
+  async #node(signal: AbortSignal): Promise<string> {
+    const [leader, [host = '']] = [this.#leader, this.#address.hosts];
+    this.#leader = null;
+    if (leader !== null) return leader;
+    if (!this.#address.isCluster) return host;
+    return await leaderOf(this.#address, { ambient: this.#options.ambient, first: this.#made, signal });
   }
 
   /** In this order: cancelled calls leave the socket, and a socket without calls closes with its channel. */
-  #end(): void {
+  #giveUp(attempt: Attempt): void {
+    if (attempt !== this.#attempt) return;
+    this.#attempt = null;
+    attempt.over.abort();
     const calls = [...this.#calls];
     this.#calls.clear();
     for (const call of calls) call.cancel();
-    this.#streams?.close();
-    this.#streams = null;
-  }
-
-  async #readyRoute(client: Client): Promise<Route> {
-    const streams = await client['execute'](StreamsClient, 'streams', (each) => Promise.resolve(each));
-    if (client !== this.#client) {
-      streams.close();
-      throw new Error('Another connection has taken its place');
-    }
-    this.#streams = streams;
-    await whenReady(streams.getChannel()).catch(async () => Promise.reject(await whyNot(streams)));
-    return { client, streams };
-  }
-
-  #nextClient(): Client {
-    this.#made += 1;
-    return EventStoreDBClient.connectionString(connectionString(this.#options.url, this.#made));
+    attempt.route?.streams.close();
   }
 }
 
 /** Why a channel carries nothing, such as a certificate that is not trusted: told to calls alone. */
-function whyNot(streams: StreamsClient): Promise<Error> {
+function whyNot(streams: Client): Promise<Error> {
   return new Promise((resolve) => {
     const call = read(streams, NEWEST_OF_ALL, { metadata: new Metadata(), options: {} });
     call.on('error', resolve);

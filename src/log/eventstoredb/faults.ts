@@ -29,10 +29,16 @@ export function faultOf(error: unknown): Fault {
   if (!(error instanceof Error)) return 'other';
   const code = 'code' in error && typeof error.code === 'number' ? error.code : null;
   if (code === null) return 'other';
-  return BY_NAME[nameIn(error)] ?? BY_CODE[code] ?? 'other';
+  return BY_NAME[trailerOf(error, 'exception')] ?? BY_CODE[code] ?? 'other';
 }
 
-function nameIn(error: Error): string {
-  if (!('metadata' in error) || !(error.metadata instanceof Metadata)) return '';
-  return String(error.metadata.get('exception')[0] ?? '');
+/** `host:port` of the leader, where a node that is none tells it; null: it does not. */
+export function leaderNamedIn(error: unknown): string | null {
+  const [host, port] = [trailerOf(error, 'leader-endpoint-host'), trailerOf(error, 'leader-endpoint-port')];
+  return host === '' || port === '' ? null : `${host}:${port}`;
+}
+
+function trailerOf(error: unknown, name: string): string {
+  if (!(error instanceof Error && 'metadata' in error && error.metadata instanceof Metadata)) return '';
+  return String(error.metadata.get(name)[0] ?? '');
 }

@@ -50,7 +50,7 @@ export interface EventStoreOptions {
  * Opens the log. Connects when first called: a server that is down makes calls fail, each after its deadline, until it
  * is up. Each append is sent once; what to do about an unknown outcome is the caller's to know (append-surely.ts).
  *
- * @throws {ConfigInvalid} when the client can do nothing with the connection string
+ * @throws {ConfigInvalid} nothing can be done with the connection string
  */
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
   const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, ambient } = options;
@@ -198,14 +198,11 @@ class EventStoreLog implements EventLog {
 function connectionTo(url: string, options: Omit<ConstructorParameters<typeof Connection>[0], 'url'>): Connection {
   try {
     return new Connection({ ...options, url });
-  } catch (cause) {
-    // The client's complaint about the string quotes it, password and all.
-    const isAboutText = typeof cause === 'object' && cause !== null && 'connectionString' in cause;
-    const reason = cause instanceof Error && !isAboutText ? ` (${cause.message})` : '';
+  } catch (error) {
     throw new ConfigInvalid({
       variable: 'EVENTSTORE_URL',
       value: '(hidden)',
-      accepted: `a connection string that the client can use${reason}`,
+      accepted: `a connection string that can be used (${error instanceof Error ? error.message : String(error)})`,
     });
   }
 }

@@ -52,7 +52,7 @@ async function* during<T>(
   try {
     yield* heard(call);
   } catch (error) {
-    if (signal.reason instanceof ServerSilent) connection.replace(route.client);
+    if (signal.reason instanceof ServerSilent) connection.replace(route);
     signal.throwIfAborted();
     connection.failed(route, error);
     throw error;

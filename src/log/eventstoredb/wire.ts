@@ -1,9 +1,17 @@
 /**
- * The server's messages as this adapter uses them: each field by its number in the protocol's streams.proto and
- * shared.proto. Fields not listed are passed over. Names of streams, data and metadata are bytes there and text here.
+ * The server's messages as this adapter uses them: each field by its number in the protocol's streams.proto,
+ * gossip.proto and shared.proto. Fields not listed are passed over. Names of streams, data and metadata are bytes there and text here.
  * The client's generated code says the same in two to five times the processor time.
  */
-import type { CallOptions, Client, ClientDuplexStream, ClientReadableStream, Metadata } from '@grpc/grpc-js';
+import type {
+  CallOptions,
+  Client,
+  ClientDuplexStream,
+  ClientReadableStream,
+  ClientUnaryCall,
+  Metadata,
+  requestCallback,
+} from '@grpc/grpc-js';
 import protobuf from 'protobufjs/light.js';
 
 /** A 64-bit number in two halves, either of which may come signed. */
@@ -95,6 +103,18 @@ export interface WrongExpectedVersion {
   readonly noStream: Empty | null;
 }
 
+/** What a node knows of its cluster. */
+export interface Gossip {
+  readonly members: readonly {
+    readonly state: number;
+    readonly isAlive: boolean;
+    readonly endPoint: { readonly host: string; readonly port: number } | null;
+  }[];
+}
+
+/** The state of a member that leads. */
+export const LEADER = 8;
+
 const text = (id: number) => ({ id, type: 'string' });
 const wide = (id: number) => ({ id, type: 'uint64' });
 const of = (id: number, type: string) => ({ id, type });
@@ -165,6 +185,9 @@ const ROOT = protobuf.Root.fromJSON({
       },
     },
     ReadEvent: { fields: { event: of(1, 'Recorded') } },
+    EndPoint: { fields: { host: text(1), port: of(2, 'uint32') } },
+    Member: { fields: { state: of(3, 'uint32'), isAlive: of(4, 'bool'), endPoint: of(5, 'EndPoint') } },
+    Gossip: { fields: { members: many(1, 'Member') } },
     ReadAnswer: { fields: { event: of(1, 'ReadEvent'), checkpoint: of(3, 'Position'), caughtUp: of(8, 'Empty') } },
   },
 });
@@ -187,6 +210,8 @@ const encodeAppend: Encode<AppendRequest> = encoder('AppendRequest');
 const decodeAppendAnswer = decoder('AppendAnswer') as Decode<AppendAnswer>;
 const encodeRead: Encode<ReadRequest> = encoder('ReadRequest');
 export const decodeReadAnswer = decoder('ReadAnswer') as Decode<ReadAnswer>;
+const encodeEmpty: Encode<Empty> = encoder('Empty');
+const decodeGossip = decoder('Gossip') as Decode<Gossip>;
 export const decodeWrongExpectedVersion = decoder('WrongExpectedVersion') as Decode<WrongExpectedVersion>;
 export const decodeMaximumAppendSizeExceeded = decoder('MaximumAppendSizeExceeded') as Decode<{
   readonly limit: number;
@@ -198,7 +223,8 @@ export function narrow({ low, high }: Wide): number {
   return (high >>> 0) * 2 ** 32 + (low >>> 0);
 }
 
-const SERVICE = '/event_store.client.streams.Streams';
+const STREAMS = '/event_store.client.streams.Streams';
+const GOSSIP = '/event_store.client.gossip.Gossip';
 
 /** Begins a call that takes appends and answers each. */
 export function batchAppend(
@@ -206,7 +232,7 @@ export function batchAppend(
   metadata: Metadata,
   options: CallOptions,
 ): ClientDuplexStream<AppendRequest, AppendAnswer> {
-  return streams.makeBidiStreamRequest(`${SERVICE}/BatchAppend`, encodeAppend, decodeAppendAnswer, metadata, options);
+  return streams.makeBidiStreamRequest(`${STREAMS}/BatchAppend`, encodeAppend, decodeAppendAnswer, metadata, options);
 }
 
 /** Begins a call that answers with what a request asks for. */
@@ -215,5 +241,10 @@ export function read(
   request: ReadRequest,
   { metadata, options }: { readonly metadata: Metadata; readonly options: CallOptions },
 ): ClientReadableStream<ReadAnswer> {
-  return streams.makeServerStreamRequest(`${SERVICE}/Read`, encodeRead, decodeReadAnswer, request, metadata, options);
+  return streams.makeServerStreamRequest(`${STREAMS}/Read`, encodeRead, decodeReadAnswer, request, metadata, options);
+}
+
+/** Asks a node for its cluster. The callback is called once, after this has returned. */
+export function gossip(node: Client, answered: requestCallback<Gossip>): ClientUnaryCall {
+  return node.makeUnaryRequest(`${GOSSIP}/Read`, encodeEmpty, decodeGossip, {}, answered);
 }
