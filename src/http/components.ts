@@ -75,7 +75,9 @@ export function componentsOf(schemas: SchemaShelf, discriminator: Discriminator)
       if (LEFT_OUT.has(keyword)) return [];
       if (SCHEMAS.has(keyword)) return [[keyword, within(value)]];
       if (!NAMED_SCHEMAS.has(keyword) || !isRecord(value)) return [[keyword, value]];
-      return [[keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, within(each)]))]];
+      return [
+        [keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, within(toldDefault(each))]))],
+      ];
     });
     return { ...takenForGranted(schema), ...Object.fromEntries(members) };
   }
@@ -127,6 +129,13 @@ function takenForGranted(schema: JsonSchema): Json {
   }
   const isOpen = !['properties', 'additionalProperties', 'unevaluatedProperties'].some((each) => each in schema);
   return type === 'object' && isOpen ? { additionalProperties: true } : {};
+}
+
+/** A default told in words: generators take a field that has one for a field that must be there. */
+function toldDefault(field: unknown): unknown {
+  if (!isRecord(field) || field.default === undefined) return field;
+  const { default: value, description = '', ...rest } = field;
+  return { ...rest, description: `${String(description)} Default: ${JSON.stringify(value)}.`.trimStart() };
 }
 
 function typeOf(value: unknown): string {

@@ -1,0 +1,152 @@
+/**
+ * One request to each operation of the service, through the types that openapi-typescript makes of its document. Only
+ * openapi-types.test.ts compiles this file, against types made a moment before: a wrong one does not compile.
+ */
+import createClient from 'openapi-fetch';
+import type { components, paths } from '#openapi';
+
+type StoredRunEvent = components['schemas']['StoredRunEvent'];
+
+interface Requests {
+  readonly baseUrl: string;
+  /** A file to upload. */
+  readonly pdf: Blob;
+  /** Hears of each request that was answered with success, as method and path of the document. */
+  readonly onSent: (operation: string) => void;
+}
+
+type Client = ReturnType<typeof createClient<paths, 'application/json'>>;
+
+/** @throws when an answer is no success */
+export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void> {
+  const client = createClient<paths, 'application/json'>({ baseUrl });
+  client.use({
+    onResponse({ request, response, schemaPath }) {
+      if (!response.ok) throw new Error(`${request.method} ${request.url} was answered ${response.status}`);
+      onSent(`${request.method} ${schemaPath}`);
+    },
+  });
+  await describeItself(client);
+  await readRun(client, await finishedRun(client));
+  await keepBlueprint(client);
+  await decidePause(client);
+  await keepDocument(client, pdf);
+}
+
+async function describeItself(client: Client): Promise<void> {
+  const health: 'ok' | undefined = (await client.GET('/api/health')).data?.status;
+  const readiness: 'ready' | undefined = (await client.GET('/api/health/ready')).data?.status;
+  if (health !== 'ok' || readiness !== 'ready') throw new Error('The service is not ready');
+  await client.GET('/api/openapi.json');
+  await client.GET('/api/asyncapi.json');
+}
+
+async function finishedRun(client: Client): Promise<string> {
+  // @ts-expect-error A topic is a text.
+  await client.POST('/api/councils/run', { body: { input_topic: 1 } }).catch(() => undefined);
+  const { data: start } = await client.POST('/api/councils/run', {
+    params: { header: { 'Idempotency-Key': 'typed' } },
+    body: { input_topic: 'Trees' },
+  });
+  const run_id = given(start?.run_id);
+  for (;;) {
+    const { data: run } = await client.GET('/api/councils/run/{run_id}', { params: { path: { run_id } } });
+    const draft: string | null = given(run).final_draft;
+    if (draft !== null) return run_id;
+  }
+}
+
+async function readRun(client: Client, run_id: string): Promise<void> {
+  const params = { path: { run_id } };
+  const { data: history } = await client.GET('/api/runs', { params: { query: { limit: 10 } } });
+  const mode: 'auto-pilot' | 'god-mode' | undefined = given(history)[0]?.execution_mode;
+  if (mode !== 'auto-pilot') throw new Error('The run is not in the history');
+  await client.GET('/api/runs/{run_id}', { params });
+  const { data: page } = await client.GET('/api/runs/{run_id}/events', {
+    params: { ...params, query: { limit: 1000 } },
+  });
+  const events = given(page).events;
+  if (scores(events).length === 0) throw new Error('No score is among the events');
+  const lines = await client.GET('/api/runs/{run_id}/stream', { params, parseAs: 'text' });
+  const text: string = given(lines.data);
+  if (!text.includes('event: RunCompleted')) throw new Error('The stream does not end');
+  await client.GET('/api/runs/{run_id}/state', { params: { ...params, query: { at: 0 } } });
+  await client.GET('/api/runs/{run_id}/verify', { params });
+  await client.GET('/api/runs/{run_id}/genealogy', { params: { ...params, query: { format: 'json' } } });
+  await client.GET('/api/runs/{run_id}/chart', { params });
+  const fork = { at: 0, changes: { nodes: [{ id: 'critic_agent', temperature: 0 }] } };
+  await client.POST('/api/runs/{run_id}/fork', { params: { ...params, query: { dry_run: '1' } }, body: fork });
+}
+
+/** The data of an event is known by its type. */
+function scores(events: readonly StoredRunEvent[]): readonly number[] {
+  return events.flatMap((event) => {
+    // @ts-expect-error Not every event has a step.
+    void event.data.step;
+    if (event.type !== 'NodeCompleted') return [];
+    const { output } = event.data;
+    return 'score' in output ? [output.score] : [];
+  });
+}
+
+async function keepBlueprint(client: Client): Promise<void> {
+  const params = { path: { blueprint_id: 'pair' } };
+  const { data: found } = await client.POST('/api/councils/validate', { body: { name: 'Pair', nodes: [] } });
+  if (given(found).valid) throw new Error('A council of nobody is valid');
+  const { data: saved } = await client.POST('/api/councils', {
+    body: {
+      id: 'pair',
+      name: 'Pair',
+      // What a front end keeps of its own is let in.
+      nodes: [
+        { id: 'write', colour: 'green' },
+        { id: 'judge', type: 'critic' },
+      ],
+      edges: [{ source: 'write', target: 'judge', type: 'linear', colour: 'red' }],
+    },
+  });
+  const [node] = given(saved).nodes;
+  const colour: unknown = node?.['colour'];
+  if (colour !== 'green') throw new Error('An unknown field is lost');
+  await client.GET('/api/councils', { params: { query: { limit: 1, offset: 0 } } });
+  await client.GET('/api/councils/{blueprint_id}', { params });
+  await client.PUT('/api/councils/{blueprint_id}', { params, body: { name: 'Couple' } });
+  await client.GET('/api/councils/{blueprint_id}/chart', { params });
+}
+
+async function decidePause(client: Client): Promise<void> {
+  const council = { path: { blueprint_id: 'pair' } };
+  const body = { input_topic: 'Trees', god_mode: true };
+  const { data: start } = await client.POST('/api/councils/{blueprint_id}/run', { params: council, body });
+  const params = { path: { run_id: given(start).run_id } };
+  for (;;) {
+    const { data: run } = await client.GET('/api/councils/run/{run_id}', { params });
+    if (given(run).status === 'paused') break;
+  }
+  const { data: state } = await client.GET('/api/councils/run/{run_id}/state', { params });
+  const [action]: ('approve' | 'reject' | 'modify')[] = given(state).allowed_actions;
+  const decision = { action: given(action), expected_seq: given(state).seq };
+  await client.POST('/api/councils/run/{run_id}/approve', { params, body: decision });
+  await client.POST('/api/councils/run/{run_id}/cancel', { params, body: {} });
+  await client.DELETE('/api/councils/{blueprint_id}', { params: council });
+}
+
+async function keepDocument(client: Client, pdf: Blob): Promise<void> {
+  await client.POST('/api/councils/upload-pdf', {
+    body: { file: 'trees.pdf' },
+    bodySerializer({ file }) {
+      const form = new FormData();
+      form.append('file', pdf, file);
+      return form;
+    },
+  });
+  const { data: documents } = await client.GET('/api/documents');
+  const params = { path: { document_id: given(given(documents)[0]).id } };
+  await client.GET('/api/documents/{document_id}', { params });
+  await client.DELETE('/api/documents/{document_id}', { params });
+}
+
+function given<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('An answer is missing something');
+  return value;
+}
