@@ -28,6 +28,7 @@ import type { RunViews } from './projections/run-views.js';
 import { chartCache } from './run/charts.js';
 import type { RunRegistry } from './run/registry.js';
 import type { RunState, UnfinishedRun } from './run/state.js';
+import type { RunsHere } from './runs-here.js';
 import { runsHere } from './runs-here.js';
 import type { EngineConfig, Surroundings } from './surroundings.js';
 import { TokenBus } from './run/tokens.js';
@@ -50,6 +51,7 @@ export interface Engine {
   readonly documentList: DocumentList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
+  readonly unreachableModels: RunsHere['unreachableModels'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly UnfinishedRun[]>;
   /** Looks for damaged records, of those and of paused runs: a while before it resolves, then in the background. */
@@ -91,7 +93,8 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const charts = chartCache();
   const library = await libraryHere(config, surroundings, { log, standing, history, instanceId });
   const around = { passages: library.passages, ...surroundings };
-  const { registry, cluster } = runsHere(config, around, { log, tokens, charts, damaged, instanceId });
+  const wired = { log, tokens, charts, damaged, instanceId };
+  const { registry, cluster, unreachableModels } = runsHere(config, around, wired);
   const feed = new RunFeed(reader, ambient.sha256);
   const projector = new Projector({
     ...{ log, views, history, ambient, sha256: ambient.sha256 },
@@ -107,7 +110,7 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
 
   return {
     ...audits,
-    ...{ log, registry, queries, tokens, views, feed, blueprints },
+    ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
     ...listsOf({ log, history, projector }),
     documents: library,
     async isReady() {

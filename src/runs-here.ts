@@ -24,6 +24,8 @@ export interface RunsHere {
   readonly registry: RunRegistry;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
+  /** Models whose servers are out; runs wait for them. */
+  readonly unreachableModels: () => readonly string[];
 }
 
 /** The runs of this instance, and its place among others. */
@@ -36,10 +38,11 @@ export function runsHere(
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
     else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
   };
+  const bounded = boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, ambient, onOutage });
   const registry: RunRegistry = new RunRegistry(
     {
       log,
-      model: boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, ambient, onOutage }),
+      model: bounded,
       tools: toolbox({ web: webSearch, passages }),
       tokens,
       ambient,
@@ -73,7 +76,7 @@ export function runsHere(
           onFenced,
           onFault,
         });
-  return { registry, cluster };
+  return { registry, cluster, unreachableModels: () => bounded.unreachable() };
 }
 
 /** What the service's own log tells of a run that rests: never a draft. */

@@ -49,6 +49,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       documentList: engine.documentList,
       uploadDir: surroundings.dataDir.tmpDir,
       ready: () => engine.isReady(),
+      unreachableModels: () => engine.unreachableModels(),
       ambient,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
       canonical,

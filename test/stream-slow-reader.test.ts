@@ -61,6 +61,7 @@ describe('A client of the rich stream that does not read', () => {
         documentList: never,
         uploadDir: '',
         ready: never,
+        unreachableModels: never,
         ambient,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,

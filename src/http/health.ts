@@ -26,7 +26,9 @@ export function healthRoutes(edge: Edge): readonly Route[] {
       success: { status: 200, description: 'Send work', schema: 'readiness.json' },
       problems: [503],
       async handle() {
-        if (await isReady(edge)) return { status: 200, body: ready };
+        const unreachable = edge.unreachableModels();
+        const body = unreachable.length === 0 ? ready : { ...ready, models_unreachable: [...unreachable] };
+        if (await isReady(edge)) return { status: 200, body };
         const detail = 'Not ready: the event log does not answer, or the read models have not caught up';
         throw new RequestRefused(detail, { status: 503, headers: { 'Retry-After': '1' } });
       },

@@ -43,6 +43,8 @@ export interface HttpDeps extends SourceRules {
   readonly uploadDir: string;
   /** Whether the log answers and the read models have caught up. */
   readonly ready: () => Promise<boolean>;
+  /** Models whose servers are out; runs wait for them. */
+  readonly unreachableModels: () => readonly string[];
   readonly ambient: Ambient;
   readonly nodeDefaults: NodeDefaults;
   /** The RFC 8785 text of a JSON value. */

@@ -53,6 +53,7 @@ describe('A request that cannot be served', () => {
       documentList: always,
       uploadDir: tmpdir(),
       ready,
+      unreachableModels: () => [],
       ambient,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
+import { ModelFailed } from '../../src/errors.js';
+import type { Readiness } from '../../src/generated/schemas.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
 
 describe('GET /api/health', () => {
   let service: RunningService;
@@ -28,5 +31,19 @@ describe('GET /api/health', () => {
   it('says under /ready that the service is ready', async () => {
     const reply = await rest.get('/api/health/ready');
     expect(rest.read(reply, 200, 'readiness.json')).to.deep.equal({ status: 'ready', service: 'council-run-service' });
+  });
+
+  it('says under /ready which models cannot be reached while runs wait for them', async () => {
+    const refused = new ModelFailed('Refused', { kind: 'connection_refused', retryable: true });
+    const sick = await startService({ model: scriptedModel(() => ({ error: refused })) });
+    try {
+      const there = restClient(sick.url);
+      await there.start();
+      const answers = async (): Promise<Readiness> =>
+        there.read(await there.get('/api/health/ready'), 200, 'readiness.json');
+      for (let told = await answers(); told.models_unreachable?.[0] !== 'scripted-1'; told = await answers());
+    } finally {
+      await sick.stop();
+    }
   });
 });
