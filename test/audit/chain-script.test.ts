@@ -13,6 +13,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const README = join(ROOT, 'src/http/README.md');
 /** A run of this version, as its events endpoint gave it; its head must never change. */
 const GOLDEN = join(ROOT, 'test/golden/chain.ndjson');
 const GOLDEN_RUN = '12b92509-23e8-4af9-961e-f45528b73e98';
@@ -25,8 +26,7 @@ describe('The script of the README that checks a chain', () => {
   before(() => {
     dir = tempDir();
     script = join(dir.path, 'check-chain.mjs');
-    const [, code = ''] =
-      /```js\n(\/\/ node check-chain\.mjs[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? [];
+    const [, code = ''] = /```js\n(\/\/ node check-chain\.mjs[\s\S]*?)```/.exec(readFileSync(README, 'utf8')) ?? [];
     writeFileSync(script, code);
   });
   after(() => dir.remove());
