@@ -21,6 +21,7 @@ import {
   says as openAiSays,
   saysInPieces,
 } from './support/fake-openai.js';
+import type { Reply } from './support/fake-server.js';
 import { streams } from './support/fake-server.js';
 import { graphOf } from './support/given.js';
 import { documentId, markOf, memoryPassages } from './support/memory-passages.js';
@@ -293,6 +294,29 @@ describe('A council with tools', () => {
       }
     });
 
+    it('tells a stream that an outage cut as replaced: the last turn, joined, is the draft', async () => {
+      const whole = saysInPieces(['Whole ', 'draft']);
+      const server = await fakeOpenAi([refuses(503), cutAfter('Half '), cutAfter('<think>Half '), whole]);
+      try {
+        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', ambient }));
+        const runId = ambient.uuid();
+        const heard: Token[] = [];
+        at.tokens.subscribe(runId, (token) => heard.push(token));
+        await at.registry.start(runRequest(runId, { graph: graphOf('plan') }));
+        const [run] = await allFinished(at, [runId]);
+        expect(run?.finalDraft).to.equal('Whole draft');
+        expect(server.calls).to.have.length(4);
+        const last = heard.at(-1);
+        const joined = heard.flatMap(({ attempt, turn, text }) =>
+          attempt === last?.attempt && turn === last.turn ? [text] : [],
+        );
+        expect(joined.join('')).to.equal('Whole draft');
+        expect(heard[0]).to.include({ text: 'Half ', attempt: last?.attempt });
+      } finally {
+        await server.stop();
+      }
+    });
+
     it('records what an attempt in vain has cost', async () => {
       const server = await fakeOpenAi([openAiSays('Half a', 'length')]);
       try {
@@ -336,6 +360,15 @@ describe('A council with tools', () => {
     });
   });
 });
+
+/** Begins a stream and loses the connection. */
+function cutAfter(content: string): Reply {
+  return (response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    const piece = `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+    response.write(piece, () => response.socket?.resetAndDestroy());
+  };
+}
 
 function namesOffered(call: GeminiCall | undefined): readonly string[] {
   return call?.body.tools?.flatMap(({ functionDeclarations }) => functionDeclarations.map(({ name }) => name)) ?? [];

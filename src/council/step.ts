@@ -73,10 +73,10 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
   const listen = listening(step);
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
-    const ear = listen(request);
-    const answer = await step.ask({ ...request, ...(ear !== null && { onToken: ear.hear }) });
+    const listener = listen(request);
+    const answer = await step.ask({ ...request, ...listener?.hooks });
     step.signal.throwIfAborted();
-    ear?.end();
+    listener?.end();
     spend(answer.usage);
     return { ...answer, text: answer.text.toWellFormed() };
   };
@@ -94,20 +94,42 @@ type Found = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: numbe
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 
 /** Drafts are heard as they are written, a critic's JSON is not; nothing is heard of an attempt that has ended. */
-function listening({ tokenSink, signal }: Step): (request: ModelRequest) => Ear | null {
+function listening({ tokenSink, signal }: Step): (request: ModelRequest) => Listening | null {
   let turn = 0;
   return ({ answer }) => {
     const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
-    // What was said before calls of tools is no part of the draft.
-    turn += 1;
     if (sink === null) return null;
-    return spokenOnly({
-      tell(text) {
+    const nextTurn = (): number => (turn += 1);
+    const begun = (): Ear => {
+      // What was said before is no part of the draft: words before calls of tools, or an answer that broke off.
+      nextTurn();
+      const tell = (text: string): void => {
         if (!signal.aborted) sink(text, turn);
+      };
+      return spokenOnly({ tell, takeBack: nextTurn });
+    };
+    let ear = begun();
+    let isHeard = false;
+    return {
+      hooks: {
+        onToken(text) {
+          isHeard = true;
+          ear.hear(text);
+        },
+        onStart() {
+          if (isHeard) ear = begun();
+          isHeard = false;
+        },
       },
-      takeBack: () => (turn += 1),
-    });
+      end: () => ear.end(),
+    };
   };
+}
+
+interface Listening {
+  readonly hooks: Required<Pick<ModelRequest, 'onToken' | 'onStart'>>;
+  /** The answer is whole. */
+  readonly end: () => void;
 }
 
 function costing({ failure }: Failed, usage: ModelUsage): Failed {

@@ -142,6 +142,7 @@ function askInTime(
       signal.removeEventListener('abort', withdraw);
     };
     signal.addEventListener('abort', withdraw);
+    request.onStart?.();
     // The controller itself, not its signal: Node makes that when it is first read, and not every model reads it.
     model.ask(request, call).then(
       (answer) => {

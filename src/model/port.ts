@@ -67,6 +67,8 @@ export interface ModelRequest {
   readonly rounds?: readonly ToolRound[];
   /** Hears the text as it comes, in pieces, before it is known whether the answer is usable; absent: nobody listens. */
   readonly onToken?: (text: string) => void;
+  /** Hears that the server is asked, perhaps anew: what was heard before counts no more. Goes with `onToken`. */
+  readonly onStart?: () => void;
 }
 
 export interface ModelUsage {
