@@ -30,9 +30,14 @@ export function sentBytes({ name, nodes, edges }: Council): number {
   const sent = {
     name,
     nodes: nodes.map((node, at) => ({ id: node.id, ...beyond(node, plain.nodes[at]) })),
-    edges: edges.map((edge, at) => ({ source: edge.source, target: edge.target, ...beyond(edge, plain.edges[at]) })),
+    // None is what there is by default.
+    edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
   };
   return new TextEncoder().encode(JSON.stringify(sent)).length;
+}
+
+function sentEdge(edge: Council['edges'][number], usual: object | undefined): object {
+  return { source: edge.source, target: edge.target, ...beyond(edge, usual) };
 }
 
 /** The fields that are not as they would be by themselves. */

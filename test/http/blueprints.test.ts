@@ -212,6 +212,14 @@ describe('Blueprints over REST', () => {
     rest.problem(await rest.post(COUNCILS, 'x', { 'Content-Type': 'text/plain' }), 415);
   });
 
+  it('are taken at exactly 256 KiB, without edges too', async () => {
+    const sized = (systemPrompt: string): unknown => ({ ...PLAIN, nodes: [{ id: 'a', systemPrompt }] });
+    const room = 256 * 1024 - JSON.stringify(sized('')).length;
+    const made = await create(sized('x'.repeat(room)));
+    expect(made.edges).to.deep.equal([]);
+    rest.read(await put(made.id, sized('y'.repeat(room))), 200, 'blueprint.json');
+  });
+
   it('are refused with 413 when two changes would make more than 256 KiB of them, and stay as they were', async () => {
     const made = await create();
     const big = 'x'.repeat(250_000);
