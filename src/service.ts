@@ -8,7 +8,7 @@ import type { Surroundings } from './surroundings.js';
 import { openEngine } from './engine.js';
 import { ConfigInvalid } from './errors.js';
 import { httpApp } from './http/app.js';
-import { refuseUnreadable } from './http/client-error.js';
+import { refuseExpectation, refuseUnreadable } from './http/client-error.js';
 import { canonical } from './log/canonical.js';
 import { ownHosts } from './request-source.js';
 import type { ChannelServer } from './ws/upgrade.js';
@@ -37,6 +37,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const engine = await openEngine(config, surroundings);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
+    // Asked for by the edge, which says so; Node would answer without a word.
+    { requireHostHeader: false },
     httpApp({
       registry: engine.registry,
       queries: engine.queries,
@@ -59,7 +61,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
       log: logger,
     }),
   );
-  server.on('clientError', refuseUnreadable);
+  server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
   const channels = serveChannels(server, {
     views: engine.views,
     feed: engine.feed,

@@ -83,6 +83,7 @@ async function answering(ctx: Context, next: Next, edge: Edge): Promise<void> {
   allowOrigin(ctx, edge.corsOrigins);
   try {
     assertReadableTarget(ctx);
+    assertOneHost(ctx);
     await next();
   } catch (error) {
     const requestId = edge.ambient.uuid();
@@ -100,6 +101,13 @@ function assertReadableTarget(ctx: Context): void {
     // Refused below.
   }
   throw new RequestRefused('The request target cannot be read', { status: 400 });
+}
+
+/** What names the service must do so once (RFC 9112, section 3.2); before HTTP/1.1 it need not. */
+function assertOneHost({ req }: Context): void {
+  const { host = [] } = req.headersDistinct;
+  if (host.length === 1 || (host.length === 0 && req.httpVersion !== '1.1')) return;
+  throw new RequestRefused('A request should have one Host header', { status: 400 });
 }
 
 /** Before anything of a request is looked at but its route. @throws {RequestRefused} 421, 403 */

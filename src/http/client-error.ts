@@ -1,4 +1,5 @@
-/** Requests that Node cannot read, so that no route ever hears of them: still answered with a status and a `detail`. */
+/** Requests that no route ever hears of, for Node does not read them on: still answered with a status and a `detail`. */
+import type { IncomingMessage } from 'node:http';
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
@@ -22,6 +23,13 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
+}
+
+/** A listener for the server's `checkExpectation`: a request that expects anything but `100-continue`. */
+export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+  const body = JSON.stringify({ detail: `Expect ${JSON.stringify(request.headers.expect)} is not met: 100-continue is` });
+  const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
+  response.writeHead(417, { Connection: 'close', ...headers }).end(body);
 }
 
 /** Node's documentation of `clientError` names no other way to tell. */

@@ -41,6 +41,10 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     maxPayload: MAX_CLIENT_MESSAGE_BYTES,
     perMessageDeflate: false,
   });
+  sockets.on('wsClientError', ({ message }, socket, { method }) => {
+    if (method === 'GET') refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
+    else refuse(socket, 405, `Method ${method} is not allowed here: GET is`, { Allow: 'GET' });
+  });
   const missed = new Map<WebSocket, number>();
   let stopped = false;
 
@@ -91,12 +95,13 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
   };
 }
 
-function refuse(socket: Duplex, status: number, detail: string): void {
+function refuse(socket: Duplex, status: number, detail: string, headers: Readonly<Record<string, string>> = {}): void {
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const body = JSON.stringify({ detail });
   // A peer that never ends its side would hold the socket for ever: nothing else watches an upgraded one.
   socket.once('finish', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `${more.join('')}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

@@ -134,6 +134,19 @@ describe('Routing', () => {
     });
   }
 
+  for (const [what, heads, status] of [
+    ['without a Host', [], 400],
+    ['with two of them', ['Host: localhost', 'Host: evil.example'], 400],
+    ['that expects what nobody knows', ['Host: localhost', 'Expect: miracles'], 417],
+  ] as const) {
+    it(`answers ${status} with a detail to a request ${what}`, async () => {
+      const head = ['GET /api/health HTTP/1.1', ...heads, 'Connection: close', '', ''].join('\r\n');
+      const reply = await rawExchange(service.url, [head]);
+      expect(reply.status).to.equal(status);
+      expect(JSON.parse(reply.body)).to.have.all.keys('detail');
+    });
+  }
+
   it('reads an absolute target, and answers 400 to one that is no URL', async () => {
     const ask = (target: string): ReturnType<typeof rawExchange> =>
       rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`]);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Told } from '../support/channel-client.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
+import { rawExchange } from '../support/raw-exchange.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { HeldCall, ScriptedModel } from '../support/scripted-model.js';
@@ -162,6 +163,21 @@ describe('WebSocket /ws/council/{run_id}', () => {
       expect((await refusedUpgrade(service.url, path)).status, path).to.equal(404);
     }
   });
+
+  for (const [what, start, status] of [
+    ['a version that nobody speaks', 'GET /ws/council/x HTTP/1.1\r\nSec-WebSocket-Version: 5', 400],
+    ['another method', 'POST /ws/council/x HTTP/1.1\r\nSec-WebSocket-Version: 13', 405],
+  ] as const) {
+    it(`refuses an upgrade of ${what} with a detail`, async () => {
+      await serve(councilScript([8]));
+      const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+      const head = [start, 'Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', key, '', ''].join('\r\n');
+      const reply = await rawExchange(service.url, [head]);
+      expect(reply.status).to.equal(status);
+      expect(JSON.parse(reply.body)).to.have.all.keys('detail');
+      expect(reply.head).to.match(status === 405 ? /\r\nAllow: GET/ : /\r\nSec-WebSocket-Version: 13/);
+    });
+  }
 
   it('refuses the origin of another host with 403 and lets its own and listed ones in', async () => {
     await serve(councilScript([8]), { corsOrigins: ['https://council.example'] });
