@@ -1,7 +1,7 @@
 /** The human's desk in God Mode: shows what waits, takes a word for it, line by line, from a terminal or a script. */
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { GodModeState } from '../generated/schemas.js';
+import type { GodModeState, StateOverride } from '../generated/schemas.js';
 import type { Decision } from './driver.js';
 import { mailbox } from './mailbox.js';
 
@@ -43,10 +43,10 @@ export function openDesk({ input, say, edit }: DeskDeps): Desk {
     if (lines.isEmpty() && !isClosed) input.resume();
     return await lines.next();
   };
-  const edited = async (draft: string): Promise<Decision | null> => {
+  const edited = async (state: GodModeState): Promise<Decision | null> => {
     try {
-      const text = await edit(draft);
-      if (text !== null) return { action: 'modify', draft: text };
+      const override = await overrideBy(edit, draftsOf(state));
+      if (override !== null) return { action: 'modify', override };
       say('The draft is unchanged: nothing is decided.');
     } catch (error) {
       say(error instanceof Error ? error.message : String(error));
@@ -68,7 +68,7 @@ export function openDesk({ input, say, edit }: DeskDeps): Desk {
         if (word === null) return null;
         const action = actionOf(word);
         if (action === 'approve' || action === 'reject') return { action };
-        const decision = action === 'edit' ? await edited(state.current_state.current_draft ?? '') : refused(word);
+        const decision = action === 'edit' ? await edited(state) : refused(word);
         if (decision !== null) return decision;
       }
     },
@@ -85,9 +85,41 @@ function actionOf(word: string): (typeof ANSWERS)[number] | null {
   return ANSWERS.find((each) => each.startsWith(word.toLowerCase())) ?? null;
 }
 
-function shown({ next_nodes: next, current_state: state }: GodModeState): string {
-  const score = state.critic_score === null ? '' : `, score ${state.critic_score}`;
-  const head = `Paused before ${next.join(', ')} (iteration ${state.iteration_count}${score})`;
-  if (state.current_draft === null) return `${head}. There is no draft yet.`;
-  return `${head}. The draft:\n${state.current_draft.replaceAll(/^/gm, '  | ')}`;
+/** A draft about to be worked on; `node` is null where all nodes that wait have the same. */
+interface Waiting {
+  readonly node: string | null;
+  readonly draft: string | null;
+}
+
+/** The drafts of the branches about to run: one, or one for each node where they differ. */
+function draftsOf({ next_nodes: next, current_state: state, branches = [] }: GodModeState): readonly Waiting[] {
+  const own = branches
+    .filter(({ node }) => next.includes(node))
+    .map(({ node, current_draft: draft }) => ({ node, draft }));
+  const differ = own.some(({ draft }) => draft !== state.current_draft);
+  return differ ? own : [{ node: null, draft: state.current_draft }];
+}
+
+/** What a human makes of the drafts, one after the other; null when all stay as they are. */
+async function overrideBy(edit: DeskDeps['edit'], drafts: readonly Waiting[]): Promise<StateOverride | null> {
+  const branches: NonNullable<StateOverride['branches']> = [];
+  for (const { node, draft } of drafts) {
+    const text = await edit(draft ?? '');
+    if (node === null) return text === null ? null : { current_draft: text };
+    if (text !== null) branches.push({ node, current_draft: text });
+  }
+  return branches.length === 0 ? null : { branches };
+}
+
+function shown(state: GodModeState): string {
+  const { next_nodes: next, current_state: current } = state;
+  const score = current.critic_score === null ? '' : `, score ${current.critic_score}`;
+  const head = `Paused before ${next.join(', ')} (iteration ${current.iteration_count}${score})`;
+  return `${head}. ${draftsOf(state).map(draftShown).join('\n')}`;
+}
+
+function draftShown({ node, draft }: Waiting): string {
+  const of = node === null ? '' : ` of ${node}`;
+  if (draft === null) return node === null ? 'There is no draft yet.' : `There is no draft${of} yet.`;
+  return `The draft${of}:\n${draft.replaceAll(/^/gm, '  | ')}`;
 }

@@ -1,5 +1,5 @@
 /** What drives a run for the terminal: the engine in this process, or a service somewhere else. */
-import type { BlueprintCreate, GodModeState, RunResult } from '../generated/schemas.js';
+import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../generated/schemas.js';
 
 export interface RunOrder {
   readonly topic: string;
@@ -19,7 +19,7 @@ export interface Standing {
 }
 
 export type Decision =
-  { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly draft: string };
+  { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly override: StateOverride };
 
 export interface RunDriver {
   /** Where it runs, in a few words for the reader of the progress. */

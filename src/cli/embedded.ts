@@ -9,7 +9,7 @@ import type { DataDir } from '../data-dir.js';
 import type { Engine } from '../engine.js';
 import { openEngine } from '../engine.js';
 import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
-import type { GateChoice, GodModeState, Graph, RunRequestedData } from '../generated/schemas.js';
+import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../generated/schemas.js';
 import { godModeState, runResult } from '../http/wire.js';
 import { canonical } from '../log/canonical.js';
 import type { LanguageModel } from '../model/port.js';
@@ -135,12 +135,12 @@ async function decide(
   runId: string,
   { seq, decision, sha256 }: Deciding,
 ): Promise<string | null> {
-  if (decision.action === 'modify' && isLonger(decision.draft, MAX_DRAFT_BYTES)) {
+  if (decision.action === 'modify' && draftsIn(decision.override).some((text) => isLonger(text, MAX_DRAFT_BYTES))) {
     return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are taken`;
   }
   const choice: GateChoice =
     decision.action === 'modify'
-      ? { action: 'modify', modifiedState: { current_draft: decision.draft } }
+      ? { action: 'modify', modifiedState: decision.override }
       : { action: decision.action, modifiedState: null };
   const bodyHash = sha256(canonical(choice));
   try {
@@ -150,4 +150,8 @@ async function decide(
     if (error instanceof RunNotPaused || error instanceof PauseMoved) return error.message;
     throw error;
   }
+}
+
+function draftsIn({ current_draft: draft, branches = [] }: StateOverride): readonly string[] {
+  return [draft, ...branches.map((each) => each.current_draft)].filter((text) => typeof text === 'string');
 }

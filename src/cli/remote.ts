@@ -101,7 +101,7 @@ function decisionSent(
   runId: string,
   { seq, decision, ...how }: Deciding,
 ): () => Promise<string | null> {
-  const override = decision.action === 'modify' ? { modified_state: { current_draft: decision.draft } } : {};
+  const override = decision.action === 'modify' ? { modified_state: decision.override } : {};
   const call = { body: { action: decision.action, expected_seq: seq, ...override }, ...how };
   return async () => {
     try {

@@ -67,8 +67,39 @@ describe('The desk of God Mode', () => {
       await new Promise((resolve) => setImmediate(resolve));
       return `${text} And deep.`;
     });
-    expect(await ask(STATE)).to.deep.equal({ action: 'modify', draft: 'The sea is wide. And deep.' });
+    expect(await ask(STATE)).to.deep.equal({
+      action: 'modify',
+      override: { current_draft: 'The sea is wide. And deep.' },
+    });
     expect(await ask(STATE)).to.equal(null);
+  });
+
+  it('shows the drafts of branches that differ, and edits each of its own', async () => {
+    const edit = async (text: string): Promise<string | null> => (text === 'Right.' ? 'Right!' : null);
+    const branches = [
+      { node: 'left', current_draft: 'Left.' },
+      { node: 'right', current_draft: 'Right.' },
+      { node: 'meet', current_draft: 'Waits.' },
+    ];
+    const current_state = { ...STATE.current_state, current_draft: 'Left.' };
+    const state = { ...STATE, next_nodes: ['left', 'right'], current_state, branches };
+    const { ask } = deskOn(Readable.from(['edit\n']), edit);
+    expect(await ask(state)).to.deep.equal({
+      action: 'modify',
+      override: { branches: [{ node: 'right', current_draft: 'Right!' }] },
+    });
+    expect(said[0])
+      .to.include('The draft of left:\n  | Left.\nThe draft of right:\n  | Right.')
+      .and.not.include('Waits');
+  });
+
+  it('edits the draft that branches share for all of them', async () => {
+    const branches = ['left', 'right'].map((node) => ({ node, current_draft: STATE.current_state.current_draft }));
+    const { ask } = deskOn(Readable.from(['edit\n']), async () => 'Both.');
+    expect(await ask({ ...STATE, next_nodes: ['left', 'right'], branches })).to.deep.equal({
+      action: 'modify',
+      override: { current_draft: 'Both.' },
+    });
   });
 
   it('asks again after an edit that it was closed during, and gets no answer', async () => {
