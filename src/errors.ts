@@ -150,14 +150,6 @@ export class SessionUnknown extends CouncilError<{ runId: string }> {
   }
 }
 
-/** Under the override a human asks for, the run could go nowhere. The pause stays as it is. */
-export class OverrideLeadsNowhere extends CouncilError<{ runId: string; reason: string }> {
-  readonly code = 'run.override-leads-nowhere';
-  constructor(data: { runId: string; reason: string }) {
-    super(`Cannot modify run "${data.runId}" like this: ${data.reason}`, data);
-  }
-}
-
 /** The Idempotency-Key was used for another body. */
 export class KeyReused extends CouncilError<{ runId: string }> {
   readonly code = 'run.key-reused';

@@ -3,6 +3,7 @@ import type { Condition } from '../blueprint/condition.js';
 import { conditionOrNull } from '../blueprint/condition.js';
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
 import { directionsOf } from './onward.js';
+import type { Outgoing } from './paths.js';
 import { edgesBySource, reachableFrom } from './paths.js';
 
 export interface Plan {
@@ -21,6 +22,8 @@ export interface Plan {
    * other, and nodes of one front would wait for one another.
    */
   canStillReach(from: string, to: string): boolean;
+  /** Whether an edge leads back, or what follows it does before anything else can be chosen. */
+  leadsBack(source: string, target: string): boolean;
 }
 
 /** Indexes a graph. Reachability is computed on first use: runs that never fork do not pay for it. */
@@ -34,6 +37,8 @@ export function planOf(graph: Graph): Plan {
     edgeOrders.set(edge.source, targets);
   });
   const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
+  let found: ReturnType<typeof directionsOf<GraphEdge>> | null = null;
+  const directions = () => (found ??= directionsOf(graph));
 
   return {
     graph,
@@ -46,7 +51,8 @@ export function planOf(graph: Graph): Plan {
     edgesFrom,
     condition: readOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
-    canStillReach: reachability(graph),
+    canStillReach: reachability(() => edgesBySource(directions().onward)),
+    leadsBack: returning(edgesFrom, () => new Set(directions().back)),
   };
 }
 
@@ -60,15 +66,34 @@ function readOnce(): Plan['condition'] {
 }
 
 /** Found out once a node, when first asked. */
-function reachability(graph: Graph): Plan['canStillReach'] {
+function reachability(edges: () => Outgoing): Plan['canStillReach'] {
   const reached = new Map<string, ReadonlySet<string>>();
-  let outgoing: ReturnType<typeof edgesBySource> | null = null;
+  let outgoing: Outgoing | null = null;
   return (from, to) => {
     let found = reached.get(from);
     if (found === undefined) {
-      found = reachableFrom(from, (outgoing ??= edgesBySource(directionsOf(graph).onward)));
+      found = reachableFrom(from, (outgoing ??= edges()));
       reached.set(from, found);
     }
     return found.has(to);
   };
+}
+
+/** A branch that is routed comes by one of several ways, one that is not by all: along onward edges this has an end. */
+function returning(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
+  const known = new Map<string, boolean>();
+  let back: ReadonlySet<GraphEdge> | null = null;
+  const returns = (edge: GraphEdge): boolean => (back ??= edgesBack()).has(edge) || comesBack(edge.target);
+  const comesBack = (node: string): boolean => {
+    const edges = edgesFrom(node);
+    const linear = edges.filter(({ condition }) => condition === null);
+    const answer =
+      known.get(node) ??
+      (edges.length > 0 &&
+        edges.every((edge) => edge.condition === null || returns(edge)) &&
+        (linear.length === 0 || linear.some(returns)));
+    known.set(node, answer);
+    return answer;
+  };
+  return (source, target) => edgesFrom(source).some((edge) => edge.target === target && returns(edge));
 }

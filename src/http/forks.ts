@@ -8,7 +8,7 @@ import type { ForkChanges } from '../run/fork.js';
 import { boundReached, foreseen, forkedRun } from '../run/fork.js';
 import type { RunState } from '../run/state.js';
 import { bodyOf } from './body.js';
-import { assertFits, overrideOf, refuseDeadEnd } from './override.js';
+import { assertFits, overrideOf, refuseOverride } from './override.js';
 import type { RequestRefused } from './problems.js';
 import { brokenRules } from './problems.js';
 import { queryOf } from './query.js';
@@ -83,7 +83,7 @@ async function askedFor(
   try {
     return forkedRun(parent, changes, fork);
   } catch (error) {
-    return refuseDeadEnd(error, AT_OVERRIDE);
+    return refuseOverride(error, AT_OVERRIDE);
   }
 }
 

@@ -6,7 +6,7 @@ import type { ApprovalRequest, GateChoice, StateOverride } from '../generated/sc
 import { sessionOf } from '../run/session.js';
 import { bodyOf } from './body.js';
 import { keyed } from './idempotency.js';
-import { assertFits, overrideOf, refuseDeadEnd } from './override.js';
+import { assertFits, overrideOf, refuseOverride } from './override.js';
 import { brokenRules } from './problems.js';
 import type { Edge, Route } from './route.js';
 import { isRunId, runIdText } from './route.js';
@@ -49,7 +49,7 @@ function approveRoute(edge: Edge): Route {
         choose: () => choiceOf(request, isOverride),
       });
       const answer = await edge.inTime(
-        deciding.catch((error: unknown) => refuseDeadEnd(error, AT)),
+        deciding.catch((error: unknown) => refuseOverride(error, AT)),
         outcomeUnknown(runId),
       );
       if (!answer.isRepeated) edge.log.info({ runId, action: request.action }, 'pause decided');

@@ -1,18 +1,19 @@
 /** What a human changes of a run's state, as it is sent: its size, its rules, and where it may lead. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../council/limits.js';
-import { OverrideLeadsNowhere } from '../errors.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';
+import { OverrideRefused } from '../run/override-refused.js';
 import { brokenRules, RequestRefused } from './problems.js';
 import { validated } from './validate.js';
 
 /** Largest modified_state, in bytes of its JSON text (contract, section 2). Larger ones might not fit one append. */
 const MAX_OVERRIDE_BYTES = 256 * 1024;
 
-/** An override that would leave the run nowhere to go breaks a rule, and leaves the pause as it is. */
-export function refuseDeadEnd(error: unknown, at: readonly string[]): never {
-  if (!(error instanceof OverrideLeadsNowhere)) throw error;
-  throw brokenRules([{ loc: [...at], msg: error.data.reason, type: 'no_route' }]);
+/** An override that cannot be applied breaks a rule, and leaves the pause as it is. */
+export function refuseOverride(error: unknown, at: readonly string[]): never {
+  if (!(error instanceof OverrideRefused)) throw error;
+  const { place, kind, reason } = error.data;
+  throw brokenRules([{ loc: [...at, ...place], msg: reason, type: kind }]);
 }
 
 /** @throws {RequestRefused} 413 */
@@ -40,11 +41,14 @@ export function overrideOf(
 
 /** Texts that no node could have written (contract, section 2, sizes). */
 function tooLongIn(
-  { current_draft: draft, feedback_history: feedback = [] }: StateOverride,
+  { current_draft: draft, feedback_history: feedback = [], branches = [] }: StateOverride,
   at: readonly string[],
 ): readonly FieldError[] {
   const texts = [
     { way: ['current_draft'], text: draft ?? '', limit: MAX_DRAFT_BYTES },
+    ...branches.map(({ current_draft: own }, index) => {
+      return { way: ['branches', index, 'current_draft'], text: own ?? '', limit: MAX_DRAFT_BYTES };
+    }),
     ...feedback.map((text, index) => ({ way: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES })),
   ];
   return texts

@@ -3,7 +3,6 @@
  * joined where they meet again (contract, "How a blueprint runs").
  */
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../council/limits.js';
-import type { StateOverride } from '../generated/schemas.js';
 
 export type RouteDecision = 'approve' | 'rework';
 
@@ -19,17 +18,18 @@ export interface Branch {
   readonly draftFrom: string | null;
   /** Node that wrote the draft. */
   readonly draftBy: string | null;
+  /** The last score, as a human may have corrected it. */
   readonly score: number | null;
   /** Step or gate the score comes from; null before the first one. */
   readonly scoreFrom: string | null;
-  /** Critic that gave the score; null for a human. */
+  /** Critic that gave the score, also of one that was corrected; null for a human's own. */
   readonly scoreBy: string | null;
+  /** What the critic gave. */
+  readonly givenScore: number | null;
   /** Oldest first. */
   readonly feedback: readonly Feedback[];
-  /** The last critic's verdict, as shown. */
+  /** The last verdict, as it is shown and as conditions see it: from a critic's last say on `approve`, unless a human asks for rework. */
   readonly decision: RouteDecision | null;
-  /** The verdict as conditions see it: at the rework cap `approve`, whatever was decided. */
-  readonly route: RouteDecision | null;
   /** Where this branch parted from others, outermost first. */
   readonly forks: readonly Fork[];
 }
@@ -49,9 +49,9 @@ export const EMPTY_BRANCH: Branch = {
   score: null,
   scoreFrom: null,
   scoreBy: null,
+  givenScore: null,
   feedback: [],
   decision: null,
-  route: null,
   forks: [],
 };
 
@@ -125,30 +125,40 @@ function joinDrafts(
 function joinVerdicts(
   branches: readonly Branch[],
   fork: Fork | undefined,
-): Pick<Branch, 'score' | 'scoreFrom' | 'scoreBy' | 'decision' | 'route'> {
+): Pick<Branch, 'score' | 'scoreFrom' | 'scoreBy' | 'givenScore' | 'decision'> {
   const scored = branches.filter((branch) => branch.score !== null && branch.scoreFrom !== (fork?.scoreFrom ?? null));
   const given = scored.filter((branch) => !scored.some((other) => isOutdated(branch, other)));
   const lowest = given.reduce(
     (low, branch) => ((branch.score ?? 0) < (low.score ?? 0) ? branch : low),
     given[0] ?? branches[0] ?? EMPTY_BRANCH,
   );
-  const { score, scoreFrom, scoreBy, decision, route } = lowest;
-  return { score, scoreFrom, scoreBy, decision, route };
+  const { score, scoreFrom, scoreBy, givenScore, decision } = lowest;
+  return { score, scoreFrom, scoreBy, givenScore, decision };
 }
 
 /** Whether the same critic has given another branch its score later. */
 function isOutdated({ scoreBy, scoreFrom }: Branch, other: Branch): boolean {
-  return scoreBy !== null && other.scoreBy === scoreBy && Number(other.scoreFrom) > Number(scoreFrom);
+  return scoreBy !== null && other.scoreBy === scoreBy && ageOf(other.scoreFrom ?? '') > ageOf(scoreFrom ?? '');
 }
 
 function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
   const all = branches.flatMap((branch) => branch.feedback);
-  return boundedFeedback(distinct(all, (feedback) => feedback.from).sort((a, b) => ageOf(a) - ageOf(b)));
+  return boundedFeedback(distinct(all, (feedback) => feedback.from).sort((a, b) => ageOf(a.from) - ageOf(b.from)));
 }
 
-/** Step it was given in; a human's list replaces every branch's, so all that was given later follows it. */
-function ageOf({ from }: Feedback): number {
-  return from.startsWith('g') ? 0 : Number(from);
+/** What a human's words are known by: the gate they were given at, 0 for a fork, and the steps that had been before. */
+export function humanSource(gate: number, steps: number): string {
+  return `g${gate}-${steps}`;
+}
+
+/**
+ * The step something was given in; what a human gave comes after the steps before it. Events of before do not tell
+ * those of a gate: their overrides reached every branch, so all that was given later follows.
+ */
+function ageOf(from: string): number {
+  if (!from.startsWith('g')) return Number(from);
+  const [, steps] = /^g\d+-(\d+)/.exec(from) ?? [];
+  return steps === undefined ? 0 : Number(steps) + 0.5;
 }
 
 function commonForks(branches: readonly Branch[]): readonly Fork[] {
@@ -174,41 +184,6 @@ export function isTooLarge(branch: Branch): boolean {
 export function verdict(score: number | null, passScore: number): RouteDecision | null {
   if (score === null) return null;
   return score >= passScore ? 'approve' : 'rework';
-}
-
-/**
- * Applies a human's override to a branch; keys that are absent change nothing, lists replace. Every branch of a front
- * gets the same override, so what it sets counts as common ground at a later join. A score without a verdict brings its own.
- */
-export function overrideBranch(
-  branch: Branch,
-  override: StateOverride,
-  { gate, passScore }: { readonly gate: string; readonly passScore: number },
-): Branch {
-  const changed: { -readonly [K in keyof Branch]: Branch[K] } = { ...branch };
-  if (override.current_draft !== undefined) {
-    changed.draft = override.current_draft;
-    changed.draftFrom = gate;
-    changed.draftBy = null;
-    changed.forks = changed.forks.map((fork) => ({ ...fork, draftFrom: gate }));
-  }
-  if (override.critic_score !== undefined) {
-    changed.score = override.critic_score;
-    changed.scoreFrom = gate;
-    changed.scoreBy = null;
-    changed.decision = changed.route = verdict(override.critic_score, passScore);
-    changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
-  }
-  if (override.feedback_history !== undefined) {
-    changed.feedback = boundedFeedback(
-      override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text })),
-    );
-  }
-  if (override.route_decision !== undefined) {
-    changed.decision = override.route_decision;
-    changed.route = override.route_decision;
-  }
-  return changed;
 }
 
 /** All feedback in the state, as a JSON list, stays within its limit: the oldest is dropped (contract, section 2, sizes). */

@@ -5,13 +5,14 @@
 import type { ConditionFacts } from '../blueprint/condition.js';
 import { unknownMarks } from '../council/citations.js';
 import { MAX_DRAFT_BYTES } from '../council/limits.js';
-import { noRoute, routeAfter } from '../council/routing.js';
+import { noRoute } from '../council/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
 import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
+import { routeOf } from './node-route.js';
 import { startAgain, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
 import { routingFacts } from './routing-facts.js';
@@ -123,14 +124,13 @@ function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' 
   const at = underWay(run, result);
   if (at === undefined) return;
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
-  const facts = routingFacts(branch, iterationCount);
-  const route = routeAfter(run.plan, at.node, facts);
+  const route = routeOf(run, { node: at.node, branch, iterationCount });
   minutes.write({
     type: 'NodeCompleted',
     data: { node: at.node, route: route ?? { next: [], reason: 'no condition holds' }, ...result },
   });
   if (route === null) {
-    failWithoutRoute(minutes, at.node, facts);
+    failWithoutRoute(minutes, at.node, routingFacts(branch, iterationCount));
   } else if (isFrontDone(minutes.run)) {
     advance(minutes);
   }

@@ -2,16 +2,18 @@
 import { withSources } from '../council/citations.js';
 import type { Plan } from '../council/plan.js';
 import { planOf } from '../council/plan.js';
-import type { Branch } from './branch.js';
-import { EMPTY_BRANCH } from './branch.js';
+import type { GateDecidedData, StateOverride } from '../generated/schemas.js';
+import { EMPTY_BRANCH, humanSource } from './branch.js';
 import type { RunEvent } from './events.js';
 import { branchAtEnd, branchInto, branchShown } from './front.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
+import { overrideEveryBranch } from './override-before.js';
 import { restored } from './run-fold.js';
-import type { Arrival, FrontNode, RunState } from './state.js';
+import type { FrontNode, RunState } from './state.js';
 import { failuresWith, isInOutage } from './state.js';
 import { copyOf } from './state-copy.js';
+import { leave, rerouted } from './take-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
@@ -167,17 +169,25 @@ function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
 }
 
 function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
-  const { keyHash, bodyHash, action } = data;
+  const { keyHash, bodyHash, action, nextNodes, route } = data;
   const decisions = keyHash === null ? before.decisions : [...before.decisions, { keyHash, bodyHash, action }];
   const state = { ...before, decisions };
-  const gate = state.gate === null ? null : { ...state.gate, nextNodes: data.nextNodes, decision: data.action };
   const override = data.action === 'modify' ? data.modifiedState : null;
+  if (state.gate === null) return state;
+  const gate = { ...state.gate, nextNodes, decision: action };
   if (override === null) return { ...state, gate };
-  const overridden = overrideState(state, override, `g${data.gate}`);
-  const routed = data.route === null ? overridden : { ...overridden, ...rerouted(overridden, data.route.next) };
-  const [last] = routed.front;
-  const isEnd = data.nextNodes.length === 0 && last !== undefined;
-  return { ...routed, gate, shown: isEnd ? last.branch : branchShown(routed, data.nextNodes) };
+  const at = { source: humanSource(data.gate, state.steps), shown: state.gate.nextNodes };
+  const changed =
+    data.overrideVersion === undefined
+      ? decidedBefore(state, override, data)
+      : overrideState(state, override, { ...at, route, nextNodes });
+  return { ...changed, gate, shown: branchShown(changed, nextNodes) };
+}
+
+/** Under the rule of decisions that name none. */
+function decidedBefore(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
+  const overridden = overrideEveryBranch(state, override, `g${gate}`);
+  return route === null ? overridden : rerouted(overridden, route.next);
 }
 
 function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState> {
@@ -190,41 +200,6 @@ function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState
     finalDraft,
     shown: { ...branchAtEnd(state), draft: finalDraft, score: criticScore },
   };
-}
-
-/** The state after its last front's only node has taken another route. */
-export function rerouted(state: RunState, next: readonly string[]): RunState {
-  const [last] = state.front;
-  if (last === undefined) return state;
-  const others = {
-    ...state,
-    arrivals: state.arrivals.filter((each) => each.from !== last.step),
-    ended: state.ended.filter((each) => each.from !== last.step),
-  };
-  return { ...others, ...leave(others, { node: last.node, step: last.step, branch: last.branch, next }) };
-}
-
-function leave(
-  state: RunState,
-  left: { readonly node: string; readonly step: number; readonly branch: Branch; readonly next: readonly string[] },
-): Pick<RunState, 'arrivals' | 'ended'> {
-  const { node, step, branch, next } = left;
-  if (next.length === 0) {
-    // Inside a rework loop a branch may end at a node again: the round before is out of date.
-    const others = state.ended.filter((each) => each.node !== node);
-    return { arrivals: state.arrivals, ended: [...others, { node, from: step, branch }] };
-  }
-  const { draftFrom, scoreFrom } = branch;
-  const parted = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };
-  const arrivals: Arrival[] = next.map((target) => ({
-    node: target,
-    from: step,
-    order: state.plan.edgeOrder(node, target),
-    branch: parted,
-  }));
-  // Sent back before its target has run, a branch comes by the same edge again: what it left there is out of date.
-  const others = state.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
-  return { arrivals: [...others, ...arrivals], ended: state.ended };
 }
 
 function changeStep(state: RunState, step: number, change: (each: FrontNode) => FrontNode): readonly FrontNode[] {

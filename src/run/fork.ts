@@ -11,10 +11,10 @@ import type {
 } from '../generated/schemas.js';
 import type { RunFact } from './events.js';
 import { canonical } from '../log/canonical.js';
-import { rerouted } from './evolve.js';
-import { branchShown, nextFront } from './front.js';
-import { overrideState } from './override.js';
-import { routeUnder } from './reroute.js';
+import { humanSource } from './branch.js';
+import { branchShown, nextFront, nodesAhead } from './front.js';
+import { effectiveOverride, overrideState } from './override.js';
+import { wayUnder } from './reroute.js';
 import { foldedRun, isOutstanding } from './run-fold.js';
 import type { RunState } from './state.js';
 
@@ -37,20 +37,24 @@ export interface ForkPlan {
   readonly nextNodes: readonly string[];
 }
 
-/** Stands for the gate of an override that no pause was decided with: gates count from 1. */
-const AT_FORK = 'g0';
+/** What a human's words at a fork are known by: no pause was decided with them, and gates count from 1. */
+export function forkSource({ steps }: Pick<RunState, 'steps'>): string {
+  return humanSource(0, steps);
+}
 
 /**
  * The first event of a fork.
  *
  * @param parent where it is forked, not yet finished
- * @throws {OverrideLeadsNowhere} when the last node has no route under the override
+ * @throws {OverrideRefused} when the override holds what it cannot
+ * @throws {OverrideRefused} when the last node has no route under the override
  */
 export function forkedRun(
   parent: RunState,
-  changes: ForkChanges,
+  asked: ForkChanges,
   fork: { readonly runId: string; readonly bodyHash: string; readonly sha256: (text: string) => string },
 ): RunRequestedData {
+  const changes = { ...asked, override: effectiveAt(parent, asked.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
   const graph = changedGraph(parent.plan.graph, nodes);
   const named = namesOf(changes);
@@ -72,6 +76,13 @@ export function forkedRun(
     keyHash: null,
     bodyHash: fork.bodyHash,
   };
+}
+
+/** What an override changes at a fork point; null: nothing. */
+function effectiveAt(parent: RunState, override: StateOverride | null): StateOverride | null {
+  if (override === null) return null;
+  const effective = effectiveOverride(parent, override, nodesAhead(parent));
+  return Object.keys(effective).length === 0 ? null : effective;
 }
 
 /** Why a fork would end as soon as it starts, by the facts of that: its bound of executions is reached; null: it would not. */
@@ -130,14 +141,14 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof NodeChange>([
 
 /** The state under an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {
+  const at = { source: forkSource(run), shown: nodesAhead(run) };
   const hasEnded = run.front.every((each) => !isOutstanding(run, each));
-  const route = hasEnded ? routeUnder(run, override, AT_FORK) : null;
-  const changed = overrideState(run, override, AT_FORK);
-  const routed = route === null ? changed : rerouted(changed, route.next);
-  const next = nextFront(routed);
-  const [first] = routed.front;
+  const way = hasEnded ? wayUnder(run, override, at) : { route: null, nextNodes: at.shown };
+  const changed = overrideState(run, override, { ...at, ...way });
+  const next = nextFront(changed);
+  const [first] = changed.front;
   const isBefore = first === undefined || (run.status === 'paused' && next.length > 0);
-  return { ...routed, shown: isBefore ? branchShown(routed, next) : first.branch };
+  return { ...changed, shown: isBefore ? branchShown(changed, next) : first.branch };
 }
 
 function changedGraph(graph: Graph, changes: readonly NodeChange[]): Graph {

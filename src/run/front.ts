@@ -1,6 +1,7 @@
 /** Which nodes run next, and what they run on: branches that move in step, wait for each other and join. */
 import type { Branch, Joining } from './branch.js';
 import { joinBranches, partsOfJoin } from './branch.js';
+import { isOutstanding } from './run-fold.js';
 import type { Arrival, RunState } from './state.js';
 import { labelOf } from './state.js';
 
@@ -24,6 +25,14 @@ export function notYetStarted({ front, arrivals, plan }: RunState): readonly str
   const underWay = front.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
   const whole = nextFront({ plan, arrivals: [...underWay, ...arrivals] });
   return whole.filter((node) => !front.some((each) => each.node === node));
+}
+
+/** What is about to run: the nodes under way with those of their front not yet started, or else the next front. */
+export function nodesAhead(run: RunState): readonly string[] {
+  const underWay = run.front.filter((each) => isOutstanding(run, each));
+  if (underWay.length === 0) return nextFront(run);
+  const others = underWay.length === run.front.length ? notYetStarted(run) : [];
+  return [...underWay.map(({ node }) => node), ...others];
 }
 
 /** What a node of the next front works on: its arrivals, joined. */

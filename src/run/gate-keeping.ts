@@ -4,7 +4,7 @@ import type { GateChoice } from '../generated/schemas.js';
 import { nullOnConflict } from './conflict.js';
 import type { RunFact } from './events.js';
 import type { GateOutcome } from './gate.js';
-import { decideGate, outcomeOf } from './gate.js';
+import { decideGate, effectiveChoice, outcomeOf } from './gate.js';
 import type { DecisionScene } from './minutes.js';
 import { decidedBefore } from './repeated.js';
 import type { Gate } from './state.js';
@@ -41,7 +41,7 @@ export interface GateDeps {
 /**
  * Records a decision on the open pause. A repeated key is answered before anything else is looked at.
  *
- * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideLeadsNowhere} or what `choose` throws; nothing is recorded
+ * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
  */
 export async function takeDecision(runId: string, request: GateRequest, deps: GateDeps): Promise<GateAnswer> {
   let answers: number | null = null;
@@ -76,7 +76,7 @@ async function recordDecision(
 ): Promise<GateOutcome | null> {
   const { keyHash, bodyHash, expectedSeq, choose } = request;
   const { replayed, gate } = paused;
-  const choice = choose();
+  const choice = effectiveChoice(replayed.snapshot.context.run, gate, choose());
   if (expectedSeq !== null && expectedSeq !== gate.seq) {
     throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
   }

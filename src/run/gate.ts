@@ -2,16 +2,15 @@
  * A human's word on a pause, as facts: approved, modified or rejected. What is chosen runs under this decision, claimed
  * by the instance that takes it in the same append.
  */
-import type { GateAction, GateChoice, Route, RunResumedData } from '../generated/schemas.js';
+import type { GateAction, GateChoice, GateDecidedData, RunResumedData } from '../generated/schemas.js';
+import { humanSource } from './branch.js';
 import { fail, proceed } from './decide.js';
 import type { RunFact } from './events.js';
-import { rerouted } from './evolve.js';
-import { nextFront } from './front.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionScene } from './minutes.js';
 import { Minutes } from './minutes.js';
-import { overrideState } from './override.js';
-import { routeUnder } from './reroute.js';
+import { effectiveOverride } from './override.js';
+import { wayUnder } from './reroute.js';
 import type { Gate, RunState } from './state.js';
 import { openGate } from './state.js';
 
@@ -39,7 +38,7 @@ export function outcomeOf(action: GateAction): GateOutcome {
 /**
  * The facts a decision on the open pause leads to; none when no pause is open.
  *
- * @throws {OverrideLeadsNowhere}
+ * @throws {OverrideRefused}
  */
 export function decideGate(
   chart: Chart,
@@ -75,22 +74,22 @@ function recordOf({ run, scene }: Minutes, { gate, seq }: Gate) {
 }
 
 /** Where the run goes under a decision. */
-interface WayOn {
-  readonly nextNodes: string[];
-  /** The last node's new route, when it was routed again. */
-  readonly route: Route | null;
+type WayOn = Pick<GateDecidedData, 'nextNodes' | 'route' | 'overrideVersion'>;
+
+/** @throws {OverrideRefused} when no edge of the last node holds under the override */
+function wayOn(run: RunState, { gate, nextNodes: shown }: Gate, { action, modifiedState }: GateDecision): WayOn {
+  if (action === 'reject') return { nextNodes: [], route: null };
+  if (action === 'approve' || modifiedState === null) return { nextNodes: [...shown], route: null };
+  const { nextNodes, route } = wayUnder(run, modifiedState, { source: humanSource(gate, run.steps), shown });
+  return { nextNodes: [...nextNodes], route, overrideVersion: 2 };
 }
 
 /**
- * An override that holds a score or a route routes the last node again, when exactly one went before; every other
- * decision lets run what was shown (contract, section 2, `modify`).
+ * What a choice comes to at a pause: of an override only what differs from what is shown.
  *
- * @throws {OverrideLeadsNowhere} when no edge of the last node holds then
+ * @throws {OverrideRefused} when it holds what it cannot
  */
-function wayOn(run: RunState, { gate, nextNodes }: Gate, { action, modifiedState }: GateDecision): WayOn {
-  if (action === 'reject') return { nextNodes: [], route: null };
-  const override = action === 'modify' ? modifiedState : null;
-  const route = routeUnder(run, override, `g${gate}`);
-  if (override === null || route === null) return { nextNodes: [...nextNodes], route: null };
-  return { nextNodes: [...nextFront(rerouted(overrideState(run, override, `g${gate}`), route.next))], route };
+export function effectiveChoice(run: RunState, { nextNodes }: Gate, choice: GateChoice): GateChoice {
+  if (choice.action !== 'modify' || choice.modifiedState === null) return choice;
+  return { action: 'modify', modifiedState: effectiveOverride(run, choice.modifiedState, nextNodes) };
 }

@@ -19,7 +19,7 @@ export function afterOutput(
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const from = String(step);
   if ('draft' in output) {
-    const { score, scoreFrom, scoreBy, feedback, decision, route, forks } = ran.branch;
+    const { score, scoreFrom, scoreBy, givenScore, feedback, decision, forks } = ran.branch;
     const branch = {
       draft: output.draft,
       draftFrom: from,
@@ -27,16 +27,15 @@ export function afterOutput(
       score,
       scoreFrom,
       scoreBy,
+      givenScore,
       feedback,
       decision,
-      route,
       forks,
     };
     return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
   }
   const { score, feedback } = output;
   const times = timesScored(scores, ran.node) + 1;
-  const decision = verdict(score, limits.passScore);
   const { draft, draftFrom, draftBy, forks } = ran.branch;
   const branch: Branch = {
     draft,
@@ -45,12 +44,17 @@ export function afterOutput(
     score,
     scoreFrom: from,
     scoreBy: ran.node,
+    givenScore: score,
     feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
-    decision,
-    route: times >= limits.maxIterations ? 'approve' : decision,
+    decision: times >= limits.maxIterations ? 'approve' : verdict(score, limits.passScore),
     forks,
   };
   return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
+}
+
+/** Whether the critic that gave a branch its score has had its last say: from then on only a human can ask for rework. */
+export function isBeyondRework({ scores, limits }: RunState, { scoreBy }: Branch): boolean {
+  return scoreBy !== null && timesScored(scores, scoreBy) >= limits.maxIterations;
 }
 
 /** Nodes may be called `constructor` or `__proto__`: only a score of their own counts. */

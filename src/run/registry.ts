@@ -124,7 +124,7 @@ export class RunRegistry {
   /**
    * Records a human's decision on the open pause and, unless it ends the run, runs it here.
    *
-   * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideLeadsNowhere | RunDamaged} or what `choose` throws; nothing is recorded
+   * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused | RunDamaged} or what `choose` throws; nothing is recorded
    */
   decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
     return this.#underWay.track(

@@ -9,14 +9,14 @@ export function routingFacts(branch: Branch, iteration: number): ConditionFacts 
 }
 
 class RoutingFacts implements ConditionFacts {
-  readonly route: Branch['route'];
+  readonly route: Branch['decision'];
   readonly score: number | null;
   readonly iteration: number;
   readonly #draft: string;
   #counted: number | null = null;
 
-  constructor({ route, score, draft }: Branch, iteration: number) {
-    this.route = route;
+  constructor({ decision, score, draft }: Branch, iteration: number) {
+    this.route = decision;
     this.score = score;
     this.iteration = iteration;
     this.#draft = draft ?? '';

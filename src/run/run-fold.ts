@@ -27,6 +27,7 @@ export function foldedRun(run: RunState): RunFold {
   const feedback = new Places<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
   const folded = (branch: Branch): FoldedBranch => ({
     ...branch,
+    route: branch.decision,
     draft: branch.draft === null ? null : drafts.of(branch.draft),
     feedback: branch.feedback.map(({ from, text }) => feedback.of({ from, text })),
     forks: branch.forks.map((fork) => ({ ...fork })),
@@ -62,8 +63,10 @@ export function isOutstanding({ arrivals, ended }: RunState, { active, step }: F
 
 /** What a fork begins with. Outstanding steps are as if never tried: their attempts count anew. */
 export function restored(fold: RunFold, at: string): Restored {
-  const branchOf = (folded: FoldedBranch): Branch => ({
+  const branchOf = ({ route, givenScore, ...folded }: FoldedBranch): Branch => ({
     ...folded,
+    decision: route,
+    givenScore: givenScore === undefined ? folded.score : givenScore,
     draft: folded.draft === null ? null : placed(fold.drafts, folded.draft),
     feedback: folded.feedback.map((place) => placed(fold.feedback, place)),
   });

@@ -1,5 +1,6 @@
 /** What a human decides on: a God Mode run as it is shown at its pauses, between them and after its end. */
 import { branchInto } from './front.js';
+import { isOutstanding } from './run-fold.js';
 import type { FrontNode, Gate, RunState } from './state.js';
 import { isFinished, openGate } from './state.js';
 
@@ -26,8 +27,8 @@ export function sessionOf(run: RunState): Session | null {
 }
 
 /** Nodes under way or next, in the order of the front, then those that wait for a branch still to come. */
-function liveBranches(run: RunState): readonly LiveBranch[] {
-  const underWay = run.front.filter((each) => each.active).map(standing);
+export function liveBranches(run: RunState): readonly LiveBranch[] {
+  const underWay = run.front.filter((each) => isOutstanding(run, each)).map(standing);
   const next = run.gate?.nextNodes ?? [];
   const reached = [...run.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
   const waiting = [...new Set([...next, ...reached])].map((node) => ({

@@ -58,10 +58,10 @@ describe('The fixed graph', () => {
     });
   }
 
-  it('hands over to the writer after five drafts with the last real score and the real verdict', () => {
+  it('hands over to the writer after five drafts with the last real score, and shows that route', () => {
     const capped = scoredSoFar(1, 2, 3, 4, 5);
     capped.then('NodeCompleted critic_agent 10.1 -> writer_agent', 'NodeStarted writer_agent 11.1');
-    expect(capped.run.shown).to.include({ score: 5, decision: 'rework', draft: 'Draft 5' });
+    expect(capped.run.shown).to.include({ score: 5, decision: 'approve', draft: 'Draft 5' });
     capped.when(wrote(WRITER, 'Polished')).then('NodeCompleted writer_agent 11.1 ->', 'RunCompleted: Polished (5, 5)');
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { systemAmbient } from '../../src/ambient.js';
-import { OverrideLeadsNowhere } from '../../src/errors.js';
+import { OverrideRefused } from '../../src/run/override-refused.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
 import { openSchemas } from '../../src/http/schema.js';
 import type { RunEvent } from '../../src/run/events.js';
@@ -337,7 +337,7 @@ describe('A fork', () => {
     const shown = requestAt(point, { override: { route_decision: 'approve' } });
     expect(underWay(begun(shown).run)).to.deep.equal(['polish']);
     const elsewhere = (): unknown => requestAt(point, { override: { critic_score: 2 } });
-    expect(elsewhere).to.throw(OverrideLeadsNowhere);
+    expect(elsewhere).to.throw(OverrideRefused);
   });
 });
 
@@ -370,11 +370,12 @@ describe('The changes of a fork', () => {
     expect(run.shown.draft).to.equal('Mine');
   });
 
-  it('reach every branch, and a later join takes them for common ground', () => {
+  it('reach what is still to run of a front half done; the other half keeps its draft', () => {
     const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
     const fork = begun(requestAt(parent.run, { override: { current_draft: 'Mine' } }));
+    expect(attemptOf(fork.run, 'left').branch.draft).to.equal('Mine');
     const joined = fork.when(wrote('left'));
-    expect(joined.run.front[0]?.branch.draft).to.equal('## Left\nby left');
+    expect(joined.run.front[0]?.branch.draft).to.equal('## Left\nby left\n\n## Right\nby right');
   });
 
   it('of nodes make another graph, its parent left as it was', () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { OverrideRefused } from '../../src/run/override-refused.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
 import { branchInto } from '../../src/run/front.js';
 import type { RunState } from '../../src/run/state.js';
@@ -162,7 +163,7 @@ describe('A decision', () => {
 
 describe('An override', () => {
   /** The state the next node works in, under an override. */
-  const after = (override: StateOverride): RunState => resumed(judged(), modify(override)).run;
+  const after = (override: StateOverride): RunState => judged().whenModified(override).run;
 
   it('moves the run on by one event like any other', () => {
     const paused = judged();
@@ -187,25 +188,28 @@ describe('An override', () => {
   });
 
   it('of the score brings its verdict, null too', () => {
-    expect(after({ critic_score: 8 }).shown).to.include({ score: 8, decision: 'approve', route: 'approve' });
-    expect(after({ critic_score: 0 }).shown).to.include({ score: 0, decision: 'rework', route: 'rework' });
-    expect(after({ critic_score: null }).shown).to.include({ score: null, decision: null, route: null });
+    expect(after({ critic_score: 8 }).shown).to.include({ score: 8, decision: 'approve' });
+    expect(after({ critic_score: 0 }).shown).to.include({ score: 0, decision: 'rework' });
+    expect(() => after({ critic_score: null })).to.throw(OverrideRefused);
+    const behind = given(graphOf('judge? -> write'), godMode).whenModified({}).when(scored('judge', 5));
+    expect(behind.whenModified({ critic_score: null }).run.shown).to.include({ score: null, decision: null });
   });
 
   it('of the route is taken at its word, whatever the score', () => {
-    expect(after({ route_decision: 'approve' }).shown).to.include({ score: 5, decision: 'approve', route: 'approve' });
-    expect(after({ route_decision: null }).shown).to.include({ decision: null, route: null });
-    expect(after({ route_decision: 'rework', critic_score: 9 }).shown).to.include({ score: 9, route: 'rework' });
+    expect(after({ route_decision: 'approve' }).shown).to.include({ score: 5, decision: 'approve' });
+    expect(() => after({ route_decision: null })).to.throw(OverrideRefused);
+    const sent = judged(9).whenModified({ route_decision: 'rework', critic_score: 9.5 });
+    expect(sent.run.shown).to.include({ score: 9.5, decision: 'rework' });
   });
 
   it('of the iterations counts on from there', () => {
-    const story = resumed(judged(), modify({ iteration_count: 40 })).when(wrote('write'));
+    const story = judged().whenModified({ iteration_count: 40 }).when(wrote('write'));
     expect(story.run.iterationCount).to.equal(41);
     expect(after({ iteration_count: 0 }).iterationCount).to.equal(0);
   });
 
   it('of the feedback replaces the list', () => {
-    const story = resumed(judged(), modify({ feedback_history: ['One', 'Two'] }));
+    const story = judged().whenModified({ feedback_history: ['One', 'Two'] });
     expect(story.run.shown.feedback.map(({ text }) => text)).to.deep.equal(['One', 'Two']);
     expect(after({ feedback_history: [] }).shown.feedback).to.deep.equal([]);
   });
@@ -215,7 +219,7 @@ describe('An override', () => {
   });
 
   it('reaches every branch of a front', () => {
-    const { run } = resumed(branched(), modify({ current_draft: 'Same', feedback_history: ['Shorter'] }));
+    const { run } = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
     for (const node of ['left', 'right']) {
       const { draft, feedback } = attemptOf(run, node).branch;
       expect([draft, feedback.map(({ text }) => text)]).to.deep.equal(['Same', ['Shorter']]);
@@ -223,14 +227,14 @@ describe('An override', () => {
   });
 
   it('counts as common ground when the branches join: their drafts follow, the override does not', () => {
-    const story = resumed(branched(), modify({ current_draft: 'Same', feedback_history: ['Shorter'] }));
+    const story = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
     const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.shown;
     expect(joined.draft).to.equal('## Left\nL\n\n## Right\nR');
     expect(joined.feedback.map(({ text }) => text)).to.deep.equal(['Shorter']);
   });
 
   it('before a join stands in place of the joined draft', () => {
-    const story = resumed(joining(), modify({ current_draft: 'Mine' }));
+    const story = joining().whenModified({ current_draft: 'Mine' });
     expect(attemptOf(story.run, 'meet').branch.draft).to.equal('Mine');
   });
 });

@@ -16,7 +16,7 @@ import type {
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { decideGate } from '../../src/run/gate.js';
+import { decideGate, effectiveChoice } from '../../src/run/gate.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { asRecorded } from '../../src/run/life.js';
 import { callOf } from '../../src/run/assignment.js';
@@ -25,6 +25,7 @@ import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionScene } from '../../src/run/minutes.js';
 import type { FrontNode, RunState } from '../../src/run/state.js';
+import { openGate } from '../../src/run/state.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealFacts } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
@@ -124,8 +125,15 @@ export class Story {
 
   /** A human decides on the open pause, at the named instance. */
   whenDecided(choice: GateChoice, instanceId = 'one'): Story {
-    const decision = { ...choice, keyHash: null, bodyHash: 'b' };
+    const gate = openGate(this.run);
+    const effective = gate === null ? choice : effectiveChoice(this.run, gate, choice);
+    const decision = { ...effective, keyHash: null, bodyHash: 'b' };
     return this.recorded(...decideGate(this.chart, this.snapshot, { decision, scene: sceneOf(instanceId) }));
+  }
+
+  /** A human goes on from the open pause with a state of their own. */
+  whenModified(modifiedState: StateOverride): Story {
+    return this.whenDecided({ action: 'modify', modifiedState });
   }
 
   /** Commands one after the other. */
@@ -366,7 +374,7 @@ export interface Decision {
   readonly reroute?: readonly string[];
 }
 
-/** A human's decision on the open pause, as it is recorded. */
+/** A human's decision on the open pause, as it was recorded before decisions told the rule of their override. */
 export function gateDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
   const { gate } = run;
   if (gate === null) throw new Error(`Run "${run.runId}" is ${run.status}, not paused`);

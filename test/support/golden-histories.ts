@@ -7,11 +7,12 @@ import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { foldNext, sealFacts } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { decideGate } from '../../src/run/gate.js';
+import { decideGate, effectiveChoice } from '../../src/run/gate.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import { requestedRun, requestRun } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
+import { openGate } from '../../src/run/state.js';
 import type { When } from './given.js';
 import { broke, graphOf, looked, scored, wrote } from './given.js';
 import { manualAmbient } from './manual-ambient.js';
@@ -44,7 +45,10 @@ class Recording {
 
   decided(choice: GateChoice): this {
     this.#ambient.advance(60_000);
-    const decision = { ...choice, keyHash: null, bodyHash: this.#ambient.sha256(canonical(choice)) };
+    const { run } = this.#at().context;
+    const gate = openGate(run);
+    const effective = gate === null ? choice : effectiveChoice(run, gate, choice);
+    const decision = { ...effective, keyHash: null, bodyHash: this.#ambient.sha256(canonical(choice)) };
     this.#record(decideGate(this.#chart, this.#at(), { decision, scene: this.#scene('one') }), 'one');
     return this;
   }
@@ -84,6 +88,7 @@ const BRANCHES = graphOf(`plan -> left, right; left -> check?; check -> meet; ri
   meet -> judge?; judge -rework-> plan; judge -approve-> polish`);
 const ONE_WAY = graphOf('write -> judge?; judge -approve-> polish');
 const READER = graphOf('read -> polish', { tools: { webSearch: true, pdfReader: true } });
+const UNEVEN = graphOf('plan -> left, right, aside; right -> deep; left, deep -> meet');
 const APPROVE: GateChoice = { action: 'approve', modifiedState: null };
 
 /** Every history by its name. */
@@ -108,6 +113,8 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
       .decided({ action: 'approve', modifiedState: { current_draft: 'sent, not applied' } })
       .when(wrote('polish')),
     'god-modify': modified,
+    'god-modify-branches': branchesModified(16),
+    'god-last-say': lastSay(17),
     'god-reject': recording(9, COUNCIL, true)
       .decided(APPROVE)
       .when(wrote('write'))
@@ -188,6 +195,44 @@ function modifiedRun(seed: number): Recording {
       modifiedState: { critic_score: 8, feedback_history: ['Good enough'], iteration_count: 4 },
     })
     .when(wrote('polish'));
+}
+
+/** Drafts of single branches, of all about to run, and of none but the one whose turn it is; the rest is sent as shown. */
+function branchesModified(seed: number): Recording {
+  return recording(seed, UNEVEN, true)
+    .decided(APPROVE)
+    .when(wrote('plan'))
+    .decided({
+      action: 'modify',
+      modifiedState: {
+        ...{ input_topic: 'Trees', current_draft: 'A plan for the others', critic_score: null },
+        branches: [{ node: 'left', current_draft: 'A plan for left' }],
+      },
+    })
+    .when(wrote('left'))
+    .when(wrote('right'))
+    .when(wrote('aside'))
+    .decided({
+      action: 'modify',
+      modifiedState: {
+        ...{ current_draft: 'Edited', critic_score: 6, feedback_history: ['Be brief'] },
+        branches: [{ node: 'meet', current_draft: 'by left' }],
+      },
+    })
+    .when(wrote('deep'))
+    .decided({ action: 'modify', modifiedState: { current_draft: 'Joined by hand' } })
+    .when(wrote('meet'));
+}
+
+/** A critic that never approves: its fifth score is corrected, to no avail, then a human asks for rework. */
+function lastSay(seed: number): Recording {
+  const run = recording(seed, COUNCIL, true);
+  const round = (score: number) =>
+    run.decided(APPROVE).when(wrote('write')).decided(APPROVE).when(scored('judge', score));
+  for (let count = 1; count <= 5; count += 1) round(4);
+  run.decided({ action: 'modify', modifiedState: { critic_score: 2, route_decision: 'rework' } });
+  run.when(wrote('write')).decided(APPROVE).when(scored('judge', 5));
+  return run.decided({ action: 'modify', modifiedState: { critic_score: 3 } }).when(wrote('polish'));
 }
 
 function toolRun(seed: number): Recording {

@@ -1,4 +1,5 @@
 /** Random histories of random graphs: what properties of runs are tried on. */
+import { OverrideRefused } from '../../src/run/override-refused.js';
 import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
@@ -50,7 +51,7 @@ function anotherEvent(story: Story, draws: Draws): Story {
   const { run } = story;
   if (run.status === 'pending') return story.when({ type: 'ClaimRun', reason: 'started' });
   if (draws.chance(0.01)) return story.when({ type: 'CancelRun' });
-  if (run.status === 'paused') return resumed(story, randomDecision(draws));
+  if (run.status === 'paused') return decided(story, draws);
   if (run.owner === null || draws.chance(0.05)) {
     return story.when({ type: 'ClaimRun', reason: run.owner === null ? 'handover' : 'recovered' }, 'two');
   }
@@ -60,6 +61,22 @@ function anotherEvent(story: Story, draws: Draws): Story {
   if (draws.chance(0.2)) return story.when(looked(at.node, [page(draws.below(9))]));
   if (draws.chance(0.1)) return story.when(failed(at, draws.chance(0.9) ? 5 : null));
   return story.when(completed(at, outputOf(run, at.node, at.step)));
+}
+
+/** A decision as it was recorded before, or under the rule of today: what leads nowhere then is approved instead. */
+function decided(story: Story, draws: Draws): Story {
+  const { chance, below } = draws;
+  const decision = randomDecision(draws);
+  if (chance(0.5)) return resumed(story, decision);
+  const branches = (story.run.gate?.nextNodes ?? []).flatMap((node) =>
+    chance(0.3) ? [{ node, current_draft: chance(0.2) ? null : `Mine ${below(9)} for ${node}` }] : [],
+  );
+  try {
+    return story.whenDecided({ action: 'modify', modifiedState: { ...decision?.modifiedState, branches } });
+  } catch (error) {
+    if (!(error instanceof OverrideRefused)) throw error;
+    return story.whenDecided({ action: 'approve', modifiedState: null });
+  }
 }
 
 function page(number: number) {

@@ -1,0 +1,49 @@
+/** Overrides as they were applied before decisions told their rule: recorded ones must fold as they did. */
+import type { StateOverride } from '../generated/schemas.js';
+import type { Branch } from './branch.js';
+import { boundedFeedback, verdict } from './branch.js';
+import type { RunState } from './state.js';
+
+/** The state under an override that reaches every branch, ended ones too; what it sets is common ground at a later join. */
+export function overrideEveryBranch(state: RunState, override: StateOverride, gate: string): RunState {
+  const change = <T extends { readonly branch: Branch }>(each: T): T => ({
+    ...each,
+    branch: overrideBranch(each.branch, override, { gate, passScore: state.limits.passScore }),
+  });
+  return {
+    ...state,
+    inputTopic: override.input_topic ?? state.inputTopic,
+    iterationCount: override.iteration_count ?? state.iterationCount,
+    arrivals: state.arrivals.map(change),
+    front: state.front.map(change),
+    ended: state.ended.map(change),
+  };
+}
+
+function overrideBranch(
+  branch: Branch,
+  override: StateOverride,
+  { gate, passScore }: { readonly gate: string; readonly passScore: number },
+): Branch {
+  const changed: { -readonly [K in keyof Branch]: Branch[K] } = { ...branch };
+  if (override.current_draft !== undefined) {
+    changed.draft = override.current_draft;
+    changed.draftFrom = gate;
+    changed.draftBy = null;
+    changed.forks = changed.forks.map((fork) => ({ ...fork, draftFrom: gate }));
+  }
+  if (override.critic_score !== undefined) {
+    changed.score = changed.givenScore = override.critic_score;
+    changed.scoreFrom = gate;
+    changed.scoreBy = null;
+    changed.decision = verdict(override.critic_score, passScore);
+    changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
+  }
+  if (override.feedback_history !== undefined) {
+    changed.feedback = boundedFeedback(
+      override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text })),
+    );
+  }
+  if (override.route_decision !== undefined) changed.decision = override.route_decision;
+  return changed;
+}

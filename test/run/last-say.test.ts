@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import type { Graph, StateOverride } from '../../src/generated/schemas.js';
+import type { RunState } from '../../src/run/state.js';
+import type { Story } from '../support/given.js';
+import { given, graphOf, graphWith, playOut, scored, underWay, wrote } from '../support/given.js';
+
+const APPROVE = { action: 'approve', modifiedState: null } as const;
+const COUNCIL = graphOf('write -> judge?; judge? -rework-> write; judge? -approve-> polish');
+
+/** The same council, routed by conditions of its own. */
+function routedBy(onward: string, back: string, graph = COUNCIL): Graph {
+  const edges = graph.edges.map((edge) => {
+    if (edge.condition === null) return edge;
+    return { ...edge, condition: edge.condition === 'approve' ? onward : back };
+  });
+  return graphWith(graph.nodes, edges);
+}
+
+/** Goes on, with the override where there is one, up to the next pause or the end; the critic scores so. */
+function goneOn(story: Story, score: number, override?: StateOverride): Story {
+  const decided = override === undefined ? story.whenDecided(APPROVE) : story.whenModified(override);
+  return playOut(decided, (node, { plan }) => (plan.node(node).role === 'critic' ? scored(node, score) : wrote(node)));
+}
+
+const nextOf = ({ run }: Story): readonly string[] | undefined => run.gate?.nextNodes;
+const times = ({ scores }: RunState): number => scores['judge'] ?? 0;
+
+/** The council paused after the critic's n-th score, those before it 4. */
+function judged(count: number, score: number, graph = COUNCIL): Story {
+  let story = given(graph, { godMode: true });
+  while (times(story.run) < count) story = goneOn(story, times(story.run) === count - 1 ? score : 4);
+  return story;
+}
+
+describe("A critic's fifth score", () => {
+  it('routes onward whatever it is, and shows the route so', () => {
+    const story = judged(5, 4);
+    expect(nextOf(story)).to.deep.equal(['polish']);
+    expect(story.run.shown).to.include({ score: 4, decision: 'approve' });
+    expect(judged(4, 4).run.shown).to.include({ score: 4, decision: 'rework' });
+  });
+
+  it('leads nowhere back when a human corrects it', () => {
+    for (const [given, corrected] of [
+      [4, 3],
+      [9, 2],
+      [9, 7.9],
+      [4, 9],
+    ] as const) {
+      const story = judged(5, given).whenModified({ critic_score: corrected });
+      expect(underWay(story.run)).to.deep.equal(['polish']);
+      expect(story.run.shown).to.include({ score: corrected, decision: 'approve' });
+    }
+    expect(underWay(judged(4, 9).whenModified({ critic_score: 3 }).run)).to.deep.equal(['write']);
+  });
+
+  it('leads back when a human asks for rework, again and again, and each time only then', () => {
+    let story = judged(5, 4);
+    for (const score of [3, 4, 9]) {
+      const sent = goneOn(story, score, { route_decision: 'rework', critic_score: 1 });
+      expect(sent.run.shown).to.include({ decision: 'rework', score: 1 });
+      expect(nextOf(sent)).to.deep.equal(['judge']);
+      story = goneOn(sent, score);
+      expect(nextOf(story)).to.deep.equal(['polish']);
+      expect(underWay(story.whenModified({ critic_score: 2 }).run)).to.deep.equal(['polish']);
+    }
+    expect(times(story.run)).to.equal(8);
+  });
+});
+
+describe('Expressions over the score', () => {
+  const expressive = routedBy('score >= 9', 'score < 9');
+
+  it('see the real one in the routing of the critic itself, its fifth too', () => {
+    expect(nextOf(judged(5, 4, expressive))).to.deep.equal(['write']);
+    expect(nextOf(judged(5, 9, expressive))).to.deep.equal(['polish']);
+  });
+
+  it('lead nowhere back by a corrected one from the fifth on', () => {
+    for (const corrected of [1, 8.5]) {
+      const story = judged(5, 9, expressive).whenModified({ critic_score: corrected });
+      expect(underWay(story.run)).to.deep.equal(['polish']);
+      expect(story.run.shown.score).to.equal(corrected);
+    }
+    expect(underWay(judged(4, 9, expressive).whenModified({ critic_score: 1 }).run)).to.deep.equal(['write']);
+  });
+
+  it('lead onward by a corrected one, the fifth too', () => {
+    expect(underWay(judged(5, 4, expressive).whenModified({ critic_score: 9.5 }).run)).to.deep.equal(['polish']);
+    expect(underWay(judged(5, 4, expressive).whenModified({ critic_score: 5 }).run)).to.deep.equal(['write']);
+  });
+
+  it('lead onward to another critic, who may send back what comes by', () => {
+    const nested = graphWith(graphOf('write -> judge?; judge? -> second?; second? -> polish').nodes, [
+      { id: '1', source: 'write', target: 'judge', condition: null },
+      { id: '2', source: 'judge', target: 'write', condition: 'score < 8' },
+      { id: '3', source: 'judge', target: 'second', condition: 'score >= 8' },
+      { id: '4', source: 'second', target: 'write', condition: 'score < 8' },
+      { id: '5', source: 'second', target: 'polish', condition: 'score >= 8' },
+    ]);
+    expect(underWay(judged(5, 4, nested).whenModified({ critic_score: 9 }).run)).to.deep.equal(['second']);
+  });
+
+  it('lead nowhere back by way of work of its own either', () => {
+    const graph = graphOf('write -> judge?; judge? -rework-> notes; notes -> write; judge? -approve-> polish');
+    const story = judged(5, 9, routedBy('score >= 8', 'score < 8', graph)).whenModified({ critic_score: 1 });
+    expect(underWay(story.run)).to.deep.equal(['polish']);
+  });
+
+  it('lead nowhere back behind a later node either', () => {
+    const graph = routedBy(
+      'score >= 8',
+      'score < 8',
+      graphOf('write -> judge?; judge? -> edit; edit -rework-> write; edit -approve-> end'),
+    );
+    const paused = judged(5, 9, graph);
+    expect(nextOf(paused)).to.deep.equal(['edit']);
+    expect(nextOf(goneOn(paused, 9, { critic_score: 2 }))).to.deep.equal(['end']);
+  });
+});
+
+describe('A run whose critic never approves', () => {
+  for (const [name, graph] of [
+    ['verdicts', COUNCIL],
+    ['the route', routedBy("route == 'approve'", "route == 'rework'")],
+  ] as const) {
+    it(`ends at the writer when the shown state is sent back at each pause: routed by ${name}`, () => {
+      let story = given(graph, { godMode: true });
+      while (story.run.status === 'paused') {
+        const { score, decision } = story.run.shown;
+        story = goneOn(story, 4, { critic_score: score, route_decision: decision });
+      }
+      expect(story.run).to.deep.include({ status: 'completed', finalDraft: 'by polish', scores: { judge: 5 } });
+      expect(story.run.shown).to.include({ score: 4, decision: 'approve' });
+    });
+  }
+});

@@ -1,0 +1,255 @@
+import { expect } from 'chai';
+import { OverrideRefused } from '../../src/run/override-refused.js';
+import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
+import { godModeState } from '../../src/http/wire.js';
+import type { ForkChanges } from '../../src/run/fork.js';
+import { forkedRun } from '../../src/run/fork.js';
+import { sessionOf } from '../../src/run/session.js';
+import type { RunState } from '../../src/run/state.js';
+import { isFinished } from '../../src/run/state.js';
+import type { Story, When } from '../support/given.js';
+import {
+  attemptOf,
+  begun,
+  completed,
+  given,
+  graphOf,
+  inShort,
+  playOut,
+  scored,
+  underWay,
+  wrote,
+} from '../support/given.js';
+import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
+
+const HISTORIES = 40;
+const APPROVE = { action: 'approve', modifiedState: null } as const;
+
+/** A run paused before the nodes that follow these commands, everything before approved. */
+function pausedAfter(graph: Graph, ...commands: readonly When[]): Story {
+  return commands.reduce((story: Story, command) => goneOn(story).when(command), given(graph, { godMode: true }));
+}
+
+const goneOn = (story: Story): Story => (story.run.status === 'paused' ? story.whenDecided(APPROVE) : story);
+
+/** Lets agents write and critics score 9, every pause approved, until the run has ended. */
+function toTheEnd(story: Story): RunState {
+  let played = story;
+  while (!isFinished(played.run)) {
+    played = playOut(goneOn(played), (node, { plan }) =>
+      plan.node(node).role === 'critic' ? scored(node, 9) : wrote(node),
+    );
+  }
+  return played.run;
+}
+
+/** Everything that the God Mode state shows of a run, as it can be sent back. */
+function shownState(run: RunState): StateOverride {
+  const session = sessionOf(run);
+  if (session === null) throw new Error('Not in God Mode');
+  const { current_state: current, branches } = godModeState(session);
+  return { ...current, ...(branches !== undefined && { branches }) };
+}
+
+function forkAt(run: RunState, changes: Partial<ForkChanges>): RunRequestedData {
+  const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
+  const sha256 = (text: string): string => String(text.length);
+  return forkedRun(run, all, { runId: '00000000-0000-4000-8000-000000000002', bodyHash: 'b', sha256 });
+}
+
+const draftsIn = ({
+  arrivals,
+  ended,
+}: Pick<RunState, 'arrivals' | 'ended'>): readonly (readonly [string, string | null])[] =>
+  [...arrivals, ...ended].map(({ node, branch }) => [node, branch.draft]);
+
+describe('An edit of the draft', () => {
+  it('leaves the work of a branch that has ended', () => {
+    const paused = pausedAfter(graphOf('s -> a, b; b -> c'), wrote('s'), wrote('a'), wrote('b'));
+    expect(paused.run.gate?.nextNodes).to.deep.equal(['c']);
+    const edited = paused.whenModified({ current_draft: 'X' });
+    expect(attemptOf(edited.run, 'c').branch.draft).to.equal('X');
+    expect(toTheEnd(edited).finalDraft).to.equal('## A\nby a\n\n## C\nby c');
+  });
+
+  it('leaves the work of a branch that waits at a join', () => {
+    const graph = graphOf('s -> a, b; b -> c; a, c -> meet');
+    const edited = pausedAfter(graph, wrote('s'), wrote('a'), wrote('b')).whenModified({ current_draft: 'X' });
+    const joined = edited.when(wrote('c'));
+    expect(joined.run.shown.draft).to.equal('## A\nby a\n\n## C\nby c');
+  });
+
+  it('stands beside the work of others where a critic works on it, under the name of its author', () => {
+    const graph = graphOf('s -> a, b; b -> judge?');
+    const edited = pausedAfter(graph, wrote('s'), wrote('a'), wrote('b')).whenModified({ current_draft: 'X' });
+    expect(toTheEnd(edited).finalDraft).to.equal('## A\nby a\n\n## B\nX');
+  });
+
+  it('of a draft that a critic alone has is told under the name of the node that works on it', () => {
+    const graph = graphOf('s -> k?, b; k? -> k2?; k2?, b -> meet');
+    const edited = pausedAfter(graph, wrote('s'), scored('k', 9), wrote('b')).whenModified({ current_draft: 'X' });
+    expect(underWay(edited.run)).to.deep.equal(['k2']);
+    expect(edited.when(scored('k2', 9)).run.shown.draft).to.equal('## K2\nX\n\n## B\nby b');
+  });
+
+  it('reaches every branch about to run, and is what they have in common from there', () => {
+    const graph = graphOf('s -> k?, b; k?, b -> meet');
+    const edited = pausedAfter(graph, wrote('s')).whenModified({ current_draft: 'Same' });
+    for (const node of ['k', 'b']) expect(attemptOf(edited.run, node).branch.draft).to.equal('Same');
+    expect(edited.whenAll(scored('k', 9), wrote('b')).run.shown.draft).to.equal('## B\nby b');
+  });
+
+  it('before a join stands in place of the joined draft, and is told as its', () => {
+    const graph = graphOf('s -> x, y; x -> a, b; a, b -> judge?; judge?, y -> meet');
+    const joined = pausedAfter(graph, wrote('s'), wrote('x'), wrote('y'), wrote('a'), wrote('b'));
+    expect(joined.run.gate?.nextNodes).to.deep.equal(['judge']);
+    const edited = joined.whenModified({ current_draft: 'Both' });
+    expect(edited.when(scored('judge', 9)).run.shown.draft).to.equal('## Judge\nBoth\n\n## Y\nby y');
+  });
+
+  it('travels with the branch that a human sends back, and leaves what waits at the join it was shown before', () => {
+    const graph = graphOf(`
+      s -> left, right
+      left -> deep
+      deep -> judge?
+      judge? -rework-> left
+      judge? -approve-> meet
+      right -> meet
+    `);
+    const paused = pausedAfter(graph, wrote('s'), wrote('left'), wrote('right'), wrote('deep'), scored('judge', 9));
+    expect(paused.run.gate?.nextNodes).to.deep.equal(['meet']);
+    const sent = paused.whenModified({ current_draft: 'X', route_decision: 'rework' });
+    expect(underWay(sent.run)).to.deep.equal(['left']);
+    expect(attemptOf(sent.run, 'left').branch.draft).to.equal('X');
+    expect(sent.run.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([['meet', 'by right']]);
+  });
+
+  it('to nothing leaves the branch without a draft', () => {
+    const paused = pausedAfter(graphOf('s -> a, b; b -> judge?'), wrote('s'), wrote('a'), wrote('b'));
+    expect(toTheEnd(paused.whenModified({ current_draft: null })).finalDraft).to.equal('## A\nby a');
+  });
+
+  it('of a fork reaches what is under way or next there, and nothing else', () => {
+    const graph = graphOf('s -> a, b; b -> c');
+    const { run } = given(graph).whenAll(wrote('s'), wrote('a'));
+    const underWayThere = begun(forkAt(run, { override: { current_draft: 'X' } }));
+    expect(attemptOf(underWayThere.run, 'b').branch.draft).to.equal('X');
+    expect(toTheEnd(underWayThere).finalDraft).to.equal('## A\nby a\n\n## C\nby c');
+    const paused = pausedAfter(graphOf('s -> a, b; b -> judge?'), wrote('s'), wrote('a'), wrote('b')).run;
+    const fork = begun(forkAt(paused, { override: { current_draft: 'X' } }));
+    expect(fork.run.shown.draft).to.equal('X');
+    expect(toTheEnd(fork).finalDraft).to.equal('## A\nby a\n\n## B\nX');
+  });
+
+  it('of a fork of a fork is another than the one before', () => {
+    const graph = graphOf('s -> a, b; a -> k?; b -> c; c -> l?; k?, l? -> meet');
+    const { run } = given(graph).whenAll(wrote('s'), wrote('a'), wrote('b'));
+    const first = begun(forkAt(run, { override: { branches: [{ node: 'k', current_draft: 'K' }] } }));
+    const second = begun(forkAt(first.whenAll(scored('k', 9), wrote('c')).run, { override: { current_draft: 'L' } }));
+    const joined = second.when(scored('l', 9));
+    expect(attemptOf(joined.run, 'meet').branch.draft).to.equal('## A\nK\n\n## C\nL');
+  });
+});
+
+describe('An override of single branches', () => {
+  const graph = graphOf('s -> a, b, c; a, b, c -> meet; c -> aside');
+  const before = (): Story => pausedAfter(graph, wrote('s', 'Plan'));
+  const held = ({ run }: Story): readonly (string | null)[] => run.front.map(({ branch }) => branch.draft);
+
+  it('reaches those alone; the draft for all reaches the others', () => {
+    const branches = [{ node: 'b', current_draft: 'For b' }];
+    expect(held(before().whenModified({ branches }))).to.deep.equal(['Plan', 'For b', 'Plan']);
+    expect(held(before().whenModified({ branches, current_draft: 'All' }))).to.deep.equal(['All', 'For b', 'All']);
+    const none = [{ node: 'b', current_draft: null }];
+    expect(held(before().whenModified({ branches: none }))).to.deep.equal(['Plan', null, 'Plan']);
+  });
+
+  it('records what was effective, and nothing of what was shown', () => {
+    const branches = [
+      { node: 'a', current_draft: 'Plan' },
+      { node: 'b', current_draft: 'For b' },
+    ];
+    const [decided] = before().whenModified({ branches, current_draft: 'Plan', iteration_count: 1 }).facts;
+    expect(decided?.data).to.deep.include({
+      modifiedState: { branches: [{ node: 'b', current_draft: 'For b' }] },
+      overrideVersion: 2,
+    });
+  });
+
+  it('is addressed to one that does not run next, twice or to nobody: it is refused', () => {
+    const uneven = graphOf('s -> a, b; b -> c; a, c -> meet');
+    const paused = pausedAfter(uneven, wrote('s'), wrote('a'), wrote('b'));
+    const refused = (...branches: NonNullable<StateOverride['branches']>): unknown => {
+      try {
+        paused.whenModified({ branches });
+      } catch (error) {
+        return error instanceof OverrideRefused ? [error.data.place[1], error.data.kind] : error;
+      }
+      return null;
+    };
+    const draft = { current_draft: 'X' };
+    expect(refused({ node: 'c', ...draft }, { node: 'gone', ...draft })).to.deep.equal([1, 'unknown_node']);
+    expect(refused({ node: 'c', ...draft }, { node: 'c', ...draft })).to.deep.equal([1, 'duplicate']);
+    for (const node of ['meet', 'a', 's']) expect(refused({ node, ...draft })).to.deep.equal([0, 'not_next']);
+    expect(refused({ node: 'meet', current_draft: 'by a' }, { node: 'c', ...draft })).to.equal(null);
+  });
+});
+
+describe('Other keys of an override', () => {
+  it('hold in every branch that lives, not in one that has ended', () => {
+    const graph = graphOf('s? -> a?, b; b -> c?');
+    const paused = pausedAfter(graph, scored('s', 4, 'S'), scored('a', 3, 'A'), wrote('b'));
+    const { run } = paused.whenModified({ feedback_history: ['Mine'], critic_score: 9 }).when(scored('c', 8, 'C'));
+    expect(run.finalDraft).to.equal('## B\nby b');
+    expect(run.shown.score).to.equal(3);
+    expect(run.shown.feedback.map(({ text }) => text)).to.deep.equal(['S', 'A', 'Mine', 'C']);
+  });
+});
+
+describe('The shown state sent back', () => {
+  it('changes nothing at any pause of random runs: they come to the end that approvals lead to', () => {
+    for (let seed = 1; seed <= HISTORIES; seed += 1) {
+      named(seed, () => {
+        const played = (decide: (story: Story) => Story): Story => {
+          let story = given(randomGraph(drawsOf(seed)), { godMode: true });
+          while (!isFinished(story.run)) {
+            const [node] = underWay(story.run);
+            const at = node === undefined ? null : attemptOf(story.run, node);
+            story = at === null ? decide(story) : story.when(completed(at, outputOf(story.run, at.node, at.step)));
+          }
+          return story;
+        };
+        const approved = played((story) => story.whenDecided(APPROVE));
+        const sentBack = played((story) => story.whenModified(shownState(story.run)));
+        const told = ({ events }: Story): readonly string[] =>
+          events.filter(({ type }) => type !== 'GateDecided').map(inShort);
+        expect(told(sentBack)).to.deep.equal(told(approved));
+        expect(sentBack.run.shown).to.deep.equal(approved.run.shown);
+      });
+    }
+  });
+
+  it('with another draft changes no branch but those about to run', () => {
+    for (let seed = 1; seed <= HISTORIES; seed += 1) {
+      named(seed, () => {
+        const draws = drawsOf(seed);
+        let story = given(randomGraph(draws), { godMode: true });
+        while (!isFinished(story.run)) {
+          const [node] = underWay(story.run);
+          if (node === undefined) {
+            const next = story.run.gate?.nextNodes ?? [];
+            const { arrivals, ended } = story.run;
+            const before = draftsIn({ ended, arrivals: arrivals.filter((each) => !next.includes(each.node)) });
+            const edited = story.whenModified({ ...shownState(story.run), current_draft: `Edit ${draws.below(99)}` });
+            for (const at of next) expect(attemptOf(edited.run, at).branch.draft).to.match(/^Edit/);
+            expect(draftsIn(edited.run)).to.deep.equal(before);
+            story = edited;
+          } else {
+            const at = attemptOf(story.run, node);
+            story = story.when(completed(at, outputOf(story.run, node, at.step)));
+          }
+        }
+      });
+    }
+  });
+});
