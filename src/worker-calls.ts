@@ -1,18 +1,12 @@
 /** Calls to a worker thread, which answers one after the other: both ends of the line. */
 import type { MessagePort, Worker } from 'node:worker_threads';
 
-/** A call under its number; number 0 is the thread's word that it is ready. */
-interface Call {
-  readonly id: number;
-  readonly method: string;
-  readonly parameters: readonly unknown[];
+interface Named {
+  readonly call: string;
 }
 
-/** What a thread tells when it is ready: the names of its service's methods, and whatever else it has to say. */
-interface Ready {
-  readonly methods: readonly string[];
-  readonly told: unknown;
-}
+/** A call under its number; number 0 is the thread's word that it is ready. */
+type Numbered<Call> = Call & { readonly id: number };
 
 type Answer =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
@@ -23,24 +17,8 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/**
- * A service in another thread: its methods, whose answers are awaited here. Arguments and answers are cloned on the way.
- * `close` is its caller's: WorkerCalls.close.
- */
-export type Remote<Service> = {
-  readonly [
-    Name in keyof Service as Name extends 'close'
-      ? never
-      : Service[Name] extends (...parameters: never[]) => unknown
-        ? Name
-        : never
-  ]: Service[Name] extends (...parameters: infer Parameters) => infer Value
-    ? (...parameters: Parameters) => Promise<Value>
-    : never;
-};
-
-/** The caller's end. It owns the worker, whose thread serves what the type says, and tells `Told` when it is ready. */
-export class WorkerCalls<Service extends { close(): void }, Told> {
+/** The caller's end. It owns the worker. */
+export class WorkerCalls<Call extends Named> {
   readonly #worker: Worker;
   readonly #what: string;
   readonly #waiting = new Map<number, Waiting>();
@@ -60,31 +38,27 @@ export class WorkerCalls<Service extends { close(): void }, Told> {
     worker.on('exit', () => this.#fail(new Error(`${what} has stopped: its thread has ended`)));
   }
 
-  /**
-   * The service, once the thread is ready, and what it tells of itself then; rejects when it cannot be. Each call rejects
-   * with what the thread throws, or once it has stopped. To be asked for at once.
-   */
-  async ready(): Promise<{ readonly service: Remote<Service>; readonly told: Told }> {
-    const { methods, told } = (await this.#answerOf(0)) as Ready;
-    const calls = methods.map((method) => [method, (...parameters: unknown[]) => this.#call(method, parameters)]);
-    return { service: Object.fromEntries(calls) as Remote<Service>, told: told as Told };
+  /** What the thread tells of itself once it is ready; rejects when it cannot be. To be asked for at once. */
+  ready(): Promise<unknown> {
+    return this.#answerOf(0);
   }
 
-  /** Closes the service and ends the thread. May be called twice. */
-  close(): Promise<void> {
-    return (this.#closed ??= this.#close());
-  }
-
-  #call(method: string, parameters: readonly unknown[]): Promise<unknown> {
+  /** Rejects with what the thread throws, or once it has stopped. */
+  call(call: Call): Promise<unknown> {
     this.#lastId += 1;
     const answered = this.#answerOf(this.#lastId);
-    this.#worker.postMessage({ id: this.#lastId, method, parameters } satisfies Call);
+    this.#worker.postMessage({ ...call, id: this.#lastId } satisfies Numbered<Call>);
     return answered;
   }
 
-  async #close(): Promise<void> {
+  /** Makes a last call and ends the thread. May be called twice. */
+  close(last: Call): Promise<void> {
+    return (this.#closed ??= this.#close(last));
+  }
+
+  async #close(last: Call): Promise<void> {
     if (this.#failure !== null) return;
-    await this.#call('close', []);
+    await this.call(last);
     await this.#worker.terminate();
   }
 
@@ -110,31 +84,23 @@ export class WorkerCalls<Service extends { close(): void }, Told> {
   }
 }
 
-/** The thread's end: says that it is ready, then answers the calls of a service's methods until `close`. */
+/** The thread's end: says that it is ready, then answers each call until the one named `close`. */
 export function serveCalls(
   port: MessagePort | null,
-  { service, told }: { readonly service: { close(): void }; readonly told: unknown },
+  { ready, answerTo }: { readonly ready: unknown; readonly answerTo: (call: Named) => unknown },
 ): void {
   if (port === null) throw new Error('This runs as a worker thread only');
-  const methods = new Map<string, Method>(Object.entries(service).filter(isMethod));
-  port.on('message', (call: Call) => {
-    port.postMessage(answered(call, methods));
-    if (call.method === 'close') port.close();
+  port.on('message', (call: Numbered<Named>) => {
+    port.postMessage(answered(call, answerTo));
+    if (call.call === 'close') port.close();
   });
-  const value: Ready = { methods: [...methods.keys()], told };
-  port.postMessage({ id: 0, ok: true, value } satisfies Answer);
+  port.postMessage({ id: 0, ok: true, value: ready } satisfies Answer);
 }
 
-type Method = (...parameters: readonly unknown[]) => unknown;
-
-function isMethod(entry: [string, unknown]): entry is [string, Method] {
-  return typeof entry[1] === 'function';
-}
-
-function answered({ id, method, parameters }: Call, methods: ReadonlyMap<string, Method>): Answer {
+function answered(call: Numbered<Named>, answerTo: (call: Named) => unknown): Answer {
   try {
-    return { id, ok: true, value: methods.get(method)?.(...parameters) };
+    return { id: call.id, ok: true, value: answerTo(call) };
   } catch (error) {
-    return { id, ok: false, message: error instanceof Error ? error.message : String(error) };
+    return { id: call.id, ok: false, message: error instanceof Error ? error.message : String(error) };
   }
 }

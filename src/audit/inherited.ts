@@ -1,12 +1,13 @@
 /** What a fork begins with: the drafts, feedback and scores that its branches hold, known by where the parent had them from. */
 import type { GenealogyDraft } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
+import { forkSource } from '../run/fork.js';
 import type { RunState } from '../run/state.js';
 import type { Ancestry, Moment } from './ancestry.js';
 import { distinct, sourceOf } from './ancestry.js';
 
-/** What an override at the fork itself is known by; gates count from 1. */
-const AT_FORK = 'g0';
+/** What an override at the fork itself was known by before the steps until then were told. */
+const AT_FORK_BEFORE = 'g0';
 
 /** @param changed fields of the override that the fork was asked for; of a fork that has not recorded it, none */
 export function inherit(
@@ -14,15 +15,18 @@ export function inherit(
   moment: Moment,
   { run, changed }: { readonly run: RunState; readonly changed: readonly string[] },
 ): void {
-  const kindOf = (from: string | null, field: string): 'human' | 'inherited' =>
-    from === AT_FORK && changed.includes(field) ? 'human' : 'inherited';
+  const isAtFork = (from: string | null): boolean =>
+    from !== null && [forkSource(run), AT_FORK_BEFORE].includes(sourceOf(from));
+  const kindOf = (from: string | null, ...fields: readonly string[]): 'human' | 'inherited' =>
+    isAtFork(from) && fields.some((field) => changed.includes(field)) ? 'human' : 'inherited';
   const branches = [...run.front, ...run.arrivals, ...run.ended].map(({ branch }) => branch);
   const iteration = run.iterationCount;
   for (const { draft, draftFrom, draftBy } of eachOnce(branches, ({ draftFrom: from }) => from)) {
     if (draft === null) continue;
-    const known = { node: draftBy, step: stepIn(draftFrom), parents: { drafts: [], feedback: [] } };
+    const step = stepIn(draftFrom);
+    const known = { node: step === null ? null : draftBy, step, parents: { drafts: [], feedback: [] } };
     ancestry.addDraft(moment, draftFrom, {
-      kind: kindOf(draftFrom, 'current_draft'),
+      kind: kindOf(draftFrom, 'current_draft', 'branches'),
       iteration,
       text: draft,
       ...known,
@@ -35,7 +39,8 @@ export function inherit(
     ancestry.addFeedback(moment, source, { kind: kindOf(source, 'feedback_history'), node: null, draft: null, texts });
   }
   for (const branch of eachOnce(branches, ({ scoreFrom }) => scoreFrom)) {
-    const { score, scoreBy: node, scoreFrom, decision: verdict } = branch;
+    const { score, scoreBy, scoreFrom, decision: verdict } = branch;
+    const node = stepIn(scoreFrom) === null ? null : scoreBy;
     const kind = kindOf(scoreFrom, 'critic_score');
     const drafts = kind === 'human' ? distinct(branches.map((each) => ancestry.draftOf(each))) : [];
     ancestry.addScore({ ...moment, node, kind, score, verdict, drafts, feedback: null, iteration });

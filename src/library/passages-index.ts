@@ -49,6 +49,11 @@ export interface FoundPassage extends PassageRow {
   readonly score: number;
 }
 
+export type PassagesCall =
+  | { readonly call: 'write'; readonly change: PassagesWrite }
+  | { readonly call: 'search'; readonly query: PassageQuery }
+  | { readonly call: 'close' };
+
 /** What a file holds when it is opened. */
 export interface PassagesStanding {
   /** Position the passages were folded to; null: nothing is folded yet, or nothing that can be trusted. */
@@ -57,17 +62,10 @@ export interface PassagesStanding {
   readonly incomplete: readonly string[];
 }
 
-/** The store, as it is asked from here. */
-export interface PassagesService {
-  /** @returns how many passages can be found then */
-  write(change: PassagesWrite): number;
-  search(query: PassageQuery): readonly FoundPassage[];
-  close(): void;
-}
-
-/** What the worker tells of itself once it is ready; the count is of passages that can be found. */
-export interface PassagesReady {
-  readonly standing: PassagesStanding;
+/** What the worker answers, when it is ready too. */
+export interface Counted {
+  readonly value: unknown;
+  /** Passages that can be found. */
   readonly count: number;
 }
 
@@ -79,7 +77,7 @@ export interface PassagesIndex extends PassagesStanding {
   write(change: PassagesWrite): Promise<void>;
   /** The nearest passages, best first, ties in the order in which they came. */
   search(query: PassageQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly FoundPassage[]>;
-  /** Passages that can be found, as of the last write. */
+  /** Passages that can be found, as of the worker's last answer. */
   count(): number;
   /** Resolves once it answers nothing any more, closed or failed, with why. */
   readonly stopped: Promise<Error>;
@@ -97,29 +95,38 @@ const MAX_TOP_K = 100;
 /** Starts the passages worker on a file; rejects when the file cannot be opened. */
 export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesIndex> {
   const worker = new Worker(new URL('./passages-worker.js', import.meta.url), { workerData: setup });
-  const calls = new WorkerCalls<PassagesService, PassagesReady>(worker, 'The passage index');
-  const { service, told } = await calls.ready();
-  let { count } = told;
+  const calls = new WorkerCalls<PassagesCall>(worker, 'The passage index');
+  let count = 0;
+  // The worker answers each call with what passages-store.ts returns for it.
+  const valueOf = async <T>(answer: Promise<unknown>): Promise<T> => {
+    const answered = (await answer) as Counted;
+    count = answered.count;
+    return answered.value as T;
+  };
+  const standing = await valueOf<PassagesStanding>(calls.ready());
   let searches = 0;
   return {
-    ...told.standing,
+    ...standing,
     async write(change) {
       if (change.added.length > MAX_ADDED) {
         throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);
       }
-      count = await service.write(change);
+      await valueOf(calls.call({ call: 'write', change }));
     },
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
       if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
-      const found = service.search({ ...query, ...bounded }).finally(() => (searches -= 1));
-      return unlessAborted(found, signal);
+      const found = valueOf<readonly FoundPassage[]>(calls.call({ call: 'search', query: { ...query, ...bounded } }));
+      return unlessAborted(
+        found.finally(() => (searches -= 1)),
+        signal,
+      );
     },
     count: () => count,
     stopped: calls.stopped,
-    close: () => calls.close(),
+    close: () => calls.close({ call: 'close' }),
   };
 }
 

@@ -13,14 +13,7 @@ import { fused } from './fused.js';
 import { byScore } from './nearest.js';
 import { offlineVector, OFFLINE_EMBEDDING_MODEL } from './offline-embeddings.js';
 import { passageRows, PASSAGES_SCHEMA, textOf, type PassageRows } from './passage-rows.js';
-import type {
-  FoundPassage,
-  PassageQuery,
-  PassagesService,
-  PassagesSetup,
-  PassagesStanding,
-  PassagesWrite,
-} from './passages-index.js';
+import type { FoundPassage, PassageQuery, PassagesSetup, PassagesStanding, PassagesWrite } from './passages-index.js';
 import { codeOf, codeScan, type CodeScan } from './code-scan.js';
 
 /** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
@@ -34,9 +27,12 @@ const RANKED = 100;
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
-export interface PassagesStore extends PassagesService {
+export interface PassagesStore {
   readonly standing: PassagesStanding;
+  write(change: PassagesWrite): void;
+  search(query: PassageQuery): readonly FoundPassage[];
   count(): number;
+  close(): void;
 }
 
 /**
@@ -71,11 +67,10 @@ export function openPassagesStore(setup: PassagesSetup): PassagesStore {
         throw error;
       }
       hidden = change.checkpoint === null ? changed : NOTHING;
-      if (change.checkpoint === null) return scan.count();
+      if (change.checkpoint === null) return;
       shown = shelf.rows.lastKey();
       scan.remove(changed.gone);
       for (const [key, code] of changed.come) scan.add(key, code);
-      return scan.count();
     },
     search: (query) => found(query, shelf, { scan, shown }),
     count: () => scan.count(),

@@ -2,11 +2,15 @@
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { LogUnreadable } from '../log/unreadable.js';
-import type { Remote } from '../worker-calls.js';
 import { WorkerCalls } from '../worker-calls.js';
+import type { DocumentRecord } from '../library/document-record.js';
 import type { Position } from '../log/port.js';
+import type { UnfinishedRun } from '../run/state.js';
+import type { Page, RunSummary } from './run-summary.js';
+import type { Damage } from './damaged-runs.js';
+import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import type { ViewsStore } from './views-store.js';
+import type { KeyedRun, ViewsRows } from './views-store.js';
 
 export interface ViewsSetup {
   readonly file: string;
@@ -16,10 +20,34 @@ export interface ViewsSetup {
 /** What the worker tells of itself once it is ready. */
 export type ViewsReady = LogRefused | { readonly checkpoint: string | null };
 
-/** The store, asked over there. */
-export interface ViewsClient extends Remote<ViewsStore> {
+export type ViewsCall =
+  | { readonly call: 'write'; readonly rows: ViewsRows; readonly checkpoint: Position | null }
+  | { readonly call: 'find'; readonly runId: string }
+  | { readonly call: 'list'; readonly page: Page }
+  | { readonly call: 'unfinished' }
+  | { readonly call: 'paused'; readonly after: number }
+  | { readonly call: 'blueprintIds'; readonly page: Page }
+  | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
+  | { readonly call: 'documents'; readonly page: Page }
+  | { readonly call: 'document'; readonly documentId: string }
+  | { readonly call: 'damagedRuns' }
+  | { readonly call: 'saveDamaged'; readonly damage: Damage }
+  | { readonly call: 'close' };
+
+export interface ViewsClient {
   /** Position the rows were folded to when the file was opened; null: nothing is folded yet. */
   readonly checkpoint: Position | null;
+  write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
+  find(runId: string): Promise<RunSummary | null>;
+  list(page: Page): Promise<readonly Stored<RunSummary>[]>;
+  unfinished(): Promise<readonly UnfinishedRun[]>;
+  paused(after: number): Promise<readonly KeyedRun[]>;
+  blueprintIds(page: Page): Promise<readonly string[]>;
+  blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
+  documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
+  document(id: string): Promise<DocumentRecord | null>;
+  damagedRuns(): Promise<readonly Damage[]>;
+  saveDamaged(damage: Damage): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,13 +58,30 @@ export interface ViewsClient extends Remote<ViewsStore> {
  */
 export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: setup });
-  const calls = new WorkerCalls<ViewsStore, ViewsReady>(worker, 'The stored read models');
-  const { service, told } = await calls.ready();
-  if ('refused' in told) {
-    await calls.close();
-    throw refusal(told, dirname(setup.file));
+  const calls = new WorkerCalls<ViewsCall>(worker, 'The stored read models');
+  // The worker answers each call with what views-store.ts returns for it.
+  const call = async <T>(request: ViewsCall): Promise<T> => (await calls.call(request)) as T;
+  const ready = (await calls.ready()) as ViewsReady;
+  if ('refused' in ready) {
+    await calls.close({ call: 'close' });
+    throw refusal(ready, dirname(setup.file));
   }
-  return { ...service, checkpoint: told.checkpoint as Position | null, close: () => calls.close() };
+  const checkpoint = ready.checkpoint as Position | null;
+  return {
+    checkpoint,
+    write: (rows, position) => call({ call: 'write', rows, checkpoint: position }),
+    find: (runId) => call({ call: 'find', runId }),
+    list: (page) => call({ call: 'list', page }),
+    unfinished: () => call({ call: 'unfinished' }),
+    paused: (after) => call({ call: 'paused', after }),
+    blueprintIds: (page) => call({ call: 'blueprintIds', page }),
+    blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
+    documents: (page) => call({ call: 'documents', page }),
+    document: (documentId) => call({ call: 'document', documentId }),
+    damagedRuns: () => call({ call: 'damagedRuns' }),
+    saveDamaged: (damage) => call({ call: 'saveDamaged', damage }),
+    close: () => calls.close({ call: 'close' }),
+  };
 }
 
 function refusal({ refused, file }: LogRefused, views: string): LogUnreadable {

@@ -1,17 +1,48 @@
 /** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../worker-calls.js';
-import type { ViewsReady, ViewsSetup } from './views-client.js';
+import type { ViewsCall, ViewsReady, ViewsSetup } from './views-client.js';
+import type { ViewsStore } from './views-store.js';
 import { openViewsFile } from './views-file.js';
 import { viewsStore } from './views-store.js';
 
 const setup = workerData as ViewsSetup;
 const opened = openViewsFile(setup.file, setup.log);
-if ('refused' in opened) {
-  const told: ViewsReady = opened;
-  serveCalls(parentPort, { service: { close: () => undefined }, told });
-} else {
-  const service = viewsStore(opened);
-  const told: ViewsReady = { checkpoint: service.checkpoint };
-  serveCalls(parentPort, { service, told });
+if ('refused' in opened) serveCalls(parentPort, { ready: opened, answerTo: () => undefined });
+else serve(viewsStore(opened));
+
+function serve(store: ViewsStore): void {
+  const ready: ViewsReady = { checkpoint: store.checkpoint };
+  serveCalls(parentPort, { ready, answerTo: (call) => answerTo(store, call as ViewsCall) });
+}
+
+function answerTo(store: ViewsStore, request: ViewsCall): unknown {
+  switch (request.call) {
+    case 'write':
+      return store.write(request.rows, request.checkpoint);
+    case 'find':
+      return store.find(request.runId);
+    case 'list':
+      return store.list(request.page);
+    case 'unfinished':
+      return store.unfinished();
+    case 'paused':
+      return store.paused(request.after);
+    case 'blueprintIds':
+      return store.blueprintIds(request.page);
+    case 'blueprintRecords':
+      return store.blueprintRecords(request.ids);
+    case 'documents':
+      return store.documents(request.page);
+    case 'document':
+      return store.document(request.documentId);
+    case 'damagedRuns':
+      return store.damagedRuns();
+    case 'saveDamaged':
+      return store.saveDamaged(request.damage);
+    case 'close':
+      return store.close();
+    default:
+      return request satisfies never;
+  }
 }

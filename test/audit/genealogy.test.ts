@@ -112,6 +112,37 @@ describe('Genealogy', () => {
     expect(third).to.deep.include({ next_nodes: ['polish'], route_reason: 'condition approve' });
   });
 
+  it('tells of an override of branches which drafts it took the place of, and of nothing that was sent as shown', async () => {
+    const told = await golden('god-modify-branches');
+    expect(lineage(told)).to.deep.equal({
+      d9: 'written plan < ',
+      d12: 'human - < d9',
+      'd12.1': 'human - < d9',
+      d18: 'written left < d12',
+      d19: 'written right < d12.1',
+      d20: 'written aside < d12.1',
+      d23: 'human - < d19',
+      d27: 'written deep < d23 f23',
+      d28: 'joined meet < d18 d27',
+      d30: 'human - < d28',
+      d34: 'written meet < d30 f23',
+      d35: 'joined - < d20 d34',
+    });
+    expect(told.decisions.map(({ changes }) => changes)).to.deep.equal([
+      [],
+      [
+        { field: 'current_draft', from: 'd9', to: 'd12.1' },
+        { field: 'branches', from: ['d9'], to: ['d12'] },
+      ],
+      [
+        { field: 'current_draft', from: 'd19', to: 'd23' },
+        { field: 'critic_score', from: null, to: 6 },
+        { field: 'feedback_history', from: [], to: ['f23'] },
+      ],
+      [{ field: 'current_draft', from: 'd28', to: 'd30' }],
+    ]);
+  });
+
   it('tells of an override that was not applied its fields and hash alone', async () => {
     const { decisions, drafts } = await golden('god-approve');
     const sent = { current_draft: 'sent, not applied' };
