@@ -49,6 +49,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
   let stopped = false;
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (!isToSocket(request)) return passOver(server, request, { socket, head });
     socket.on('error', () => socket.destroy());
     const asked = askedOf(request.url ?? '');
     if (asked === null) return refuse(socket, 404, 'No such channel');
@@ -93,6 +94,34 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       cancel();
     },
   };
+}
+
+function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
+  return upgrade.split(',').some((each) => each.trim().toLowerCase() === 'websocket');
+}
+
+/**
+ * Serves a request as if it offered no upgrade (RFC 9110, section 7.8): some clients offer HTTP/2 beside whatever they
+ * ask. Node has let go of its connection, so it is read anew.
+ */
+function passOver(
+  server: Server,
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
+  { socket, head }: { readonly socket: Duplex; readonly head: Buffer },
+): void {
+  const fields = rawHeaders.flatMap((name, at) => {
+    if (at % 2 === 1 || /^(upgrade|http2-settings)$/i.test(name)) return [];
+    const value = rawHeaders[at + 1] ?? '';
+    return [`${name}: ${/^connection$/i.test(name) ? withoutOffer(value) : value}\r\n`];
+  });
+  const start = `${method} ${url} HTTP/${httpVersion}\r\n${fields.join('')}\r\n`;
+  socket.unshift(Buffer.concat([Buffer.from(start, 'latin1'), head]));
+  server.emit('connection', socket);
+}
+
+function withoutOffer(connection: string): string {
+  const options = connection.split(',').map((each) => each.trim());
+  return options.filter((each) => !/^(upgrade|http2-settings)$/i.test(each)).join(', ');
 }
 
 function refuse(socket: Duplex, status: number, detail: string, headers: Readonly<Record<string, string>> = {}): void {

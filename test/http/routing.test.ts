@@ -147,6 +147,20 @@ describe('Routing', () => {
     });
   }
 
+  it('serves requests that offer HTTP/2 as if they did not', async () => {
+    const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAA';
+    const ask = (start: string, ...rest: readonly string[]): ReturnType<typeof rawExchange> =>
+      rawExchange(service.url, [`${start} HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`, ...rest]);
+    expect((await ask('GET /api/health', '\r\n')).status).to.equal(200);
+    expect((await ask('GET /api/nothing', '\r\n')).status).to.equal(404);
+    const body = JSON.stringify({ input_topic: 'x'.repeat(9_000) });
+    const fields = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    for (const split of [0, 10, body.length]) {
+      const parts = [fields + body.slice(0, split), body.slice(split)];
+      expect((await ask('POST /api/councils/run', ...parts)).status).to.equal(202);
+    }
+  });
+
   it('reads an absolute target, and answers 400 to one that is no URL', async () => {
     const ask = (target: string): ReturnType<typeof rawExchange> =>
       rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`]);
