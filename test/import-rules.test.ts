@@ -29,7 +29,15 @@ const READ_SIDE = [
 /** What a document is, and what may be wrong with it: read wherever events of documents are. */
 const DOCUMENT_FACTS = ['errors', 'events', 'record', 'standing'].map((name) => `library/document-${name}`);
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
-const RUN_FRONT = [...RUN_FACTS, 'run/registry', 'run/request', 'run/gate', 'run/session', 'run/fork', 'run/override-refused'];
+const RUN_FRONT = [
+  ...RUN_FACTS,
+  'run/registry',
+  'run/request',
+  'run/gate',
+  'run/session',
+  'run/fork',
+  'run/override-refused',
+];
 
 /** A run's record as it is handed out. */
 const AUDIT_TOLD = ['export', 'chart', 'chart-diagram', 'genealogy-diagram'].map((name) => `audit/${name}`);
