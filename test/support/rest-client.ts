@@ -1,8 +1,9 @@
-/** A client of the REST edge whose answers are typed by the schemas they are checked against. */
+/** A client of the REST edge: each answer must be as the OpenAPI document says, and is typed by the schema it is read by. */
 import { expect } from 'chai';
 import type { Problem, RunResult } from '../../src/generated/schemas.js';
 import type { Described, SchemaName } from '../../src/http/schema.js';
 import { openSchemas } from '../../src/http/schema.js';
+import { documentedAt } from './documented.js';
 
 export interface Reply {
   readonly status: number;
@@ -17,6 +18,7 @@ export interface Sent {
 }
 
 export interface RestClient {
+  /** @throws when the answer is not as documented */
   send(method: string, path: string, sent?: Sent): Promise<Reply>;
   get(path: string): Promise<Reply>;
   post(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Reply>;
@@ -42,7 +44,10 @@ export function restClient(url: string): RestClient {
       redirect: 'manual',
       ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
     });
-    return { status: reply.status, headers: reply.headers, text: await reply.text() };
+    const answer = { status: reply.status, headers: reply.headers, text: await reply.text() };
+    const expectDocumented = await documentedAt(url);
+    expectDocumented({ method, path }, answer);
+    return answer;
   }
 
   function read<N extends SchemaName>(reply: Reply, status: number, schema: N): Described<N> {

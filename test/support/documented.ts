@@ -1,0 +1,89 @@
+/** Holds the answers of a service against its OpenAPI document. */
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Reply } from './rest-client.js';
+
+interface Operation {
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, object>> }>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Asked {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+}
+
+/** Throws when the answer is not as a document says; what no operation answers is not looked at. */
+export type Documented = (asked: Asked, reply: Reply) => void;
+
+/** All services of one build have the same document: it is asked for once. */
+let known: Promise<Documented> | null = null;
+
+/** The check for the services of this build, of which one is at `url`. */
+export function documentedAt(url: string): Promise<Documented> {
+  known ??= read(url).catch((error: unknown) => {
+    known = null;
+    throw error;
+  });
+  return known;
+}
+
+async function read(url: string): Promise<Documented> {
+  const document = (await (await fetch(`${url}/api/openapi.json`)).json()) as Document;
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false });
+  ajv.addSchema(document, 'document');
+  const validators = new Map<string, ValidateFunction>();
+  // Words come before ids.
+  const templates = Object.keys(document.paths).sort((a, b) => a.split('{').length - b.split('{').length);
+
+  const validatorAt = (names: readonly string[]): ValidateFunction => {
+    const pointer = names.map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    const validate = validators.get(pointer) ?? ajv.compile({ $ref: `document#${encodeURI(pointer)}` });
+    validators.set(pointer, validate);
+    return validate;
+  };
+
+  return ({ method, path }, { status, headers, text }) => {
+    const template = templates.find((each) => matches(each, path.split('?')[0] ?? ''));
+    const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+    const responses = document.paths[template ?? '']?.[verb]?.responses;
+    if (template === undefined || responses === undefined) return;
+    const told = `${method} ${path}, answered ${status}`;
+    const key = keyOf(responses, status, told);
+    const type = mediaTypeOf(headers);
+    const { content } = responses[key] ?? {};
+    if (content === undefined ? text !== '' : !(type in content))
+      throw new Error(`${told}: "${type}" is not documented`);
+    const validate = /json$/.test(type)
+      ? validatorAt(['paths', template, verb, 'responses', key, 'content', type, 'schema'])
+      : null;
+    for (const value of validate === null || method === 'HEAD' ? [] : valuesIn(text, type)) {
+      if (validate?.(value) === false) throw new Error(`${told}: ${JSON.stringify([validate.errors, value])}`);
+    }
+  };
+}
+
+/** What a status is documented under. Only faults may be under nothing but `default`. */
+function keyOf(responses: Operation['responses'], status: number, told: string): string {
+  if (String(status) in responses) return String(status);
+  if (status >= 500) return 'default';
+  throw new Error(`${told}: the status is not documented`);
+}
+
+function mediaTypeOf(headers: Headers): string {
+  return headers.get('Content-Type')?.split(';')[0] ?? '';
+}
+
+/** The only value, or one a line. */
+function valuesIn(text: string, type: string): readonly unknown[] {
+  const texts = type === 'application/json' ? [text] : text.split('\n').slice(0, -1);
+  return texts.map((each): unknown => JSON.parse(each));
+}
+
+function matches(template: string, path: string): boolean {
+  return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`).test(path);
+}
