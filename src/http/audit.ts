@@ -37,6 +37,7 @@ function eventsRoute(edge: Edge): Route {
     path: '/api/runs/{run_id}/events',
     name: 'listRunEvents',
     summary: "Lists a run's events in order, as they are stored",
+    description: 'With them alone the chain of hashes can be worked out again; `hash` of an event tells how.',
     tag: 'audit',
     query,
     isConditional: true,

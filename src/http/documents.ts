@@ -47,6 +47,7 @@ function uploadRoute(edge: Edge): Route {
     path: '/api/councils/upload-pdf',
     name: 'uploadPdf',
     summary: 'Takes in a PDF, for agents that have the PDF reader to find its passages',
+    description: 'The same bytes twice add nothing: the answer tells what was there.',
     tag: 'documents',
     body: { schema: 'upload-form.json', isRequired: true, mediaType: 'multipart/form-data' },
     success: {

@@ -29,6 +29,8 @@ function approveRoute(edge: Edge): Route {
     path: '/api/councils/run/{run_id}/approve',
     name: 'approveRun',
     summary: 'Decides a pause: approves, rejects or modifies',
+    description:
+      'Of several decisions on one pause exactly one is taken. Every other one is told that the run is not paused.',
     tag: 'god mode',
     body,
     isKeyed: true,

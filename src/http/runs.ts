@@ -23,6 +23,8 @@ function startRoute(edge: Edge): Route {
     path: '/api/councils/run',
     name: 'startRun',
     summary: 'Starts a run of the built-in council',
+    description:
+      'A master writes, a critic scores, below 8 the master goes on, else a writer ends it. It is answered once it is recorded.',
     tag: 'runs',
     body,
     isKeyed: true,

@@ -34,6 +34,7 @@ export function streamRoute(edge: Edge): Route {
     path: '/api/runs/{run_id}/stream',
     name: 'streamRunEvents',
     summary: "Streams a run's events as they are recorded, to the run's end",
+    description: 'A client that was cut off goes on with Last-Event-ID, without a gap and without a repeat.',
     tag: 'audit',
     query,
     header: LAST_EVENT_ID_PARAMETER,

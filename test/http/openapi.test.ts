@@ -188,6 +188,18 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
+  it('gives examples that fit their schemas', () => {
+    const shown: string[] = [];
+    for (const [name, schema] of Object.entries(record(at('/components/schemas')))) {
+      const { examples = [] } = record(schema);
+      for (const example of Object.values(record(examples))) {
+        expectFits(example, `/components/schemas/${name}`);
+        shown.push(name);
+      }
+    }
+    expect(shown).to.include.members(['RunRequest', 'ApprovalRequest', 'BlueprintCreate', 'ForkRequest', 'RunResult']);
+  });
+
   it('holds the rules of the start request', () => {
     const schema = '/paths/~1api~1councils~1run/post/requestBody/content/application~1json/schema';
     expectFits({ input_topic: 'x' }, schema);
