@@ -1,6 +1,6 @@
 /** How the records of this instance's log are proven: when somebody asks, and of runs that have not ended at its start. */
 import type { Ambient } from './ambient.js';
-import type { Audit } from './audit/audit-run.js';
+import type { Audit, Auditing } from './audit/audit-run.js';
 import { auditRun } from './audit/audit-run.js';
 import { genealogyOf } from './audit/genealogy.js';
 import { recordCheck } from './audit/record-check.js';
@@ -34,25 +34,24 @@ export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, P
 export function auditsHere(deps: AuditsDeps): AuditsHere {
   const { log, charts, damaged, logger, ambient, reader, history, projector } = deps;
   const { sha256 } = ambient;
-  const verify = (runId: string): Promise<Audit | null> =>
+  const audit = (runId: string, replaceView: Auditing['replaceView']): Promise<Audit | null> =>
     auditRun(runId, {
-      log,
-      charts,
-      sha256,
+      ...{ log, charts, sha256, replaceView },
       async stored(id) {
         await projector.reached(await log.head());
         return await history.stored(id);
       },
-      async replaceView(seen, fold) {
-        logger.error({ runId }, 'run: the stored view of it was not the fold of its events, and is replaced');
-        await history.replace(seen, fold);
-      },
       onDamaged: (error) => damaged.found(error),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
-  const check = recordCheck({ verify, ambient, onFault });
+  // A view that differs is left for a verification that somebody asks for, which tells of it.
+  const check = recordCheck({ verify: (runId) => audit(runId, async () => undefined), ambient, onFault });
   return {
-    verify,
+    verify: (runId) =>
+      audit(runId, async (seen, fold) => {
+        logger.error({ runId }, 'run: the stored view of it was not the fold of its events, and is replaced');
+        await history.replace(seen, fold);
+      }),
     genealogy: (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical })),
     check: (unfinished) => check.start(notEnded(unfinished, history)),
     stop: () => check.stop(),

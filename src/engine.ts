@@ -9,6 +9,7 @@ import type { DataDir } from './data-dir.js';
 import { LogUnavailable, RunDamaged } from './errors.js';
 import type { Documents, LibraryHere } from './library-here.js';
 import { libraryHere } from './library-here.js';
+import { DocumentDamaged } from './library/document-errors.js';
 import { untilAnswered } from './log/append-surely.js';
 import type { RecordPlace } from './log/open.js';
 import { openLog as openRecord } from './log/open.js';
@@ -21,7 +22,7 @@ import { documentList } from './projections/documents.js';
 import type { History } from './projections/history.js';
 import { Projector } from './projections/projector.js';
 import { RunFeed } from './projections/run-feed.js';
-import type { ReadModels } from './projections/read-models.js';
+import type { ReadModels, ReadModelsOptions } from './projections/read-models.js';
 import { openReadModels } from './projections/read-models.js';
 import { RunQueries } from './projections/run-queries.js';
 import type { RunViews } from './projections/run-views.js';
@@ -79,15 +80,8 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     cluster?.giveUp(error.data.runId);
     for (const shown of [feed, models.views]) shown.broken(error);
   };
-  // Only the embedded log is one that this folder alone can tell of.
   const folded = { ...standing, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const file = join(dataDir.viewsDir, VIEWS_FILE);
-  const models = await openReadModels({ file, log: folded, from: log, ambient, onDamaged, onFault }).catch(
-    async (error: unknown) => {
-      await log.close();
-      throw error;
-    },
-  );
+  const models = await modelsOf(log, dataDir, { log: folded, ambient, onDamaged, onFault });
   const { history, damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = chartCache();
@@ -101,7 +95,11 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     ...(cluster !== null && { onFolded: toldTo(cluster, damaged) }),
     onRecorded: (event) => feed.recorded(event),
     onDocument: (event) => library.recorded(event),
-    onFault: (error) => (error instanceof RunDamaged ? damaged.found(error) : onFault(error)),
+    onFault(error) {
+      if (error instanceof RunDamaged) damaged.found(error);
+      else if (error instanceof DocumentDamaged) library.damaged.found(error);
+      else onFault(error);
+    },
   });
   const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
   const blueprints = new BlueprintShelf({ log, ambient, instanceId });
@@ -109,9 +107,10 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const caughtUp = startReading(library, projector);
 
   return {
-    ...audits,
+    ...{ verify: audits.verify, genealogy: audits.genealogy },
+    check: async (unfinished) => void (await Promise.all([audits.check(unfinished), library.check()])),
     ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
-    ...listsOf({ log, history, projector }),
+    ...listsOf({ log, history, projector, damaged: library.damaged }),
     documents: library,
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
@@ -138,6 +137,20 @@ function placeOf(
 ): Omit<RecordPlace, 'onBroken' | 'ambient'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
+}
+
+/** Without them the log is closed again. */
+async function modelsOf(
+  log: EventLog,
+  { viewsDir }: DataDir,
+  options: Omit<ReadModelsOptions, 'file' | 'from'>,
+): Promise<ReadModels> {
+  try {
+    return await openReadModels({ ...options, file: join(viewsDir, VIEWS_FILE), from: log });
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
 }
 
 function listsOf(parts: BlueprintListParts & DocumentListParts): Pick<Engine, 'blueprintList' | 'documentList'> {

@@ -1,10 +1,14 @@
 /** The documents of this instance: taken in, listed, searched. */
 import { join } from 'node:path';
+import { documentAuditsHere } from './document-audits-here.js';
 import { ServiceStopping } from './errors.js';
+import { DamagedDocuments } from './library/damaged-documents.js';
+import type { DocumentAudit } from './library/document-audit.js';
 import { DocumentDamaged, DocumentUnknown } from './library/document-errors.js';
 import { pdfExtractor } from './library/extract.js';
 import { indexedPassages } from './library/indexed-passages.js';
 import type { DocumentRecord } from './library/document-record.js';
+import { isDecisive } from './library/document-record.js';
 import { OFFLINE_EMBEDDING_MODEL } from './library/offline-embeddings.js';
 import { PassageFeed } from './library/passage-feed.js';
 import type { PassageSearch } from './library/passages.js';
@@ -26,7 +30,10 @@ const RETRY_VECTORS_MS = 60_000;
 
 /** What the edges ask of the documents. */
 export interface Documents {
+  /** @throws {DocumentDamaged} */
   find(documentId: string): Promise<DocumentRecord | null>;
+  /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
+  verify(documentId: string): Promise<DocumentAudit | null>;
   /** Resolves once it is recorded. */
   ingest(file: UploadedFile): Promise<Ingested>;
   /** Resolves once it can be found here; rejects when the signal is aborted before. */
@@ -37,6 +44,7 @@ export interface Documents {
 
 export interface LibraryHere extends Documents {
   readonly passages: PassageSearch;
+  readonly damaged: DamagedDocuments;
   /** Whether what was recorded before the start can be found, or could. */
   hasCaughtUp(): boolean;
   /** To be told of each event of a document. */
@@ -45,6 +53,8 @@ export interface LibraryHere extends Documents {
   start(projector: Pick<Projector, 'reached'>): Promise<void>;
   /** Says that it was told of all that had been recorded before the start: from then on its passages can be searched. */
   told(): void;
+  /** Looks for damaged records, once everything is folded: a while before it resolves, then in the background. */
+  check(): Promise<void>;
   /** @param position up to which the projector has come */
   stop(position: Position | null): Promise<void>;
 }
@@ -68,11 +78,14 @@ export async function libraryHere(
   const { model, dimensions } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
   const extractor = pdfExtractor({ ambient, pid: process.pid });
-  const appendDeadlineMs = APPEND_DEADLINE_MS;
-  const shelf = new DocumentShelf({
-    ...{ log, ambient, instanceId, extractor, embeddings, recordsVectors, appendDeadlineMs },
-  });
-  const onFault = (error: unknown): void => logger.error({ err: error }, 'documents: fault');
+  const damaged = damagedHere(logger, (documentId) => feed.drop(documentId));
+  const isDamaged = (documentId: string): boolean => damaged.has(documentId);
+  const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
+  const shelf = new DocumentShelf({ log, ambient, instanceId, extractor, isDamaged, ...recording });
+  const onFault = (error: unknown): void => {
+    if (error instanceof DocumentDamaged) damaged.found(error);
+    else logger.error({ err: error }, 'documents: fault');
+  };
   const stopping = new AbortController();
   const completing = completer(shelf, { ambient, onFault, signal: stopping.signal });
   const feed = new PassageFeed({
@@ -80,7 +93,7 @@ export async function libraryHere(
     model: recordsVectors ? model : null,
     async open() {
       // An index that fails is opened again after the start: what it holds may lie past the head of then.
-      const at = { identity: standing.identity, head: await log.head() };
+      const at = { ...standing, head: await log.head() };
       return await openPassagesIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
     },
   });
@@ -90,24 +103,65 @@ export async function libraryHere(
     await projector?.reached(position);
     await feed.reached(position, signal);
   };
+  const audits = documentAuditsHere({ log, history, damaged, projector: () => projector, ambient, logger });
   return {
+    damaged,
+    check: audits.check,
+    ...documentsOf({ shelf, damaged, reached, verify: audits.verify }),
     hasCaughtUp: () => feed.hasCaughtUp,
-    recorded: (event) => feed.take(event),
-    passages: indexedPassages({ feed, embeddings, recordsVectors, filenameOf }),
+    recorded(event) {
+      feed.take(event);
+      if (isDecisive(event)) audits.changed(event);
+    },
+    passages: indexedPassages({ feed, embeddings, recordsVectors, filenameOf, isDamaged }),
     async start(by) {
       projector = by;
       const [first] = await history.documents({ limit: 1, offset: 0 });
       feed.start(history.checkpoint, { hasDocuments: first !== undefined });
     },
     told: () => feed.told(),
-    find: (documentId) => shelf.find(documentId),
-    ingest: (file) => shelf.ingest(file),
-    reached: ({ position }, signal) => reached(position, signal),
-    remove: async (documentId) => reached(await shelf.remove(documentId)),
     async stop(position) {
       stopping.abort();
-      await Promise.all([shelf.stop(), completing.ended()]);
+      await Promise.all([shelf.stop(), completing.ended(), audits.stop()]);
       await feed.stop(position);
+    },
+  };
+}
+
+/** @param drop takes a document out of the index */
+function damagedHere(logger: Surroundings['logger'], drop: (documentId: string) => void): DamagedDocuments {
+  return new DamagedDocuments((error) => {
+    const { documentId } = error.data;
+    logger.error({ documentId, err: error }, 'document: its record is damaged');
+    drop(documentId);
+  });
+}
+
+interface DocumentsDeps extends Pick<Documents, 'verify'> {
+  readonly shelf: DocumentShelf;
+  readonly damaged: DamagedDocuments;
+  /** Resolves once what is recorded up to there is found, or found no more. */
+  readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
+}
+
+/** The documents as long as they are sound. */
+function documentsOf({ shelf, damaged, reached, verify }: DocumentsDeps): Documents {
+  return {
+    verify,
+    async find(documentId) {
+      damaged.assertSound(documentId);
+      return await damaged.noting(shelf.find(documentId));
+    },
+    async ingest(file) {
+      const ingested = await damaged.noting(shelf.ingest(file));
+      // All that counts of its record was read for that.
+      damaged.forget(file.id);
+      return ingested;
+    },
+    reached: ({ position }, signal) => reached(position, signal),
+    async remove(documentId) {
+      await reached(await shelf.remove(documentId));
+      damaged.forget(documentId);
     },
   };
 }

@@ -27,7 +27,7 @@ const READ_SIDE = [
   'projections/documents',
 ];
 /** What a document is, and what may be wrong with it: read wherever events of documents are. */
-const DOCUMENT_FACTS = ['errors', 'events', 'record', 'standing'].map((name) => `library/document-${name}`);
+const DOCUMENT_FACTS = ['audit', 'errors', 'events', 'record', 'standing'].map((name) => `library/document-${name}`);
 const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
 const RUN_FRONT = [
   ...RUN_FACTS,
@@ -156,8 +156,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     [
       'document-errors',
       'document-events',
+      'document-audit',
       'document-record',
       'document-standing',
+      'damaged-documents',
       'document-state',
       'recorded-passages',
       'take-in-document',
@@ -259,7 +261,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   surroundings: { ours: [], types: [...INSIDE], node: 'none', npm: [] },
-  'library-here': { ours: [...INSIDE, 'surroundings', 'wait'], types: ['generated'], node: ['node:path'], npm: [] },
+  'library-here': {
+    ours: [...INSIDE, 'surroundings', 'wait', 'document-audits-here'],
+    types: ['generated'],
+    node: ['node:path'],
+    npm: [],
+  },
+  'document-audits-here': { ours: [...INSIDE, 'surroundings', 'under-way'], types: [], node: 'none', npm: [] },
   'audits-here': { ours: [...INSIDE, 'surroundings', 'runs-here'], types: ['generated'], node: 'none', npm: [] },
   'runs-here': { ours: [...INSIDE, 'surroundings'], types: ['generated'], node: 'none', npm: [] },
   engine: {

@@ -57,7 +57,7 @@ describe('A client of the rich stream that does not read', () => {
         feed,
         blueprints: { find: never, create: never, update: never, remove: never },
         blueprintList: never,
-        documents: { find: never, ingest: never, reached: never, remove: never },
+        documents: { find: never, verify: never, ingest: never, reached: never, remove: never },
         documentList: never,
         uploadDir: '',
         ready: never,

@@ -7,17 +7,19 @@ import type { Ingested } from '../library/shelf.js';
 import { pageOf } from './list-page.js';
 import { RequestRefused } from './problems.js';
 import { queryOf } from './query.js';
-import { crowded, roomFor } from './room.js';
+import { crowded, inRoom, roomFor } from './room.js';
 import type { Edge, Route } from './route.js';
 import { assertForm, withUpload } from './upload.js';
-import { documentRecord } from './wire.js';
+import { documentRecord, documentVerification, listedDocument } from './wire.js';
 
 /** Uploads that are read and ingested at a time, of at most 50 MiB each on the disk; others wait unread. */
 const UPLOADS_AT_A_TIME = 8;
+/** Records verified at a time; each is read from its beginning. */
+const READINGS_AT_A_TIME = 4;
 
 /** POST /api/councils/upload-pdf and everything at /api/documents. */
 export function documentRoutes(edge: Edge): readonly Route[] {
-  return [uploadRoute(edge), listRoute(edge), getRoute(edge), deleteRoute(edge)];
+  return [uploadRoute(edge), listRoute(edge), getRoute(edge), verifyRoute(edge), deleteRoute(edge)];
 }
 
 function uploadRoute(edge: Edge): Route {
@@ -107,7 +109,7 @@ function listRoute(edge: Edge): Route {
     async handle(ctx) {
       const list = pageOf(ctx, query.read(ctx), (page) => edge.documentList(page));
       const { items, headers } = await edge.inTime(list);
-      return { status: 200, body: items.map(documentRecord), headers };
+      return { status: 200, body: items.map(listedDocument), headers };
     },
   };
 }
@@ -126,6 +128,25 @@ function getRoute(edge: Edge): Route {
       const found = await edge.inTime(edge.documents.find(documentId));
       if (found === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentRecord(found) };
+    },
+  };
+}
+
+function verifyRoute(edge: Edge): Route {
+  const room = roomFor(READINGS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/documents/{document_id}/verify',
+    name: 'verifyDocument',
+    summary: 'Tells whether the record of a document bears out, and where it first does not',
+    tag: 'audit',
+    success: { status: 200, description: 'What was found', schema: 'document-verification.json' },
+    problems: [503],
+    async handle(ctx) {
+      const documentId = documentIdIn(ctx.params);
+      const audit = await inRoom(room, edge, () => edge.documents.verify(documentId));
+      if (audit === null) throw new DocumentUnknown({ documentId });
+      return { status: 200, body: documentVerification(documentId, audit) };
     },
   };
 }

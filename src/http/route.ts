@@ -7,6 +7,7 @@ import type { BlueprintShelf } from '../blueprint/shelf.js';
 import type { NodeDefaults } from '../council/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
 import type { Genealogy } from '../generated/schemas.js';
+import type { DocumentAudit } from '../library/document-audit.js';
 import type { DocumentRecord } from '../library/document-record.js';
 import type { Ingested, UploadedFile } from '../library/shelf.js';
 import type { BlueprintList } from '../projections/blueprints.js';
@@ -34,6 +35,8 @@ export interface HttpDeps extends SourceRules {
   readonly blueprintList: BlueprintList;
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;
+    /** Reads and checks a document's whole record; null when nothing is known of it. */
+    verify(documentId: string): Promise<DocumentAudit | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
     reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
     remove(documentId: string): Promise<void>;

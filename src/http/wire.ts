@@ -2,6 +2,7 @@
 import type { Audit } from '../audit/audit-run.js';
 import type {
   Document,
+  DocumentVerification,
   FoldedRun,
   ForkPlan as ForkPlanAnswer,
   GodModeState,
@@ -11,7 +12,9 @@ import type {
   RunStart,
   Verification,
 } from '../generated/schemas.js';
+import type { DocumentAudit } from '../library/document-audit.js';
 import type { DocumentRecord } from '../library/document-record.js';
+import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/gate.js';
@@ -127,7 +130,12 @@ export function foldedRun(run: RunState): FoldedRun {
   };
 }
 
-/** A document as it is listed. */
+/** A document in the list: of a damaged one what was told of it, and that it is. */
+export function listedDocument({ isDamaged, ...record }: ListedDocument): Document {
+  return { ...documentRecord(record), ...(isDamaged && { error: 'The record of this document is damaged' }) };
+}
+
+/** A document as it is shown. */
 export function documentRecord({ id, filename, pages, chunks, ingestedAt }: DocumentRecord): Document {
   return { id, filename, pages, chunks, ingested_at: ingestedAt };
 }
@@ -141,6 +149,13 @@ export function verification(runId: string, { events, headHash, firstDifference 
     head_hash: headHash,
     first_difference: firstDifference,
   };
+}
+
+/** What was found of a document's record. */
+export function documentVerification(documentId: string, audit: DocumentAudit): DocumentVerification {
+  const { events, headHash, firstDifference } = audit;
+  const valid = firstDifference === null;
+  return { document_id: documentId, valid, events, head_hash: headHash, first_difference: firstDifference };
 }
 
 /** What a fork would do. */

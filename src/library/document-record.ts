@@ -1,10 +1,13 @@
 /** A document as it is listed. */
 import type { RecordedEvent } from '../log/port.js';
+import type { DocumentEvent } from './document-events.js';
 import { documentEventOf, documentIdOf } from './document-events.js';
 
 export interface DocumentRecord {
   /** Lower-case hex SHA-256 of the file. */
   readonly id: string;
+  /** Revision of the event that tells of it. */
+  readonly seq: number;
   readonly filename: string;
   readonly pages: number;
   readonly chunks: number;
@@ -16,9 +19,14 @@ export interface DocumentRecord {
 export function documentRecordOf(recorded: RecordedEvent): DocumentRecord | null {
   const id = documentIdOf(recorded.stream);
   const event = documentEventOf(recorded);
-  if (id === null || event.type !== 'DocumentIngested') return null;
+  return id === null ? null : recordAfter(id, event);
+}
+
+/** The same, of an event that was read already. */
+export function recordAfter(id: string, event: DocumentEvent): DocumentRecord | null {
+  if (event.type !== 'DocumentIngested') return null;
   const { filename, pages, chunks, ingestedAt } = event.data;
-  return { id, filename, pages, chunks, ingestedAt: ingestedAt ?? event.at };
+  return { id, seq: event.seq, filename, pages, chunks, ingestedAt: ingestedAt ?? event.at };
 }
 
 /** Whether an event makes a document findable, or takes it away. */

@@ -25,6 +25,11 @@ export async function documentStanding(log: Reading, documentId: string): Promis
   return { head, decisive: null, since: 0 };
 }
 
+/** Its last event; null: it has none. */
+export function lastEventOf(log: Reading, documentId: string): Promise<RecordedEvent | null> {
+  return eventAt(log, documentId);
+}
+
 /** One event at a time: those with vectors are large. */
 async function eventAt(log: Reading, documentId: string, revision?: number): Promise<RecordedEvent | null> {
   const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;

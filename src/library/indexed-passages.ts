@@ -10,10 +10,18 @@ export interface SearchParts {
   readonly recordsVectors: boolean;
   /** Name of a document's file; null: unknown. */
   readonly filenameOf: (documentId: string) => Promise<string | null>;
+  /** Whether a document was found damaged: nothing of it is given out, though the index may hold it for a moment. */
+  readonly isDamaged: (documentId: string) => boolean;
 }
 
 /** Waits for an index that is not whole yet, or fails. Throws what the embeddings, the feed and the index throw. */
-export function indexedPassages({ feed, embeddings, recordsVectors, filenameOf }: SearchParts): PassageSearch {
+export function indexedPassages({
+  feed,
+  embeddings,
+  recordsVectors,
+  filenameOf,
+  isDamaged,
+}: SearchParts): PassageSearch {
   return {
     hasPassages: () => feed.hasPassages,
     async search(query, topK, { signal }) {
@@ -21,8 +29,9 @@ export function indexedPassages({ feed, embeddings, recordsVectors, filenameOf }
       if (index === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
       const found = await index.search({ text: query, vector, topK }, { signal });
+      const sound = found.filter(({ document }) => !isDamaged(document));
       return await Promise.all(
-        found.map(async (each): Promise<Passage> => {
+        sound.map(async (each): Promise<Passage> => {
           const filename = await filenameOf(each.document);
           return { ...each, ...(filename !== null && { filename }) };
         }),

@@ -29,6 +29,8 @@ export class PassageFeed {
   readonly #options: FeedOptions;
   readonly #stopping = new AbortController();
   readonly #waiting: RecordedEvent[] = [];
+  /** Documents to be taken out, before what waits is taken in. */
+  readonly #dropped = new Set<string>();
   readonly #waiters = waiters();
   #index: PassagesIndex | null = null;
   /** Why there is none any more, should it have stopped by itself. */
@@ -86,7 +88,7 @@ export class PassageFeed {
   start(position: Position | null, { hasDocuments }: { readonly hasDocuments: boolean }): void {
     if (hasDocuments) this.#unread = position;
     else this.#position = this.#emptyUntil = position;
-    if (hasDocuments) this.#begin();
+    if (hasDocuments) this.#running ??= this.#run();
   }
 
   /** Says that it was told of all that had been recorded before the start. */
@@ -104,7 +106,14 @@ export class PassageFeed {
       this.#waiting.length = 0;
       this.#unread = event.position;
     }
-    this.#begin();
+    this.#running ??= this.#run();
+    this.#wake();
+  }
+
+  /** Takes a document out: it is damaged. An event of it that comes later counts again. */
+  drop(documentId: string): void {
+    if (this.#running === null) return;
+    this.#dropped.add(documentId);
     this.#wake();
   }
 
@@ -134,10 +143,6 @@ export class PassageFeed {
     const index = this.#index;
     this.#index = null;
     await index?.close().catch(this.#options.onFault);
-  }
-
-  #begin(): void {
-    this.#running ??= this.#run();
   }
 
   async #run(): Promise<void> {
@@ -193,6 +198,7 @@ export class PassageFeed {
       if (this.#index !== index) throw this.#failure;
       const [next] = this.#waiting;
       if (this.#unread !== null) await this.#catchUp(index, this.#unread);
+      else if (this.#dropped.size > 0) await this.#takeOut(index);
       else if (next === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
       else {
         await this.#put(index, next);
@@ -218,6 +224,12 @@ export class PassageFeed {
     if (this.#holds(event.position)) return;
     await takeInDocument(index, event, this.#options);
     this.#position = event.position;
+  }
+
+  async #takeOut(index: PassagesIndex): Promise<void> {
+    const removed = [...this.#dropped];
+    await index.write({ added: [], removed, checkpoint: this.#position });
+    for (const documentId of removed) this.#dropped.delete(documentId);
   }
 
   #settle(): void {

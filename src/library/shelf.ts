@@ -3,14 +3,15 @@
  * whoever uploads them. What is recorded is never done again: an upload goes on from the stream, at its exact revision.
  */
 import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
-import { exportedOf } from '../log/chain.js';
-import type { Position } from '../log/port.js';
+import { GENESIS_HASH } from '../log/chain.js';
+import type { Position, RecordedEvent } from '../log/port.js';
 import { underWay } from '../under-way.js';
 import { chunkedPages } from './chunked-pages.js';
-import { DocumentContended, DocumentUnknown } from './document-errors.js';
+import { DocumentContended, DocumentDamaged, DocumentUnknown } from './document-errors.js';
 import type { DocumentFact } from './document-events.js';
 import type { DocumentRecord } from './document-record.js';
 import { documentRecordOf } from './document-record.js';
+import { lastEventOf } from './document-standing.js';
 import type { DocumentSource, DocumentState } from './document-state.js';
 import { evolveDocument, nextStep } from './document-state.js';
 import type { DocumentStreams, StreamsOptions } from './document-streams.js';
@@ -27,6 +28,8 @@ export interface ShelfOptions extends StreamsOptions {
   readonly embeddings: Embeddings;
   /** Whether vectors are recorded; else they are computed wherever they are needed. */
   readonly recordsVectors: boolean;
+  /** Whether a document was found damaged. */
+  readonly isDamaged: (documentId: string) => boolean;
 }
 
 /** A file that was uploaded. */
@@ -91,17 +94,34 @@ export class DocumentShelf {
     });
   }
 
-  /** Takes it away. @returns position from which on it cannot be found @throws {DocumentUnknown | DocumentContended} */
+  /**
+   * Takes it away, also when its record is damaged.
+   *
+   * @returns position from which on it cannot be found
+   * @throws {DocumentUnknown | DocumentContended}
+   */
   async remove(documentId: string): Promise<Position> {
     for (let conflicts = 0; ; conflicts += 1) {
-      const { head, decisive } = await this.#streams.standing(documentId);
-      if (head === null || decisive?.type !== 'DocumentIngested') throw new DocumentUnknown({ documentId });
+      const last = await lastEventOf(this.#options.log, documentId);
+      if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
       try {
         const deleted: DocumentFact = { type: 'DocumentDeleted', data: {} };
-        return (await this.#streams.append(documentId, [deleted], exportedOf(head))).position;
+        return (await this.#streams.append(documentId, [deleted], last && headAt(last))).position;
       } catch (error) {
         assertContinuable(error, documentId, conflicts);
       }
+    }
+  }
+
+  /** Of a damaged one, of which even the end may be missing, all that counts is whether it was taken away. */
+  async #isThere(documentId: string, last: RecordedEvent | null): Promise<boolean> {
+    if (last?.type === 'DocumentDeleted') return false;
+    if (this.#options.isDamaged(documentId)) return true;
+    try {
+      return (await this.#streams.standing(documentId)).decisive?.type === 'DocumentIngested';
+    } catch (error) {
+      if (error instanceof DocumentDamaged) return true;
+      throw error;
     }
   }
 
@@ -203,6 +223,11 @@ export class DocumentShelf {
     });
     return { type: 'ChunksEmbedded', data: { model, dimensions, from, vectors: vectors.map(vectorToBase64) } };
   }
+}
+
+/** Where the next event goes, whatever the last one holds. */
+function headAt({ revision, id, metadata }: RecordedEvent): DocumentState['head'] {
+  return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
 }
 
 /** @throws the error, unless it is a conflict after which it is worth to try again */

@@ -54,5 +54,5 @@ function storedDocument(row: unknown): Stored<DocumentRecord> {
 
 function isDocumentRecord(value: unknown): value is DocumentRecord {
   const texts = ['id', 'filename', 'ingestedAt'].every((field) => typeof fieldOf(value, field) === 'string');
-  return texts && ['pages', 'chunks'].every((field) => Number.isInteger(fieldOf(value, field)));
+  return texts && ['seq', 'pages', 'chunks'].every((field) => Number.isInteger(fieldOf(value, field)));
 }

@@ -9,14 +9,22 @@ export interface DocumentListParts {
   readonly log: EventLog;
   readonly history: Pick<History, 'documents'>;
   readonly projector: Pick<Projector, 'reached'>;
+  readonly damaged: { has(documentId: string): boolean };
+}
+
+/** A document as the list shows it. */
+export interface ListedDocument extends DocumentRecord {
+  /** Whether its record was found not to bear out: it cannot be found, nor shown by its id. */
+  readonly isDamaged: boolean;
 }
 
 /** Asks for a page of them, newest first, ties by id ascending; everything recorded before the call is in it. */
-export type DocumentList = (page: Page) => Promise<readonly DocumentRecord[]>;
+export type DocumentList = (page: Page) => Promise<readonly ListedDocument[]>;
 
-export function documentList({ log, history, projector }: DocumentListParts): DocumentList {
+export function documentList({ log, history, projector, damaged }: DocumentListParts): DocumentList {
   return async (page) => {
     await projector.reached(await log.head());
-    return await history.documents(page);
+    const documents = await history.documents(page);
+    return documents.map((each) => ({ ...each, isDamaged: damaged.has(each.id) }));
   };
 }

@@ -12,6 +12,7 @@ import type { DocumentRow } from './document-table.js';
 import type { Mending } from './mending.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { Stored } from './stored-row.js';
+import { readable } from './stored-row.js';
 import type { ViewsClient } from './views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
@@ -44,6 +45,7 @@ export class History {
   #writing: ReadonlyMap<string, RunSummary> = new Map();
   #changedBlueprints = new Map<string, BlueprintRow>();
   #changedDocuments = new Map<string, DocumentRow>();
+  #writingDocuments: ReadonlyMap<string, DocumentRow> = new Map();
   #checkpoint: Position | null;
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
@@ -114,6 +116,15 @@ export class History {
     if (this.#changedDocuments.size > 0) await this.flush();
     await this.#written.catch(() => undefined);
     return await this.#views.document(documentId);
+  }
+
+  /** Puts the fold of a document in the place of what is stored of it, unless that is not what was seen any more. */
+  async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
+    const stored = await this.document(row.id);
+    const isOnItsWay = this.#changedDocuments.has(row.id) || this.#writingDocuments.has(row.id);
+    if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
+    await this.putDocument(row);
+    await this.flush();
   }
 
   /** Newest update first, ties by id ascending. */
@@ -200,6 +211,7 @@ export class History {
     const [blueprints, documents] = [this.#changedBlueprints, this.#changedDocuments];
     if (this.#changed.size + blueprints.size + documents.size === 0) return;
     this.#writing = this.#changed;
+    this.#writingDocuments = documents;
     this.#changed = new Map();
     this.#changedBlueprints = new Map();
     this.#changedDocuments = new Map();
@@ -216,6 +228,7 @@ export class History {
       throw error;
     } finally {
       this.#writing = new Map();
+      this.#writingDocuments = new Map();
     }
   }
 
@@ -229,17 +242,4 @@ export class History {
       });
     });
   }
-}
-
-/** The rows that can be read, and of the others what is made of them anew. */
-async function readable<T>(
-  stored: readonly Stored<T>[],
-  anew: (id: string) => Promise<T | null>,
-): Promise<readonly T[]> {
-  const rows: T[] = [];
-  for (const { id, row } of stored) {
-    const found = row ?? (await anew(id));
-    if (found !== null) rows.push(found);
-  }
-  return rows;
 }

@@ -25,3 +25,16 @@ export function parsed(text: string | null): unknown {
     return null;
   }
 }
+
+/** The rows that can be read, and of the others what is made of them anew. */
+export async function readable<T>(
+  stored: readonly Stored<T>[],
+  anew: (id: string) => Promise<T | null>,
+): Promise<readonly T[]> {
+  const rows: T[] = [];
+  for (const { id, row } of stored) {
+    const found = row ?? (await anew(id));
+    if (found !== null) rows.push(found);
+  }
+  return rows;
+}

@@ -49,7 +49,7 @@ describe('A request that cannot be served', () => {
       genealogy: always,
       blueprints: { find: always, create: always, update: always, remove: always },
       blueprintList: always,
-      documents: { find: always, ingest: always, reached: always, remove: always },
+      documents: { find: always, verify: always, ingest: always, reached: always, remove: always },
       documentList: always,
       uploadDir: tmpdir(),
       ready,

@@ -143,6 +143,7 @@ async function keepDocument(client: Client, pdf: Blob): Promise<void> {
   const { data: documents } = await client.GET('/api/documents');
   const params = { path: { document_id: given(given(documents)[0]).id } };
   await client.GET('/api/documents/{document_id}', { params });
+  await client.GET('/api/documents/{document_id}/verify', { params });
   await client.DELETE('/api/documents/{document_id}', { params });
 }
 

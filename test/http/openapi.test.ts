@@ -25,6 +25,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/councils/upload-pdf': ['post'],
   '/api/documents': ['get'],
   '/api/documents/{document_id}': ['get', 'delete'],
+  '/api/documents/{document_id}/verify': ['get'],
   '/api/runs': ['get'],
   '/api/runs/{run_id}': ['get'],
   '/api/runs/{run_id}/events': ['get'],
