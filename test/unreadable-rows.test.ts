@@ -68,7 +68,7 @@ onEmbeddedLog(() =>
       ['a number', '7'],
       ['another record', '{"id":"x"}'],
     ] as const) {
-      it(`costs no list anything when it holds ${what}: it is made anew from the log, and told of once`, async () => {
+      it(`that holds ${what} is made anew from the log, told of once, and costs no list anything`, async () => {
         const told = await lists();
         await whileStopped(() => {
           changeViews(dir.path, `UPDATE runs SET summary = '${text}' WHERE key = 1`);

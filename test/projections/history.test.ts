@@ -146,7 +146,7 @@ describe('History', () => {
     ]);
   });
 
-  it('names the runs that wait for a human, more than it asks for at a time, in the order in which they came', async () => {
+  it('names the runs that wait for a human in their order, more than it asks for at a time', async () => {
     const ids = Array.from({ length: 2_500 }, (_, index) => `run ${2_500 - index}`);
     for (const id of ids) await history.put(summary(id, { status: 'paused' }));
     for (const id of ['x', 'y']) await history.put(summary(id));
