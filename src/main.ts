@@ -1,16 +1,16 @@
 /** The process: environment, start, signals, stop. Everything else gets what it needs as an argument. */
 import { hostname } from 'node:os';
 import { pino } from 'pino';
-import { systemAmbient } from './ambient.js';
+import { systemAmbient } from './system/system.js';
 import { readConfig } from './config.js';
-import { openDataDir } from './data-dir.js';
+import { openDataDir } from './app/data-directory.js';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
-import { LogUnreadable } from './log/unreadable.js';
-import { languageModel } from './model/provider.js';
-import type { Service } from './service.js';
-import { startService } from './service.js';
-import { onSignals } from './signals.js';
-import { searchProvider } from './tools/provider.js';
+import { LogUnreadable } from './eventlog/port.js';
+import { languageModel } from './models/provider.js';
+import type { Service } from './app/service.js';
+import { startService } from './app/service.js';
+import { onSignals } from './system/signals.js';
+import { searchProvider } from './websearch/provider.js';
 
 /** Exit codes: a fault, an unusable setting. */
 const EXIT_FAULT = 1;

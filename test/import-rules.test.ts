@@ -13,292 +13,102 @@ interface Rule {
   readonly npm: readonly string[];
 }
 
-const SHARED_TYPES = ['ambient', 'generated'];
-const PORTS = ['log/port', 'model/port', 'model/bounded', 'tools/tool'];
-/** Pure functions over the log's port: they run wherever the port's types may be named. */
-const LOG_HELPERS = ['log/append-check', 'log/append-surely', 'log/chain', 'log/canonical', 'wait', 'under-way'];
-const READ_SIDE = [
-  'projections/run-queries',
-  'projections/run-views',
-  'projections/run-feed',
-  'projections/history',
-  'projections/run-summary',
-  'projections/blueprints',
-  'projections/documents',
-];
-/** What a document is, and what may be wrong with it: read wherever events of documents are. */
-const DOCUMENT_FACTS = ['audit', 'errors', 'events', 'record', 'standing'].map((name) => `library/document-${name}`);
-const RUN_FACTS = ['run/events', 'run/evolve', 'run/state', 'run/stream'];
-const RUN_FRONT = [
-  ...RUN_FACTS,
-  'run/registry',
-  'run/request',
-  'run/gate',
-  'run/session',
-  'run/fork',
-  'run/override-refused',
+/** Types that any part may name: they say what is lent and what is written, and load nothing. */
+const SHARED_TYPES = ['system', 'generated'];
+
+/** All that programs may put together. */
+const EVERYTHING_BUT_PROGRAMS = [
+  ...['errors', 'config', 'system', 'eventlog', 'eventsourcing', 'models', 'websearch', 'embeddings', 'pdf', 'graph'],
+  ...['council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api', 'http', 'ws'],
 ];
 
-/** A run's record as it is handed out. */
-const AUDIT_TOLD = ['export', 'chart', 'chart-diagram', 'genealogy-diagram'].map((name) => `audit/${name}`);
+/** Deterministic code: what it needs of the world it is handed (architecture, invariant 9). */
+const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
+/** Code that reaches the world behind a port of its own. The names of settings are types of `config`. */
+const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as const;
 
-const WIRE = ['wire', 'schema', 'validate', 'problems', 'json-text', 'absent', 'blueprint-rules'].map(
-  (name) => `http/${name}`,
-);
-
-const ADAPTER: Rule = { ours: ['errors', 'bounded-body'], types: SHARED_TYPES, node: 'any', npm: [] };
-const EDGE: Rule = {
-  ours: [
-    'errors',
-    'request-source',
-    'council',
-    'blueprint',
-    ...AUDIT_TOLD,
-    ...RUN_FRONT,
-    ...READ_SIDE,
-    ...DOCUMENT_FACTS,
-  ],
-  types: [...SHARED_TYPES, 'log/chain', 'audit/audit-run'],
-  node: 'any',
-  npm: [],
-};
-const DOMAIN: Rule = { ours: ['errors'], types: [...SHARED_TYPES, ...PORTS], node: 'none', npm: [] };
-const ADAPTERS = ['log', 'model', 'library', 'tools', 'data-dir'];
-/** What the composition root wires behind the edges. */
-const INSIDE = [
-  'run',
-  'cluster',
-  'audit',
-  'council',
-  'blueprint',
-  'projections',
-  ...ADAPTERS,
-  'errors',
-  'ambient',
-  'config',
-];
-
-/** What a composition root on the terminal opens. */
-const CLI_ROOT = ['engine', 'config', 'ambient', 'signals', 'data-dir', 'model/provider', 'tools/provider'];
-
-/** Who may import what (architecture, section 1). The longest name that fits a file is its rule. */
+/** Who may import what: the layers from the ground up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
-  errors: { ours: [], types: [], node: 'none', npm: [] },
-  // ConfigInvalid stands with the other errors a caller may catch.
-  config: { ours: ['errors', 'setting-values'], types: [], node: 'none', npm: [] },
-  'setting-values': { ours: ['errors', 'host-name'], types: [], node: 'none', npm: [] },
-  ambient: { ours: [], types: [], node: ['node:crypto', 'node:perf_hooks'], npm: [] },
+  errors: { ...PURE, ours: [] },
+  config: { ...PURE, ours: ['errors', 'system'] },
+  system: { ...PURE, ours: ['errors'], node: ['node:crypto', 'node:perf_hooks', 'node:worker_threads'] },
 
-  'host-name': { ours: [], types: [], node: 'none', npm: [] },
-  'request-source': { ours: ['host-name'], types: [], node: 'none', npm: [] },
-  wait: { ours: [], types: ['ambient'], node: 'none', npm: [] },
-  signals: { ours: [], types: ['ambient'], node: 'none', npm: [] },
-  'bounded-body': { ours: [], types: [], node: 'none', npm: [] },
-  'under-way': { ours: [], types: [], node: 'none', npm: [] },
-  'worker-calls': { ours: [], types: [], node: ['node:worker_threads'], npm: [] },
+  eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
+  // Nothing outside the folder knows the wire.
+  'eventlog/eventstoredb': {
+    ...ADAPTER,
+    ours: ['errors', 'system', 'eventlog'],
+    npm: ['@grpc/grpc-js', 'protobufjs'],
+  },
+  eventsourcing: { ...PURE, ours: ['errors', 'system', 'eventlog'] },
 
-  run: { ...DOMAIN, ours: ['errors', 'council', 'blueprint', ...LOG_HELPERS], npm: ['xstate'] },
-  // The condition language is read wherever graphs are routed.
-  council: { ...DOMAIN, ours: ['errors', 'blueprint/condition'] },
-  blueprint: { ...DOMAIN, ours: ['errors', 'council', ...LOG_HELPERS] },
+  models: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@google/generative-ai'] },
+  websearch: { ...ADAPTER, ours: ['errors', 'system'], types: [...ADAPTER.types, 'council'] },
+  embeddings: { ...ADAPTER, ours: ['errors', 'system', 'models'] },
+  pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
 
-  cluster: { ...DOMAIN, ours: ['errors', 'run/state', ...LOG_HELPERS] },
+  graph: { ...PURE, ours: ['errors'] },
+  council: { ...PURE, ours: ['errors', 'graph'], types: [...SHARED_TYPES, 'models', 'search'] },
+  run: {
+    ...PURE,
+    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council'],
+    types: [...SHARED_TYPES, 'models'],
+    npm: ['xstate'],
+  },
+  blueprint: { ...PURE, ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council'] },
+  documents: {
+    ...PURE,
+    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'embeddings'],
+    types: [...SHARED_TYPES, 'pdf'],
+  },
+  search: {
+    ...ADAPTER,
+    ours: ['errors', 'system', 'eventlog', 'embeddings', 'documents'],
+    npm: ['@photostructure/sqlite'],
+  },
 
+  cluster: { ...PURE, ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run'] },
+  projections: {
+    ...ADAPTER,
+    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run', 'blueprint', 'documents'],
+    npm: ['@photostructure/sqlite', '@xstate/store'],
+  },
   audit: {
-    ...DOMAIN,
-    ours: ['errors', 'council/limits', 'run', 'projections/run-summary', ...LOG_HELPERS],
+    ...PURE,
+    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'run', 'projections'],
     npm: ['xstate'],
   },
 
-  log: { ...ADAPTER, npm: ['@photostructure/sqlite'] },
-  'log/eventstoredb': {
-    ...ADAPTER,
-    ours: ['errors', 'wait', 'log/eventstoredb', 'log/port', 'log/append-check', 'log/flat-metadata'],
-    npm: ['@grpc/grpc-js', 'protobufjs'],
-  },
-  'log/port': { ours: [], types: [], node: 'none', npm: [] },
-  // Chooses the adapter by the environment's word.
-  'log/open': { ...ADAPTER, ours: ['errors', 'log'], types: [...SHARED_TYPES, 'config'], node: 'none' },
-  'log/append-surely': { ...ADAPTER, ours: ['errors', 'wait'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
-  'log/copy': {
-    ...ADAPTER,
-    ours: ['errors', 'log/append-surely', 'log/chain', 'log/port'],
-    types: [...SHARED_TYPES],
-    node: 'none',
-  },
-  'log/chain': { ...ADAPTER, ours: ['errors', 'log/canonical'], types: [...SHARED_TYPES, 'log/port'], node: 'none' },
-  'log/canonical': { ours: ['errors'], types: [], node: 'none', npm: [] },
-  model: { ...ADAPTER, npm: ['@google/generative-ai'] },
-  // Chooses the adapter by the environment's word.
-  'model/provider': { ...ADAPTER, ours: ['errors', 'model'], types: [...SHARED_TYPES, 'config'], node: 'none' },
-  library: { ...ADAPTER, ours: [...ADAPTER.ours, 'worker-calls'], types: [...SHARED_TYPES, 'ambient'] },
-  'library/embedding-call': {
-    ...ADAPTER,
-    ours: [
-      ...ADAPTER.ours,
-      'library',
-      'wait',
-      ...['call-aborted', 'failed-exchange', 'field', 'retry-after'].map((name) => `model/${name}`),
-    ],
-    node: 'none',
-  },
-  'library/gemini-embeddings': { ...ADAPTER, ours: ['library', 'model/field'], node: 'none' },
-  'library/openai-embeddings': { ...ADAPTER, ours: ['library', 'model/field'], node: 'none' },
-  // Chooses the adapter by the environment's word.
-  'library/provider': {
-    ...ADAPTER,
-    ours: ['errors', 'library', 'model/gemini'],
-    types: [...SHARED_TYPES, 'config'],
-    node: 'none',
-  },
-  // Documents are recorded as runs are: what they are is pure, whoever reads or writes them is given a log.
-  ...Object.fromEntries(
-    [
-      'document-errors',
-      'document-events',
-      'document-audit',
-      'document-record',
-      'document-standing',
-      'damaged-documents',
-      'document-state',
-      'recorded-passages',
-      'take-in-document',
-      'passage-feed',
-      'shelf',
-      'document-streams',
-    ].map((name) => [
-      `library/${name}`,
-      {
-        ours: ['errors', 'library', ...LOG_HELPERS],
-        types: ['ambient', 'generated', 'log/port'],
-        node: 'none' as const,
-        npm: [],
-      },
-    ]),
-  ),
-  'library/full-text': { ...ADAPTER, ours: ['library'], node: 'none', npm: ['@photostructure/sqlite'] },
-  'library/passage-rows': { ...ADAPTER, ours: ['library'], node: 'none', npm: ['@photostructure/sqlite'] },
-  'library/passages-store': {
-    ...ADAPTER,
-    ours: ['library'],
+  // What both edges say and check, in the words of the wire.
+  api: {
+    ...PURE,
+    ours: ['errors', 'system', 'graph', 'blueprint'],
+    types: [...SHARED_TYPES, 'run', 'documents', 'projections', 'audit'],
     node: ['node:fs'],
-    npm: ['@photostructure/sqlite'],
+    npm: ['ajv'],
   },
-  // One parser a file: whoever loads neither cannot run a stranger's file in this process.
-  'library/pdf2json-runs': { ...ADAPTER, ours: ['errors', 'library'], npm: ['pdf2json'] },
-  'library/pdf2json-scale': { ...ADAPTER, ours: ['errors', 'library'], node: 'none', npm: ['pdf2json'] },
-  'library/pdfjs-runs': { ...ADAPTER, ours: ['errors', 'library'], npm: ['pdfjs-dist'] },
-  // Cutting and putting together texts is pure.
-  ...Object.fromEntries(
-    ['chunk', 'text-run', 'glyph-text', 'segments', 'reading-order', 'line-ends', 'page-text'].map((name) => [
-      `library/${name}`,
-      { ...ADAPTER, ours: ['errors', 'library'], node: 'none' as const },
-    ]),
-  ),
-  tools: { ...ADAPTER, types: [...SHARED_TYPES, 'library/passages'], node: 'none' },
-  // A tool is told to models as the model port puts it.
-  'tools/tool': { ...ADAPTER, types: [...SHARED_TYPES, 'model/port'], node: 'none' },
-  // Chooses the adapter by the environment's word.
-  'tools/provider': { ...ADAPTER, ours: ['errors', 'tools'], types: [...SHARED_TYPES, 'config'], node: 'none' },
-  'data-dir': { ...ADAPTER, npm: ['@photostructure/sqlite'] },
-
-  projections: {
-    ours: [
-      ...['errors', 'worker-calls', 'log/unreadable', 'blueprint/events'],
-      ...[...RUN_FACTS, ...LOG_HELPERS, ...DOCUMENT_FACTS],
-    ],
-    types: [...SHARED_TYPES, 'log/port'],
-    node: 'any',
-    npm: ['@photostructure/sqlite', '@xstate/store'],
-  },
-
   http: {
-    ...EDGE,
-    types: [...EDGE.types, 'library/shelf'],
+    ...ADAPTER,
+    ours: ['errors', 'system', 'graph', 'council', 'blueprint', 'run', 'documents', 'projections', 'audit', 'api'],
+    types: [...ADAPTER.types, 'eventsourcing'],
     npm: ['koa', '@koa/router', 'koa-body', 'formidable', 'ajv'],
   },
-  ws: { ...EDGE, types: [...EDGE.types, 'run/tokens'], npm: ['ws'] },
-  // The terminal is an edge with a root of its own: it opens the engine, or is a client of the service. It reads and
-  // writes what the REST edge does, in the same words, without the edge's server.
-  cli: {
-    ours: [...EDGE.ours, ...WIRE, ...CLI_ROOT, 'setting-values', 'wait', 'log/canonical'],
-    types: [...EDGE.types, 'model/port', 'tools/web-search'],
-    node: 'any',
-    npm: ['ws'],
-  },
+  ws: { ...ADAPTER, ours: ['errors', 'run', 'projections', 'api'], npm: ['ws'] },
 
-  'cli/migrate': {
-    ours: ['cli', 'ambient', 'config', 'data-dir', 'errors', 'log/copy', 'log/open', 'signals'],
-    types: [],
-    node: 'any',
-    npm: [],
-  },
-
-  // Reads records where they lie, and proves them.
-  'cli/audit': {
-    ours: [
-      'cli',
-      'config',
-      'ambient',
-      'signals',
-      'errors',
-      'audit',
-      'http/schema',
-      'log/unreadable',
-      'run/charts',
-      'run/state',
-    ],
-    types: ['generated', 'log/chain', 'run/replay'],
-    node: 'any',
-    npm: [],
-  },
-  'cli/audit/line-diff': { ours: [], types: [], node: 'none', npm: ['diff'] },
-  'cli/audit/folder-records': {
-    ours: ['cli', 'errors', 'audit', 'data-dir', 'http/wire', 'log/embedded/read-only', 'run/stream'],
-    types: ['log/chain', 'run/replay'],
-    node: ['node:path'],
-    npm: [],
-  },
-
-  surroundings: { ours: [], types: [...INSIDE], node: 'none', npm: [] },
-  'library-here': {
-    ours: [...INSIDE, 'surroundings', 'wait', 'document-audits-here'],
-    types: ['generated'],
-    node: ['node:path'],
-    npm: [],
-  },
-  'document-audits-here': { ours: [...INSIDE, 'surroundings', 'under-way'], types: [], node: 'none', npm: [] },
-  'audits-here': { ours: [...INSIDE, 'surroundings', 'runs-here'], types: ['generated'], node: 'none', npm: [] },
-  'runs-here': { ours: [...INSIDE, 'surroundings'], types: ['generated'], node: 'none', npm: [] },
-  engine: {
-    ours: [...INSIDE, 'surroundings', 'runs-here', 'library-here', 'audits-here'],
-    types: ['generated'],
-    node: 'any',
-    npm: [],
-  },
-  service: {
-    ours: [...INSIDE, 'surroundings', 'engine', 'http', 'ws', 'cli', 'request-source'],
-    types: ['generated'],
-    node: 'any',
-    npm: [],
-  },
-  // main makes what the environment chooses and tests replace: the data directory, the model, the web search.
-  main: {
-    ours: ['service', 'signals', 'config', 'errors', 'ambient', 'data-dir', 'log/unreadable', 'model', 'tools'],
-    types: [],
-    node: 'any',
-    npm: ['pino'],
-  },
+  // The composition root, and the two programs around it.
+  app: { ...ADAPTER, ours: EVERYTHING_BUT_PROGRAMS, npm: ['@photostructure/sqlite'] },
+  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['ws', 'diff'] },
+  main: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['pino'] },
 };
 
 /** Whatever these load at run time, however far away, must do without Node: they can then be simulated. */
-const DOMAIN_FOLDERS = ['run', 'cluster', 'audit', 'council', 'blueprint'];
+const DOMAIN_FOLDERS = ['eventsourcing', 'graph', 'council', 'run', 'blueprint', 'documents', 'cluster', 'audit'];
 
 describe('Import rules', () => {
   const graph = importGraph(sourcesUnder(fileURLToPath(new URL('../../src/', import.meta.url))));
 
   it('finds the sources', () => {
-    expect([...graph.keys()]).to.include.members(['errors', 'run/registry', 'log/port']);
+    expect([...graph.keys()]).to.include.members(['errors', 'run/live/registry', 'eventlog/port']);
   });
 
   it('holds every import to the direction of the architecture', () => {
@@ -318,18 +128,16 @@ describe('Import rules, on invented sources', () => {
   const found = (sources: Record<string, string>): readonly string[] =>
     violations(importGraph(new Map(Object.entries(sources))));
 
-  it('allow a type of a port and refuse its adapter', () => {
-    expect(found({ 'run/actor.ts': `import type { EventLog } from '../log/port.js';` })).to.deep.equal([]);
-    expect(found({ 'run/actor.ts': `import type { Store } from '../log/embedded.js';` })).to.deep.equal([
-      'src/run/actor.ts may not import the types of ../log/embedded.js',
+  it('allow a type where a value is refused, also beside an inline type', () => {
+    expect(found({ 'council/step.ts': `import type { LanguageModel } from '../models/port.js';` })).to.deep.equal([]);
+    for (const value of ['{ geminiModel }', '{ type LanguageModel }']) {
+      expect(found({ 'council/step.ts': `import ${value} from '../models/port.js';` })).to.deep.equal([
+        'src/council/step.ts may not import ../models/port.js',
+      ]);
+    }
+    expect(found({ 'council/step.ts': `import type { Service } from '../app/service.js';` })).to.deep.equal([
+      'src/council/step.ts may not import the types of ../app/service.js',
     ]);
-  });
-
-  it('refuse a value where a type is allowed, also beside an inline type', () => {
-    expect(found({ 'council/step.ts': `import { type Ambient } from '../ambient.js';` })).to.deep.equal([
-      'src/council/step.ts may not import ../ambient.js',
-    ]);
-    expect(found({ 'council/step.ts': `import type { Ambient } from '../ambient.js';` })).to.deep.equal([]);
   });
 
   it('refuse Node and packages that are not in the row', () => {
@@ -367,35 +175,36 @@ describe('Import rules, on invented sources', () => {
 
   it('refuse files without a rule and imports from outside src', () => {
     expect(found({ 'helpers/a.ts': '' })).to.deep.equal(['src/helpers/a.ts has no rule: give it a row in RULES']);
-    expect(found({ 'service.ts': `import x from '../schemas/x.json' with { type: 'json' };` })).to.deep.equal([
-      'src/service.ts may not import ../schemas/x.json',
+    expect(found({ 'app/service.ts': `import x from '../../schemas/x.json' with { type: 'json' };` })).to.deep.equal([
+      'src/app/service.ts may not import ../../schemas/x.json',
     ]);
   });
 
   it('keep the wire of EventStoreDB in its folder', () => {
     const source = `import { Client } from '@grpc/grpc-js';`;
-    expect(found({ 'log/eventstoredb/connection.ts': source })).to.deep.equal([]);
-    expect(found({ 'log/append-surely.ts': source, 'engine.ts': source })).to.deep.equal([
-      'src/log/append-surely.ts may not import @grpc/grpc-js',
-      'src/engine.ts may not import @grpc/grpc-js',
+    expect(found({ 'eventlog/eventstoredb/connection.ts': source })).to.deep.equal([]);
+    expect(found({ 'eventlog/open.ts': source, 'app/engine.ts': source })).to.deep.equal([
+      'src/eventlog/open.ts may not import @grpc/grpc-js',
+      'src/app/engine.ts may not import @grpc/grpc-js',
     ]);
   });
 
-  it('take the longest name that fits: a file may be held tighter than its folder', () => {
-    expect(found({ 'log/embedded.ts': `import 'node:fs';`, 'log/chain.ts': `import 'node:fs';` })).to.deep.equal([
-      'src/log/chain.ts may not import node:fs',
+  it('take the longest name that fits: a room may be held tighter than its house', () => {
+    const source = `import { DatabaseSync } from '@photostructure/sqlite';`;
+    expect(found({ 'eventlog/embedded/file.ts': source, 'eventlog/eventstoredb/log.ts': source })).to.deep.equal([
+      'src/eventlog/eventstoredb/log.ts may not import @photostructure/sqlite',
     ]);
   });
 
   it('find Node behind what the domain loads, and not behind types', () => {
     const sources = {
-      'run/a.ts': `import { b } from '../log/b.js';\nimport type { D } from '../log/d.js';`,
-      'log/b.ts': `import { c } from './c.js';`,
-      'log/c.ts': `import 'node:fs';`,
-      'log/d.ts': `import 'node:net';`,
+      'run/a.ts': `import { b } from '../eventlog/b.js';\nimport type { D } from '../eventlog/d.js';`,
+      'eventlog/b.ts': `import { c } from './c.js';`,
+      'eventlog/c.ts': `import 'node:fs';`,
+      'eventlog/d.ts': `import 'node:net';`,
     };
     expect(impurities(importGraph(new Map(Object.entries(sources))))).to.deep.equal([
-      'node:fs is loaded by run/a → log/b → log/c',
+      'node:fs is loaded by run/a → eventlog/b → eventlog/c',
     ]);
   });
 

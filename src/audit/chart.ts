@@ -6,7 +6,6 @@ import type { StateValue } from 'xstate';
 import type { ChartConfig, ChartState, ChartSubject, Graph } from '../generated/schemas.js';
 import type { Chart } from '../run/machine.js';
 import { compileChart, stateKeyOf } from '../run/machine.js';
-import { standingOf } from '../run/standing.js';
 import type { RunState } from '../run/state.js';
 
 /** A part of the machine's configuration; of what it holds beside, functions and names of actions, nothing is shown. */
@@ -79,4 +78,22 @@ function transitionsOf(on: NonNullable<Part['on']>): NonNullable<ChartState['on'
       { ...(target !== undefined && { target }), ...(guard !== undefined && { description: `Guarded by ${guard}` }) },
     ]),
   );
+}
+
+// Where a run stands in its chart.
+
+/** The value of the chart's state that a run is in: what replaying its facts through the chart comes to. */
+export function standingOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
+  if (run.status === 'paused') return { paused: run.gate?.decision === null ? 'waiting' : 'decided' };
+  if (run.status !== 'running') return run.status;
+  const active = run.front.filter(isUnderWay).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
+  const { running } = machine.states;
+  if (running?.type !== 'parallel') return { running: active[0] ?? 'idle' };
+  const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle']);
+  return { running: Object.fromEntries(regions) as Record<string, string> };
+}
+
+/** What a fork is still to do counts as under way from its start on. */
+function isUnderWay({ active, attempt }: RunState['front'][number]): boolean {
+  return active && attempt > 0;
 }

@@ -1,7 +1,7 @@
 /** A run as a file: one event a line, each in the canonical form of RFC 8785, as the events endpoint streams it. */
 import { RunDamaged } from '../errors.js';
-import { canonical } from '../log/canonical.js';
-import type { ExportedEvent } from '../log/chain.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 
 /** An event as a line of an export, without its line feed. */
 export function exportLine({ at, data, hash, id, seq, type }: ExportedEvent): string {

@@ -1,7 +1,7 @@
 /** Verifies records one after the other behind everything else, so that a damaged one is known before it is asked for. */
-import type { Ambient } from '../ambient.js';
-import { untilAnswered } from '../log/append-surely.js';
-import { wait } from '../wait.js';
+import type { Ambient } from '../system/system.js';
+import { untilAnswered } from '../eventsourcing/append-with-retry.js';
+import { wait } from '../system/async/wait.js';
 
 /** How long the start waits for it, in milliseconds: a hundred records are through by then. */
 const START_WAITS_MS = 100;

@@ -1,12 +1,104 @@
 /**
- * Whether a run's record bears out: every link of its hash chain computed again, every event asked of the chart that
- * its first event freezes. No model is called, and nothing is needed beside the events.
+ * Whether a run bears out as this service has it: its record, the place in its parent's that it goes on from, and the
+ * view of it that is stored.
  */
 import { RunDamaged } from '../errors.js';
-import type { ExportedEvent } from '../log/chain.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { RunSummary } from '../projections/run-summary.js';
+import { summaryOf } from '../projections/run-summary.js';
+import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { ReplayMeans } from '../run/replay.js';
 import { Replaying } from '../run/replay.js';
+import { readChecked, readRun } from '../run/stream.js';
+import type { Ambient } from '../system/system.js';
+
+export type Audit = Pick<Verified, 'events' | 'headHash' | 'firstDifference'>;
+
+export interface Auditing extends ReplayMeans {
+  readonly log: Pick<EventLog, 'readStream'>;
+  /** The stored view of a run, with everything in it that is recorded by the call; null when there is none. */
+  readonly stored: (runId: string) => Promise<RunSummary | null>;
+  /** Puts the fold in the place of a stored view that differs from it. */
+  readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
+  /** Told of a record that does not bear out. */
+  readonly onDamaged: (error: RunDamaged) => void;
+}
+
+/**
+ * Reads and replays the whole record of a run; null when nothing is known of it. A stored view that differs is told and
+ * replaced at once, so that nothing forged is served after it.
+ */
+export async function auditRun(runId: string, auditing: Auditing): Promise<Audit | null> {
+  const { log, onDamaged } = auditing;
+  const recorded = await headOf(log, runId);
+  // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
+  const stored = await auditing.stored(runId);
+  const witness: Witness = { first: null, viewed: null };
+  const verified = await verifyRecord(runId, witnessed(readRun(log, runId), witness), {
+    ...auditing,
+    onTaken(run) {
+      if (run.seq === stored?.seq) witness.viewed = run;
+    },
+  });
+  if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;
+  const damage = verified.firstDifference ?? cutOff(verified, { recorded, stored });
+  const { events, headHash, run } = verified;
+  if (damage !== null) {
+    onDamaged(new RunDamaged({ runId, seq: damage.seq, reason: damage.what }));
+    return { events, headHash, firstDifference: damage };
+  }
+  const difference = viewDifference(witness.viewed, { recorded, stored });
+  if (difference !== null && run !== null) await auditing.replaceView(stored, summaryOf(run));
+  return { events, headHash, firstDifference: (await parentDifference(witness.first, auditing)) ?? difference };
+}
+
+/** What is seen of a record while it is replayed. */
+interface Witness {
+  first: ExportedEvent | null;
+  /** The run after the event that the stored view was folded to. */
+  viewed: RunState | null;
+}
+
+/** What was there before the record was read: the revision of its last event, and the view. */
+interface Before {
+  readonly recorded: number | null;
+  readonly stored: RunSummary | null;
+}
+
+async function headOf(log: Auditing['log'], runId: string): Promise<number | null> {
+  for await (const { revision } of log.readStream(runStream(runId), { direction: 'backwards', max: 1 }))
+    return revision;
+  return null;
+}
+
+async function* witnessed<T extends ExportedEvent>(events: AsyncIterable<T>, witness: Witness): AsyncIterable<T> {
+  for await (const event of events) {
+    witness.first ??= event;
+    yield event;
+  }
+}
+
+/** A record that ends before an event that it once had. */
+function cutOff({ events }: Verified, { recorded, stored }: Before): Difference | null {
+  const seen = Math.max(recorded ?? -1, stored?.seq ?? -1);
+  return seen < events
+    ? null
+    : { seq: events, what: `the record ends before it, and has gone on to event ${seen} once` };
+}
+
+function viewDifference(viewed: RunState | null, { recorded, stored }: Before): Difference | null {
+  if (recorded === null) return null;
+  if (stored === null) return { seq: 0, what: 'no view of the run is stored that can be read' };
+  if (stored.seq < recorded) return { seq: stored.seq + 1, what: 'the stored view of the run does not hold it' };
+  if (viewed !== null && canonical(summaryOf(viewed)) === canonical(stored)) return null;
+  return { seq: stored.seq, what: 'the stored view of the run is not the fold of its events' };
+}
+
+// * Whether a run's record bears out: every link of its hash chain computed again, every event asked of the chart
+// that its first event freezes. No model is called, and nothing is needed beside the events.
 
 /** Where a record first fails to bear out, and why. */
 export interface Difference {
@@ -57,4 +149,47 @@ export async function verifyRecord(
     if (!(error instanceof RunDamaged)) throw error;
     return verified({ seq: error.data.seq, what: error.data.reason });
   }
+}
+
+// The place in another run's record that a fork goes on from.
+
+export interface Parent {
+  readonly runId: string;
+  readonly at: number;
+  readonly hash: string;
+}
+
+export interface ParentMeans {
+  readonly log: Pick<EventLog, 'readStream'>;
+  readonly sha256: Ambient['sha256'];
+  /** Told of a parent's record that does not bear out. */
+  readonly onDamaged: (error: RunDamaged) => void;
+}
+
+/** A run that goes on from another's event names it by its hash: null when the log has that event, or it is no fork. */
+export async function parentDifference(
+  first: ExportedEvent | null,
+  { log, sha256, onDamaged }: ParentMeans,
+): Promise<Difference | null> {
+  const parent = parentIn(first);
+  if (parent === null) return null;
+  const { runId, at, hash } = parent;
+  try {
+    for await (const event of readChecked(log, runId, { sha256, from: at, max: 1 })) {
+      if (event.hash === hash) return null;
+    }
+    return { seq: 0, what: `its parent "${runId}" has no event ${at} with the hash ${hash}` };
+  } catch (error) {
+    if (!(error instanceof RunDamaged)) throw error;
+    onDamaged(error);
+    return { seq: 0, what: `its parent "${runId}" is damaged at event ${error.data.seq}: ${error.data.reason}` };
+  }
+}
+
+/** What the first event of a run tells of its parent; null when it is no fork. */
+export function parentIn(first: ExportedEvent | null): Parent | null {
+  const parent: unknown = first === null ? null : Reflect.get(first.data, 'parent');
+  if (typeof parent !== 'object' || parent === null) return null;
+  const { runId, at, hash } = parent as Record<string, unknown>;
+  return { runId: String(runId), at: Number(at), hash: String(hash) };
 }

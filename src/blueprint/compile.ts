@@ -1,8 +1,8 @@
 /** A saved council as a graph that can be run, frozen with every setting of its nodes. */
-import type { NodeDefaults } from '../council/limits.js';
+import type { NodeDefaults } from '../graph/limits.js';
 import type { Blueprint, Graph, GraphNode, RunFailedData, SavedEdge, SavedNode } from '../generated/schemas.js';
-import { roleAmong } from './critics.js';
-import { entryOf, inspect } from './inspect.js';
+import { roleAmong } from '../council/roles.js';
+import { entryOf, inspect } from './validate.js';
 
 export type Compiled =
   | { readonly isRunnable: true; readonly graph: Graph }

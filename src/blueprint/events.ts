@@ -1,10 +1,10 @@
 /** The events of a blueprint's stream. Each carries the whole record, so the last one is the truth. */
 import { BlueprintDamaged } from '../errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
-import type { RecordedEvent } from '../log/port.js';
-import { rolesOf } from './critics.js';
+import type { RecordedEvent } from '../eventlog/port.js';
+import { rolesOf } from '../council/roles.js';
 import { defaultEdgeId } from './record.js';
-import { isTooLong } from './size.js';
+import { isTooLong } from './record.js';
 
 export type BlueprintFact = {
   [T in keyof BlueprintFacts]: { readonly type: T; readonly data: BlueprintFacts[T] };

@@ -15,15 +15,15 @@ const [command = '', ...rest] = process.argv.slice(2);
 if (command === 'serve' && rest.length === 0) {
   await start('main.js');
 } else if (command === 'run') {
-  await start('cli/main.js');
+  await start('cli/commands/run.js');
 } else if (AUDIT.includes(command)) {
-  await start('cli/audit/main.js').catch((fault) => {
+  await start('cli/commands/audit.js').catch((fault) => {
     process.stderr.write(`${fault.stack}\n`);
     // Of verify 1 would mean that a record is not valid.
     process.exitCode = command === 'verify' ? 2 : 1;
   });
 } else if (command === 'migrate' && rest.length === 0) {
-  await start('cli/migrate.js');
+  await start('cli/commands/migrate.js');
 } else if (['help', '--help', '-h'].includes(command)) {
   process.stdout.write(`${USAGE}\n`);
 } else if (command === '--version') {

@@ -2,14 +2,14 @@
  * This instance among others on one log: it beats, listens for the beats of others, takes up runs that nobody runs,
  * and lets its own go while it cannot reach the log, for by then others may have taken them.
  */
-import type { Ambient } from '../ambient.js';
-import type { EventLog, RecordedEvent } from '../log/port.js';
+import type { Ambient } from '../system/system.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
-import { Custodian } from './custodian.js';
-import type { CustodianOptions } from './custodian.js';
-import { beatOf } from './events.js';
+import { Custodian } from './orphan-recovery.js';
+import type { CustodianOptions } from './orphan-recovery.js';
+import { beatOf } from './heartbeat.js';
 import { Heartbeat } from './heartbeat.js';
-import { Membership } from './membership.js';
+import { Membership } from './failure-detector.js';
 
 export interface ClusterSettings {
   /** Time between two beats, in milliseconds. */

@@ -1,12 +1,11 @@
 /** The sign of life of this instance: a beat on its own stream, again and again, at the exact revision. */
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import { LogClosed } from '../errors.js';
-import { appendSurely } from '../log/append-surely.js';
-import type { ChainHead } from '../log/chain.js';
-import { GENESIS_HASH, sealEvents } from '../log/chain.js';
-import type { EventLog } from '../log/port.js';
-import { wait } from '../wait.js';
-import { INSTANCE_BEAT, instanceStream } from './events.js';
+import { appendSurely } from '../eventsourcing/append-with-retry.js';
+import type { ChainHead } from '../eventsourcing/hash-chain.js';
+import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { wait } from '../system/async/wait.js';
 
 export interface HeartbeatOptions {
   readonly log: EventLog;
@@ -76,4 +75,19 @@ export class Heartbeat {
     this.#head = head;
     for (const { id } of exported) this.#causationId = id;
   }
+}
+
+// The stream of an instance: its heartbeats, of which the log keeps the last.
+
+const INSTANCE_BEAT = 'InstanceBeat';
+
+/** Stream of an instance. */
+function instanceStream(instanceId: string): string {
+  return `instance-${instanceId}`;
+}
+
+/** The instance whose heartbeat an event is; null when it is none. */
+export function beatOf({ stream, type }: RecordedEvent): string | null {
+  const prefix = instanceStream('');
+  return type === INSTANCE_BEAT && stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }

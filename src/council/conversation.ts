@@ -3,12 +3,12 @@
  * goes on with their results, until it answers or a bound is reached. Then it is told so and asked for an answer without
  * tools, with all results in the prompt: a request without tools is one no model can answer by calling another.
  */
-import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../model/port.js';
-import { boundReached, callsLeft, shareOf } from './tool-budget.js';
-import type { ToolSpending } from './tool-budget.js';
+import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
+import { boundReached, callsLeft, shareOf } from './tools/budget.js';
+import type { ToolSpending } from './tools/budget.js';
 import { withoutThoughts } from './thoughts.js';
-import type { ToolKit } from './tool-call.js';
-import { carryOut, utf8Bytes } from './tool-call.js';
+import type { ToolKit } from './tools/call.js';
+import { carryOut, utf8Bytes } from './tools/call.js';
 
 export interface ConversationTerms {
   readonly kit: ToolKit;

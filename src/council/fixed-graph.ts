@@ -1,6 +1,6 @@
 /** The built-in council as data: a frozen graph like any blueprint's (specification, "What the service does"). */
 import type { Graph, GraphNode } from '../generated/schemas.js';
-import type { NodeDefaults } from './limits.js';
+import type { NodeDefaults } from '../graph/limits.js';
 
 /** Master drafts, critic scores and routes, writer polishes. */
 export function fixedGraph(defaults: NodeDefaults): Graph {

@@ -1,15 +1,15 @@
 /** Executes one node: asks its model, reads and measures the answer. What comes next is decided elsewhere. */
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
-import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../model/port.js';
-import type { RenderedBrief } from './brief.js';
+import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
+import type { RenderedBrief } from './prompt.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
-import { readCritique } from './critique.js';
+import { readCritique } from './critic-answer.js';
 import type { Ear } from './thoughts.js';
 import { spokenOnly, withoutThoughts } from './thoughts.js';
-import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from './limits.js';
-import type { ToolKit } from './tool-call.js';
+import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
+import type { ToolKit } from './tools/call.js';
 
 /** One call to a model, with run, deadline and signal already bound by the caller. */
 export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;

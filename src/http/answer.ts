@@ -1,8 +1,8 @@
 /** How an answer is sent, also to a client that is still sending its request. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 
 /** What a request is answered with; a null body means none. */
 export interface Answer {
@@ -83,4 +83,10 @@ function drained(request: IncomingMessage, ambient: Pick<Ambient, 'after'>): Pro
     if (request.complete || request.destroyed) return done();
     request.on('data', onData).on('end', done).on('close', done).resume();
   });
+}
+
+/** Calls back once a response is sent or given up, at once when it is already. */
+export function whenClosed(response: ServerResponse, callBack: () => void): void {
+  if (response.closed || response.writableEnded) callBack();
+  else response.once('close', callBack);
 }

@@ -4,28 +4,27 @@ import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import Koa from 'koa';
 import { LogUnavailable } from '../errors.js';
-import type { SourceRules } from '../request-source.js';
-import { refusedHost, refusedPage } from '../request-source.js';
+import type { SourceRules } from '../api/request-source.js';
+import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { Answer } from './answer.js';
 import { sendAnswer } from './answer.js';
 import { asyncApiRoute } from './asyncapi.js';
-import { auditRoutes } from './audit.js';
-import { blueprintRunRoutes } from './blueprint-runs.js';
-import { blueprintRoutes } from './blueprints.js';
+import { auditRoutes } from './routes/audit.js';
+import { blueprintRunRoutes, runRoutes } from './routes/runs.js';
+import { blueprintRoutes } from './routes/blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
-import { diagramRoutes } from './diagrams.js';
-import { documentRoutes } from './documents.js';
-import { forkRoutes } from './forks.js';
-import { healthRoutes } from './health.js';
-import { godModeRoutes } from './god-mode.js';
-import { historyRoutes } from './history.js';
-import { inTime } from './in-time.js';
+import { diagramRoutes } from './routes/diagrams.js';
+import { documentRoutes } from './routes/documents.js';
+import { forkRoutes } from './routes/forks.js';
+import { healthRoutes } from './routes/health.js';
+import { godModeRoutes } from './routes/god-mode.js';
+import { historyRoutes } from './routes/history.js';
 import { openApiRoute } from './openapi.js';
-import { problemOf, RequestRefused } from './problems.js';
+import { RequestRefused, problemOf } from '../api/problems.js';
 import type { Edge, HttpDeps, Route } from './route.js';
-import { runRoutes } from './runs.js';
-import { openSchemas } from './schema.js';
-import { streamRoute } from './stream.js';
+import { openSchemas } from '../api/schemas.js';
+import { streamRoute } from './routes/run-stream.js';
+import type { Ambient } from '../system/system.js';
 
 export type { HttpDeps } from './route.js';
 
@@ -141,4 +140,22 @@ function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['pa
 function isRefused(ctx: Context, router: Router): boolean {
   const layers = layersAt(ctx, router);
   return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
+}
+
+// Deadlines of what a client waits for.
+
+/**
+ * The result of a work that is awaited no longer than a deadline. The work itself goes on; how it ends then is nobody's
+ * business here.
+ *
+ * @throws what the work throws, or what `late` makes at the deadline
+ */
+function inTime<T>(
+  work: Promise<T>,
+  { after, deadlineMs, late }: Pick<Ambient, 'after'> & { readonly deadlineMs: number; readonly late: () => Error },
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = after(deadlineMs, () => reject(late()));
+    void work.then(resolve, reject).finally(cancel);
+  });
 }

@@ -4,8 +4,8 @@ import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
 import { serviceInfo } from './openapi.js';
 import type { Route } from './route.js';
-import type { SchemaName, SchemaShelf } from './schema.js';
-import { isRecord } from './schema.js';
+import type { SchemaName, SchemaShelf } from '../api/schemas.js';
+import { isRecord } from '../api/schemas.js';
 
 /** GET /api/asyncapi.json. */
 export function asyncApiRoute(schemas: SchemaShelf): Route {

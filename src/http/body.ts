@@ -2,11 +2,11 @@
 import { MIMEType } from 'node:util';
 import type { Context, Middleware } from 'koa';
 import { koaBody } from 'koa-body';
-import { defaultsLeftOut, nullsLeftOut } from './absent.js';
-import { parseJson } from './json-text.js';
-import { RequestRefused } from './problems.js';
-import type { Described, SchemaName, SchemaShelf } from './schema.js';
-import { validated } from './validate.js';
+import { defaultsLeftOut, nullsLeftOut } from '../api/absent.js';
+import { parseJson } from '../api/json-text.js';
+import { RequestRefused } from '../api/problems.js';
+import type { Described, SchemaName, SchemaShelf } from '../api/schemas.js';
+import { validated } from '../api/validation.js';
 
 /** Largest JSON body in bytes (contract, section 2). */
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -27,7 +27,9 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
 
 /** A listener for the server's `checkExpectation`: a request that expects anything but `100-continue`. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
-  const body = JSON.stringify({ detail: `Expect ${JSON.stringify(request.headers.expect)} is not met: 100-continue is` });
+  const body = JSON.stringify({
+    detail: `Expect ${JSON.stringify(request.headers.expect)} is not met: 100-continue is`,
+  });
   const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
   response.writeHead(417, { Connection: 'close', ...headers }).end(body);
 }

@@ -3,8 +3,8 @@
  * a schema with a title is a component under it, wherever it stands, and is referred to; one without stands where it is
  * used. So nothing refers into the middle of a schema, which generators do not follow.
  */
-import type { DataByType, JsonSchema, SchemaShelf } from './schema.js';
-import { isRecord } from './schema.js';
+import type { DataByType, JsonSchema, SchemaShelf } from '../api/schemas.js';
+import { isRecord } from '../api/schemas.js';
 
 /** A part of a document. */
 export type Json = Readonly<Record<string, unknown>>;

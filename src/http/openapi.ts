@@ -7,8 +7,8 @@ import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
 import { TAGS } from './route.js';
-import type { SchemaShelf } from './schema.js';
-import { readRecord } from './schema.js';
+import type { SchemaShelf } from '../api/schemas.js';
+import { readRecord } from '../api/schemas.js';
 
 /** GET /api/openapi.json, which describes itself too. */
 export function openApiRoute(others: readonly Route[], schemas: SchemaShelf): Route {

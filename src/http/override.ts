@@ -1,10 +1,10 @@
 /** What a human changes of a run's state, as it is sent: its size, its rules, and where it may lead. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../council/limits.js';
+import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';
-import { OverrideRefused } from '../run/override-refused.js';
-import { brokenRules, RequestRefused } from './problems.js';
-import { validated } from './validate.js';
+import { OverrideRefused } from '../run/override.js';
+import { brokenRules, RequestRefused } from '../api/problems.js';
+import { validated } from '../api/validation.js';
 
 /** Largest modified_state, in bytes of its JSON text (contract, section 2). Larger ones might not fit one append. */
 const MAX_OVERRIDE_BYTES = 256 * 1024;

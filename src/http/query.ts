@@ -4,9 +4,9 @@
  */
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
-import { brokenRules } from './problems.js';
-import type { Described, SchemaName, SchemaShelf } from './schema.js';
-import { validated } from './validate.js';
+import { brokenRules } from '../api/problems.js';
+import type { Described, SchemaName, SchemaShelf } from '../api/schemas.js';
+import { validated } from '../api/validation.js';
 
 export interface QueryReader<T> {
   readonly schema: SchemaName;

@@ -1,26 +1,26 @@
 /** What a route is: one declaration, from which the router and the OpenAPI document are made. */
 import type { RouterContext } from '@koa/router';
-import type { Ambient } from '../ambient.js';
-import type { Audit } from '../audit/audit-run.js';
+import type { Ambient } from '../system/system.js';
+import type { Audit } from '../audit/verify.js';
 import { isBlueprintId } from '../blueprint/record.js';
-import type { BlueprintShelf } from '../blueprint/shelf.js';
-import type { NodeDefaults } from '../council/limits.js';
+import type { BlueprintShelf } from '../blueprint/store.js';
+import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
 import type { Genealogy } from '../generated/schemas.js';
-import type { DocumentAudit } from '../library/document-audit.js';
-import type { DocumentRecord } from '../library/document-record.js';
-import type { Ingested, UploadedFile } from '../library/shelf.js';
+import type { DocumentAudit } from '../documents/verify.js';
+import type { DocumentRecord } from '../documents/events.js';
+import type { Ingested, UploadedFile } from '../documents/store.js';
 import type { BlueprintList } from '../projections/blueprints.js';
 import type { DocumentList } from '../projections/documents.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
-import type { RunRegistry } from '../run/registry.js';
+import type { RunRegistry } from '../run/live/registry.js';
 import type { AnswerHeader } from './answer-headers.js';
-import type { SourceRules } from '../request-source.js';
+import type { SourceRules } from '../api/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
-import type { SchemaName, SchemaShelf } from './schema.js';
+import type { SchemaName, SchemaShelf } from '../api/schemas.js';
 
 /** What the REST edge needs of the service. */
 export interface HttpDeps extends SourceRules {

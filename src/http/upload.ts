@@ -8,8 +8,8 @@ import * as formidable from 'formidable';
 import type { Context } from 'koa';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import { koaBody } from 'koa-body';
-import type { Ambient } from '../ambient.js';
-import { brokenRules, RequestRefused } from './problems.js';
+import type { Ambient } from '../system/system.js';
+import { brokenRules, RequestRefused } from '../api/problems.js';
 
 /** Largest file in bytes (contract, upload). */
 export const MAX_FILE_BYTES = 50 * 1024 * 1024;

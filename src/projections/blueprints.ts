@@ -1,6 +1,6 @@
 /** The saved councils as a list. */
-import type { EventLog } from '../log/port.js';
-import type { History } from './history.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { Page } from './run-summary.js';
 

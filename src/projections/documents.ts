@@ -1,7 +1,7 @@
 /** The documents as a list. */
-import type { DocumentRecord } from '../library/document-record.js';
-import type { EventLog } from '../log/port.js';
-import type { History } from './history.js';
+import type { DocumentRecord } from '../documents/events.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { Page } from './run-summary.js';
 

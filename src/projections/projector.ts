@@ -1,17 +1,17 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintDamaged, LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
-import { DocumentDamaged } from '../library/document-errors.js';
-import { documentIdOf } from '../library/document-events.js';
-import { documentRecordOf, isDecisive } from '../library/document-record.js';
-import type { EventLog, Position, RecordedEvent } from '../log/port.js';
+import { DocumentDamaged } from '../documents/errors.js';
+import { documentIdOf } from '../documents/events.js';
+import { documentRecordOf, isDecisive } from '../documents/events.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
-import { wait } from '../wait.js';
+import { wait } from '../system/async/wait.js';
 import { blueprintRowAfter } from './blueprint-row.js';
-import type { History } from './history.js';
+import type { History } from './run-history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
 

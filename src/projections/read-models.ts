@@ -1,10 +1,10 @@
 /** The stored read models of this process, and who reads runs for them. */
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import type { RunDamaged } from '../errors.js';
-import type { EventLog } from '../log/port.js';
-import { DamagedRuns } from './damaged-runs.js';
-import { History } from './history.js';
-import { mending } from './mending.js';
+import type { EventLog } from '../eventlog/port.js';
+import { DamagedRuns } from './corrupt-runs.js';
+import { History } from './run-history.js';
+import { mending } from './view-repair.js';
 import { RunReader } from './run-reader.js';
 import { RunViews } from './run-views.js';
 import type { ViewsSetup } from './views-client.js';

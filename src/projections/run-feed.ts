@@ -2,10 +2,10 @@
  * A run's events as they are recorded, for whoever watches it: read from the log up to its head, from there on handed
  * over by the one subscription. Nothing is kept for a watcher: one that falls behind reads on from the log.
  */
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import { RunDamaged, ServiceStopping } from '../errors.js';
-import { checkLink } from '../log/chain.js';
-import type { RecordedEvent } from '../log/port.js';
+import { checkLink } from '../eventsourcing/hash-chain.js';
+import type { RecordedEvent } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';

@@ -2,14 +2,14 @@
  * What clients ask of runs: each answer true at once, whoever runs the run and however far the read models are. Asked
  * for a damaged run, each throws RunDamaged, but for the list, which says so.
  */
-import type { ExportedEvent } from '../log/chain.js';
-import type { EventLog } from '../log/port.js';
+import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
+import type { EventLog } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import type { DamagedRuns } from './damaged-runs.js';
+import type { DamagedRuns } from './corrupt-runs.js';
 import { isFinished } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
-import type { History } from './history.js';
+import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { RunReader } from './run-reader.js';
 import type { Page, RunSummary } from './run-summary.js';

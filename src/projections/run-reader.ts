@@ -1,11 +1,11 @@
 /** Reads runs from the log for those who show them: every event is checked, and a damaged run is not read again. */
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import { RunDamaged } from '../errors.js';
-import type { EventLog } from '../log/port.js';
+import type { EventLog } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { foldRun, readChecked } from '../run/stream.js';
-import type { DamagedRuns } from './damaged-runs.js';
+import type { DamagedRuns } from './corrupt-runs.js';
 
 export interface RunReaderOptions {
   readonly log: EventLog;

@@ -4,7 +4,7 @@
  * from the log again on demand.
  */
 import { createStore } from '@xstate/store';
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import type { RunDamaged } from '../errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';

@@ -1,13 +1,13 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { LogUnreadable } from '../log/unreadable.js';
-import { WorkerCalls } from '../worker-calls.js';
-import type { DocumentRecord } from '../library/document-record.js';
-import type { Position } from '../log/port.js';
+import { LogUnreadable } from '../eventlog/port.js';
+import { WorkerCalls } from '../system/worker-rpc.js';
+import type { DocumentRecord } from '../documents/events.js';
+import type { Position } from '../eventlog/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
-import type { Damage } from './damaged-runs.js';
+import type { Damage } from './corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
 import type { KeyedRun, ViewsRows } from './views-store.js';

@@ -3,10 +3,10 @@
  * inside the views worker.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { DocumentRecord } from '../library/document-record.js';
+import type { DocumentRecord } from '../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { UnfinishedRun } from '../run/state.js';
-import type { Damage } from './damaged-runs.js';
+import type { Damage } from './corrupt-runs.js';
 import type { DocumentRow } from './document-table.js';
 import { documentTable } from './document-table.js';
 import type { Page, RunSummary } from './run-summary.js';

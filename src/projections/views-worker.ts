@@ -1,6 +1,6 @@
 /** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveCalls } from '../worker-calls.js';
+import { serveCalls } from '../system/worker-rpc.js';
 import type { ViewsCall, ViewsReady, ViewsSetup } from './views-client.js';
 import type { ViewsStore } from './views-store.js';
 import { openViewsFile } from './views-file.js';

@@ -2,7 +2,7 @@
  * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
  * joined where they meet again (contract, "How a blueprint runs").
  */
-import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../council/limits.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../graph/limits.js';
 
 export type RouteDecision = 'approve' | 'rework';
 

@@ -2,20 +2,20 @@
  * Decisions: what a command makes of a run, as facts to record in one append. Pure; what follows a fact is asked of
  * the chart before it is written down, so nothing is recorded that the chart does not allow.
  */
-import type { ConditionFacts } from '../blueprint/condition.js';
+import type { ConditionFacts } from '../graph/condition.js';
 import { unknownMarks } from '../council/citations.js';
-import { MAX_DRAFT_BYTES } from '../council/limits.js';
-import { noRoute } from '../council/routing.js';
+import { MAX_DRAFT_BYTES } from '../graph/limits.js';
+import { noRoute } from '../graph/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
-import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './front.js';
+import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './frontier.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import type { DecisionScene } from './minutes.js';
-import { Minutes } from './minutes.js';
+import type { DecisionScene } from './pending-events.js';
+import { Minutes } from './pending-events.js';
 import { routeOf } from './node-route.js';
 import { startAgain, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
-import { routingFacts } from './routing-facts.js';
+import { routingFacts } from './output.js';
 import type { FrontNode, RunState } from './state.js';
 import { delayLeft, isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
 

@@ -1,18 +1,18 @@
 /** The fold: a run's state after one more recorded event. Total and pure; what may follow what is the chart's business. */
 import { withSources } from '../council/citations.js';
-import type { Plan } from '../council/plan.js';
-import { planOf } from '../council/plan.js';
+import type { Plan } from '../graph/plan.js';
+import { planOf } from '../graph/plan.js';
 import type { GateDecidedData, StateOverride } from '../generated/schemas.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
 import type { RunEvent } from './events.js';
-import { branchAtEnd, branchInto, branchShown } from './front.js';
+import { branchAtEnd, branchInto, branchShown } from './frontier.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
-import { overrideEveryBranch } from './override-before.js';
-import { restored } from './run-fold.js';
+import { overrideEveryBranch } from './override-v1.js';
+import { restored } from './fork-snapshot.js';
 import type { FrontNode, RunState } from './state.js';
 import { failuresWith, isInOutage } from './state.js';
-import { copyOf } from './state-copy.js';
+import { copyOf } from './state.js';
 import { leave, rerouted } from './take-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;

@@ -1,5 +1,5 @@
 /** A fork: a new run that goes on from an event of another, with whatever is changed there. */
-import { planOf } from '../council/plan.js';
+import { planOf } from '../graph/plan.js';
 import type {
   Graph,
   GraphNode,
@@ -10,12 +10,12 @@ import type {
   StateOverride,
 } from '../generated/schemas.js';
 import type { RunFact } from './events.js';
-import { canonical } from '../log/canonical.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
 import { humanSource } from './branch.js';
-import { branchShown, nextFront, nodesAhead } from './front.js';
+import { branchShown, nextFront, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
-import { wayUnder } from './reroute.js';
-import { foldedRun, isOutstanding } from './run-fold.js';
+import { wayUnder } from './override.js';
+import { foldedRun, isOutstanding } from './fork-snapshot.js';
 import type { RunState } from './state.js';
 
 /** What a fork does otherwise than its parent. */

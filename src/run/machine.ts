@@ -4,15 +4,16 @@
  * its own, so that a front of branches is simply the active regions. A graph that never forks has at most one node
  * active, and its chart says so with one state per node: a third less a transition at three nodes.
  */
-import type { SnapshotFrom } from 'xstate';
+import type { SnapshotFrom, StateValue } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
-import { planOf } from '../council/plan.js';
-import type { Graph } from '../generated/schemas.js';
+import { planOf } from '../graph/plan.js';
+import type { Graph, NodeStartedData, RunCompletedData } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
-import { mayFollow } from './may-follow.js';
-import { Moves } from './moves.js';
 import type { RunState } from './state.js';
+import { isFrontDone } from './state.js';
+import { branchAtEnd } from './frontier.js';
+import { isOutstanding } from './fork-snapshot.js';
 
 /** A recorded fact as the chart takes it: facts of a node carry the node's region in their name. */
 interface ChartEvent {
@@ -219,5 +220,91 @@ function inertScope(machine: RunMachine): Parameters<RunMachine['transition']>[2
     emit: nothing,
     stopChild: nothing,
     actionExecutor: nothing,
+  };
+}
+
+// The one guard of every chart.
+
+/** What the chart asks of a run beyond the state that it is in, before it takes a fact. */
+function mayFollow(run: RunState, fact: RunEvent): boolean {
+  switch (fact.type) {
+    case 'NodeStarted':
+      return isAwaited(run, fact.data);
+    case 'RunPaused':
+      return isFrontDone(run);
+    case 'RunCompleted':
+      return isTheEnd(run, fact.data);
+    default:
+      return true;
+  }
+}
+
+/** Whether a node starts to which a branch was sent, or is started again. */
+function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
+  const begun = run.front.find((each) => each.step === step);
+  if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
+  return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
+}
+
+/** Whether all branches have ended, and this is what they have come to. */
+function isTheEnd(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
+  if (!isFrontDone(run) || run.arrivals.length > 0) return false;
+  const { draft, score } = branchAtEnd(run);
+  return finalDraft === draft && criticScore === score;
+}
+
+// * Where a chart goes, once it has been asked. From one state by one kind of event a run's chart always comes to
+// the same state, for whether the event is allowed there is one guard's business; so XState works each move out
+// once, and later ones take the state from here, in a fraction of the time.
+
+/**
+ * Most that is kept of a chart, in characters of its states as JSON, and what a move counts for; a character stands for
+ * six bytes. A graph that forks has more states than can be kept: moves beyond are worked out each time.
+ */
+const MAX_CHARS = 100_000;
+const MOVE_CHARS = 50;
+
+/** Of the snapshots kept only the state counts. States are told apart by the identity of their values, which are shared. */
+export class Moves<State extends { readonly value: StateValue }> {
+  readonly #from = new Map<StateValue, Map<string, State>>();
+  readonly #byValue = new Map<string, State>();
+  #chars = 0;
+
+  /** The state that an event leads to; undefined when it has not been worked out. */
+  find(from: StateValue, event: string): State | undefined {
+    return this.#from.get(from)?.get(event);
+  }
+
+  /** Keeps where an event has led; returns the state that goes for it from now on. */
+  keep(from: StateValue, event: string, to: State): State {
+    const text = JSON.stringify(to.value);
+    const known = this.#byValue.get(text) ?? to;
+    if (this.#chars >= MAX_CHARS) return known;
+    this.#chars += MOVE_CHARS + (known === to ? text.length : 0);
+    this.#byValue.set(text, known);
+    const moves = this.#from.get(from) ?? new Map<string, State>();
+    this.#from.set(from, moves.set(event, known));
+    return known;
+  }
+}
+
+// Compiled charts by graph hash: a council that runs often is compiled once.
+
+export interface Charts {
+  of(frozen: { readonly graph: Graph; readonly graphHash: string }): Chart;
+}
+
+/** @param limit charts kept, the longest unused go first; a chart of 20 nodes takes about 113 KB, its moves up to 1 MB */
+export function chartCache(limit = 100): Charts {
+  const cache = new Map<string, Chart>();
+  return {
+    of({ graph, graphHash }) {
+      const chart = cache.get(graphHash) ?? compileChart(graph);
+      cache.delete(graphHash);
+      cache.set(graphHash, chart);
+      const [oldest] = cache.keys();
+      if (cache.size > limit && oldest !== undefined) cache.delete(oldest);
+      return chart;
+    },
   };
 }

@@ -1,9 +1,9 @@
 /** Where a branch goes after a node. */
-import { routeAfter } from '../council/routing.js';
+import { routeAfter } from '../graph/routing.js';
 import type { Route } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import { isBeyondRework } from './output.js';
-import { routingFacts } from './routing-facts.js';
+import { routingFacts } from './output.js';
 import type { RunState } from './state.js';
 
 /**

@@ -1,10 +1,10 @@
 /** The start of a node's attempt: what it is told and which tools it is given, as recorded. */
-import { renderBrief } from '../council/brief.js';
-import { toldTools, toolsAsRecorded } from '../council/node-tools.js';
-import type { Brief } from '../model/port.js';
-import type { Assignment } from './assignment.js';
-import { callOf } from './assignment.js';
-import type { Minutes } from './minutes.js';
+import { renderBrief } from '../council/prompt.js';
+import { toldTools, toolsAsRecorded } from '../council/tools/tool.js';
+import type { Brief } from '../models/port.js';
+import type { Assignment } from './pending-events.js';
+import { callOf } from './pending-events.js';
+import type { Minutes } from './pending-events.js';
 import type { FrontNode, RunState } from './state.js';
 
 /** Records the start of a step's next attempt. */

@@ -1,8 +1,36 @@
-/** What a node's output makes of its branch and of the run's counters; decisions route on it before it is recorded. */
-import type { NodeOutput } from '../generated/schemas.js';
+/** What the conditions behind a node look at. */
+import type { ConditionFacts } from '../graph/condition.js';
+import { codePoints } from '../graph/limits.js';
 import type { Branch } from './branch.js';
 import { boundedFeedback, verdict } from './branch.js';
+import type { NodeOutput } from '../generated/schemas.js';
 import type { RunState } from './state.js';
+
+/** The draft is counted when the first condition asks, and only then. */
+export function routingFacts(branch: Branch, iteration: number): ConditionFacts {
+  return new RoutingFacts(branch, iteration);
+}
+
+class RoutingFacts implements ConditionFacts {
+  readonly route: Branch['decision'];
+  readonly score: number | null;
+  readonly iteration: number;
+  readonly #draft: string;
+  #counted: number | null = null;
+
+  constructor({ decision, score, draft }: Branch, iteration: number) {
+    this.route = decision;
+    this.score = score;
+    this.iteration = iteration;
+    this.#draft = draft ?? '';
+  }
+
+  get draftLength(): number {
+    return (this.#counted ??= codePoints(this.#draft));
+  }
+}
+
+// What a node's output makes of its branch and of the run's counters; decisions route on it before it is recorded.
 
 /**
  * The node's branch, and the counters, once it has ended. A branch is written field by field, as states are copied.

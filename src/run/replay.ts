@@ -1,15 +1,15 @@
 /** A run replayed from its events: every link of its hash chain checked, every step asked of its chart. */
-import type { Ambient } from '../ambient.js';
+import type { Ambient } from '../system/system.js';
 import { RunDamaged } from '../errors.js';
-import { canonical } from '../log/canonical.js';
-import type { ExportedEvent } from '../log/chain.js';
-import { GENESIS_HASH } from '../log/chain.js';
-import type { EventLog } from '../log/port.js';
-import type { Charts } from './charts.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
+import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { Charts } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { assertFollows, borneOut, isRunEvent, readRun } from './stream.js';
-import type { Upcast } from './upcast.js';
-import { upcast } from './upcast.js';
+import type { Upcast } from './events.js';
+import { upcast } from './events.js';
 
 export interface Replay {
   readonly chart: Chart;

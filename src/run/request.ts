@@ -1,10 +1,10 @@
 /** What a start endpoint asks for, as the first event of a run. */
-import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../council/limits.js';
+import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { decide } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
-import type { DecisionScene } from './minutes.js';
+import type { DecisionScene } from './pending-events.js';
 
 /** Takeovers without a completed step before a run fails (architecture, invariant 5). */
 const MAX_TAKEOVERS = 5;

@@ -1,16 +1,14 @@
 /** A run's stream on the log: facts sealed for an append, recorded events read back, a run folded. */
-import type { Ambient } from '../ambient.js';
-import { RunDamaged } from '../errors.js';
+import type { Ambient } from '../system/system.js';
+import { RevisionConflict, RunDamaged } from '../errors.js';
 import type { RunFacts } from '../generated/schemas.js';
-import type { ExportedEvent } from '../log/chain.js';
-import { checkLink, exportedOf, GENESIS_HASH, SCHEMA_VERSION, sealEvents } from '../log/chain.js';
-import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../log/port.js';
-import type { RunEvent, RunFact } from './events.js';
-import { runIdOf, runStream } from './events.js';
+import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
+import { GENESIS_HASH, SCHEMA_VERSION, checkLink, exportedOf, sealEvents } from '../eventsourcing/hash-chain.js';
+import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../eventlog/port.js';
+import type { RunEvent, RunFact, Upcast } from './events.js';
+import { runIdOf, runStream, upcast } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
-import type { Upcast } from './upcast.js';
-import { upcast } from './upcast.js';
 
 /** Where a stream ends; before the first event there is none. */
 export type StreamHead = Pick<RunState, 'seq' | 'hash' | 'lastEventId'>;
@@ -170,4 +168,10 @@ export function borneOut<T>(at: { readonly runId: string; readonly seq: number }
 function damage(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunDamaged {
   if (cause instanceof RunDamaged) return cause;
   return new RunDamaged({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
+}
+
+/** Takes the rejection of an append for null when another append came first; throws every other error again. */
+export function nullOnConflict(error: unknown): null {
+  if (error instanceof RevisionConflict) return null;
+  throw error;
 }

@@ -4,7 +4,7 @@ import type { ChannelMessage } from '../generated/schemas.js';
 import type { RunViews } from '../projections/run-views.js';
 import type { RunState } from '../run/state.js';
 import { CLOSE_FAULT, CLOSE_NORMAL, CLOSE_TOO_SLOW } from './close-codes.js';
-import { sendMessage } from './send-message.js';
+import { sendMessage } from './close-codes.js';
 import type { Announced } from './messages.js';
 import { announce, connectedMessage, NOTHING_ANNOUNCED, unknownRunMessage } from './messages.js';
 

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
-import { genealogyDiagram } from '../../src/audit/genealogy-diagram.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { genealogyDiagram } from '../../src/audit/diagrams.js';
 import { genealogyOf } from '../../src/audit/genealogy.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
-import { canonical } from '../../src/log/canonical.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
-import { standingOf } from '../../src/run/standing.js';
+import { standingOf } from '../../src/audit/chart.js';
 import type { Story } from '../support/given.js';
 import { broke, given, graphWith, RUN_ID, scored, wrote } from '../support/given.js';
 import { hostileTexts } from '../support/hostile-texts.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { genealogyOf } from '../../src/audit/genealogy.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/http/schema.js';
-import { canonical } from '../../src/log/canonical.js';
-import type { ExportedEvent } from '../../src/log/chain.js';
+import { openSchemas } from '../../src/api/schemas.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { isRunEvent } from '../../src/run/stream.js';
 import { given, graphOf, playOut, scored, wrote } from '../support/given.js';
 import { eventIn, readGolden } from '../support/golden.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { LogUnavailable } from '../../src/errors.js';
 import { recordCheck } from '../../src/audit/record-check.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
 
 async function* idsOf(...ids: readonly string[]): AsyncGenerator<string> {

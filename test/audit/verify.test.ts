@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import type { Verified } from '../../src/audit/verify.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import type { ExportedEvent } from '../../src/log/chain.js';
-import { chartCache } from '../../src/run/charts.js';
+import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
+import { chartCache } from '../../src/run/machine.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';

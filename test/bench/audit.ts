@@ -1,6 +1,6 @@
 /** What it costs to check and to replay a record, and whether reading one run slows down as the log grows. */
 import { Agent, get } from 'node:http';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { instantModel } from '../support/instant-model.js';
 import { graphOf } from '../support/given.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';

@@ -1,7 +1,7 @@
 /** The engine as the benchmark drives it: no edge, one call a run. */
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import type { RunRequestedData } from '../../src/generated/schemas.js';
-import type { EventLog, NewEvent } from '../../src/log/port.js';
+import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
 import type { OpenEngineOptions } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';

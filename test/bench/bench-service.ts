@@ -1,12 +1,12 @@
 /** The service as the benchmark drives it: in this process, so that appends and arrivals are told by one clock. */
 import { hostname } from 'node:os';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { readConfig } from '../../src/config.js';
-import { openDataDir } from '../../src/data-dir.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
-import type { NewEvent } from '../../src/log/port.js';
-import type { LanguageModel } from '../../src/model/port.js';
-import { startService } from '../../src/service.js';
+import { openDataDir } from '../../src/app/data-directory.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { NewEvent } from '../../src/eventlog/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
+import { startService } from '../../src/app/service.js';
 import { overheard } from './bench-engine.js';
 
 /** `stop` rejects when the service had faults. */

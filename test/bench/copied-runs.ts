@@ -1,8 +1,8 @@
 /** A data directory with very many finished runs in it. */
-import { systemAmbient } from '../../src/ambient.js';
-import { openDataDir } from '../../src/data-dir.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { openDataDir } from '../../src/app/data-directory.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { sealFacts } from '../../src/run/stream.js';

@@ -1,9 +1,9 @@
 /** What a run leaves on the disk. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/ambient.js';
-import { offlineModel } from '../../src/model/offline.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { offlineModel } from '../../src/models/offline/offline.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { instantModel } from '../support/instant-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Effort, Figure, Part } from './figure.js';

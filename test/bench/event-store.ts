@@ -1,9 +1,9 @@
 /** The service on EventStoreDB: what its log takes, what an engine makes of it, and what more instances give. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/ambient.js';
-import { openEventStoreLog } from '../../src/log/eventstoredb/log.js';
-import type { EventLog } from '../../src/log/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { tempDir } from '../support/temp-dir.js';
 import { bounded } from './closed-loop.js';
 import { engineRate } from './engine.js';

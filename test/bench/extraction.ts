@@ -1,8 +1,8 @@
 /** How fast text comes out of PDFs, and what that costs the service beside it. */
-import { systemAmbient } from '../../src/ambient.js';
-import { chunk } from '../../src/library/chunk.js';
-import { EXTRACT_LIMITS } from '../../src/library/extract-limits.js';
-import { pdfExtractor, type PdfExtractor } from '../../src/library/extract.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { chunk } from '../../src/documents/chunk.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
+import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
 import { linesAt, pdfOf, type PlacedText } from '../support/pdf-writer.js';
 import { figure, type Figure, type Part } from './figure.js';
 import { watchLoopDelay } from './loop-delay.js';

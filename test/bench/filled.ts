@@ -1,5 +1,5 @@
 /** A data directory with finished runs in it. */
-import type { LanguageModel } from '../../src/model/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { openBenchEngine } from './bench-engine.js';
 import { bounded, closedLoop } from './closed-loop.js';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { EventLog } from '../../src/log/port.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { tempDir } from '../support/temp-dir.js';
 import { closedLoop } from './closed-loop.js';
 import { startServiceProcess } from './service-process.js';

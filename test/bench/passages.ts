@@ -1,9 +1,9 @@
 /** How fast passages are found, and what the index of them takes. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DIMENSIONS } from '../../src/library/embeddings.js';
-import { OFFLINE_EMBEDDING_MODEL } from '../../src/library/offline-embeddings.js';
-import { openPassagesIndex, type PassagesIndex } from '../../src/library/passages-index.js';
+import { DIMENSIONS } from '../../src/embeddings/port.js';
+import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
+import { openPassagesIndex, type PassagesIndex } from '../../src/search/index-client.js';
 import { filledIndex } from '../support/filled-index.js';
 import { realPassages, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';

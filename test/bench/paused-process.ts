@@ -1,6 +1,6 @@
 /** An engine with many paused runs: sends what they cost to the process that forked it, and ends. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { graphOf } from '../support/given.js';
 import { decision } from '../support/god-run.js';
 import { instantModel } from '../support/instant-model.js';

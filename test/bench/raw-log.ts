@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
-import type { EventLog, NewEvent } from '../../src/log/port.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 
 /** JSON text of an object, 300 bytes long. */
 const DATA = JSON.stringify({ text: 'x'.repeat(289) });

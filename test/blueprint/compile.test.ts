@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compileBlueprint } from '../../src/blueprint/compile.js';
-import { inspect } from '../../src/blueprint/inspect.js';
+import { inspect } from '../../src/blueprint/validate.js';
 import { councilOf } from '../../src/blueprint/record.js';
 import type { BlueprintCreate, Graph } from '../../src/generated/schemas.js';
 

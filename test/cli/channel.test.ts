@@ -2,11 +2,11 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
-import type { Channel } from '../../src/cli/channel.js';
-import { openChannel } from '../../src/cli/channel.js';
-import { openSchemas } from '../../src/http/schema.js';
-import type { ManualAmbient } from '../support/manual-ambient.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import type { Channel } from '../../src/cli/client/channel.js';
+import { openChannel } from '../../src/cli/client/channel.js';
+import { openSchemas } from '../../src/api/schemas.js';
+import type { ManualAmbient } from '../support/manual-system.js';
+import { manualAmbient } from '../support/manual-system.js';
 
 const RUN = '00000000-0000-4000-8000-000000000000';
 

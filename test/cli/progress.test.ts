@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { Standing } from '../../src/cli/driver.js';
-import type { Progress } from '../../src/cli/progress.js';
-import { openProgress } from '../../src/cli/progress.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import type { Standing } from '../../src/cli/commands/driver.js';
+import type { Progress } from '../../src/cli/terminal/progress.js';
+import { openProgress } from '../../src/cli/terminal/progress.js';
+import { manualAmbient } from '../support/manual-system.js';
 
 const FRONT: Standing = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { RunNotPaused } from '../../src/errors.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { decision, pausedBefore, startGodRun } from '../support/god-run.js';
 import { graphOf } from '../support/given.js';
 import { instantModel } from '../support/instant-model.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/ambient.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { instantModel } from '../support/instant-model.js';
 import type { TestEngine } from '../support/open-engine.js';

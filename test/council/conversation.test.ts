@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
-import type { CallRecord } from '../../src/council/tool-call.js';
+import type { CallRecord } from '../../src/council/tools/call.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
-import { boundedModel } from '../../src/model/bounded.js';
-import type { ModelRequest } from '../../src/model/port.js';
-import type { Tool, ToolOutcome } from '../../src/tools/tool.js';
+import { boundedModel } from '../../src/models/bounded.js';
+import type { ModelRequest } from '../../src/models/port.js';
+import type { Tool, ToolOutcome } from '../../src/council/tools/tool.js';
 import { assigned, nodeWith, requestFor } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-system.js';
 import { asks, scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
 const node = nodeWith({ id: 'poet', timeoutMs: 60_000 });

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import { jsonBytes, PASS_SCORE } from '../../src/council/limits.js';
+import { jsonBytes, PASS_SCORE } from '../../src/graph/limits.js';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
-import { offlineModel } from '../../src/model/offline.js';
+import { offlineModel } from '../../src/models/offline/offline.js';
 import { assigned } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-system.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/council/limits.js';
+import { MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
 import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import { assigned, nodeWith } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-system.js';
 import { scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
 const agent = nodeWith({ id: 'poet' });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { Document, DocumentVerification } from '../../src/generated/schemas.js';
-import { GENESIS_HASH } from '../../src/log/chain.js';
-import type { RecordedEvent } from '../../src/log/port.js';
-import { systemAmbient } from '../../src/ambient.js';
-import { geminiModel } from '../../src/model/gemini.js';
+import { GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
+import type { RecordedEvent } from '../../src/eventlog/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';
 import { changeViews, damageEvent, dropEvent } from '../support/damaged-log.js';
 import type { FakeProvider } from '../support/fake-provider.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../../src/errors.js';
-import type { EventLog } from '../../src/log/port.js';
-import { geminiModel } from '../../src/model/gemini.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';
 import { answersStatus } from '../support/fake-server.js';
 import type { FakeProvider } from '../support/fake-provider.js';

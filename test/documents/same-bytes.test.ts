@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/ambient.js';
-import { readDocument } from '../../src/library/document-events.js';
-import { DocumentUnknown } from '../../src/library/document-errors.js';
-import type { EventLog } from '../../src/log/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { readDocument } from '../../src/documents/events.js';
+import { DocumentUnknown } from '../../src/documents/errors.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import type { RunResult } from '../../src/generated/schemas.js';
-import { MAX_DRAFT_BYTES } from '../../src/council/limits.js';
-import { canonical } from '../../src/log/canonical.js';
+import { MAX_DRAFT_BYTES } from '../../src/graph/limits.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { graphOf } from '../support/given.js';
 import { approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
 import { factsOf, recordOf } from '../support/record-of.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:http';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { blueprintStream } from '../../src/blueprint/events.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import type { Reply, RestClient } from '../support/rest-client.js';

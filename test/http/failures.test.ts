@@ -13,9 +13,9 @@ import {
 import type { HttpDeps } from '../../src/http/app.js';
 import { httpApp } from '../../src/http/app.js';
 import { refuseUnreadable } from '../../src/http/client-error.js';
-import { canonical } from '../../src/log/canonical.js';
-import type { ManualAmbient } from '../support/manual-ambient.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { ManualAmbient } from '../support/manual-system.js';
+import { manualAmbient } from '../support/manual-system.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';

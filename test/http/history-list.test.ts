@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-system.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
-import { systemAmbient } from '../../src/ambient.js';
-import { canonical } from '../../src/log/canonical.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { keyedRunId } from '../../src/run/request.js';
 import { runRequest } from '../support/open-engine.js';
 import { tempDir } from '../support/temp-dir.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { openSchemas } from '../../src/http/schema.js';
+import { openSchemas } from '../../src/api/schemas.js';
 import type { RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import type { RunEventsPage } from '../../src/generated/schemas.js';
-import { canonical } from '../../src/log/canonical.js';
-import type { EventLog, RecordedEvent } from '../../src/log/port.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { changedLog } from '../support/changed-log.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';

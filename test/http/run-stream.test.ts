@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Ambient } from '../../src/ambient.js';
-import { systemAmbient } from '../../src/ambient.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import type { Ambient } from '../../src/system/system.js';
+import { systemAmbient } from '../../src/system/system.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import type { EventStreamClient } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { graphOf } from '../support/given.js';

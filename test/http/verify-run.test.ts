@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
-import { GENESIS_HASH, sealEvents } from '../../src/log/chain.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import type { Verification } from '../../src/generated/schemas.js';
 import { runStream } from '../../src/run/events.js';
 import { changeView, changeViews, damageEvent, dropEvent } from '../support/damaged-log.js';

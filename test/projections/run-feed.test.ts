@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { RunDamaged, ServiceStopping } from '../../src/errors.js';
-import type { EventLog, Position, RecordedEvent } from '../../src/log/port.js';
+import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunFeed } from '../../src/projections/run-feed.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { EventLog, NewEvent } from '../../src/log/port.js';
+import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import { isFinished } from '../../src/run/state.js';
 import { changedLog } from '../support/changed-log.js';

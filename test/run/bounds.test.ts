@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, jsonBytes } from '../../src/council/limits.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, jsonBytes } from '../../src/graph/limits.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, playOut, resumed, scored, wrote } from '../support/given.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Branch } from '../../src/run/branch.js';
 import { EMPTY_BRANCH, joinBranches } from '../../src/run/branch.js';
-import { branchAtEnd } from '../../src/run/front.js';
+import { branchAtEnd } from '../../src/run/frontier.js';
 import type { Story, When } from '../support/given.js';
 import {
   attemptOf,

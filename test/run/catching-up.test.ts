@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { runStream } from '../../src/run/events.js';
 import { foldRun, sealFacts } from '../../src/run/stream.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
 import type { Graph } from '../../src/generated/schemas.js';
-import { chartCache } from '../../src/run/charts.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunFact, RunFactType } from '../../src/run/events.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { runRequest } from '../support/open-engine.js';

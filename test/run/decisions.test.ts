@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OverrideRefused } from '../../src/run/override-refused.js';
+import { OverrideRefused } from '../../src/run/override.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, scored, underWay, wrote } from '../support/given.js';

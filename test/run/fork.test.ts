@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
-import { OverrideRefused } from '../../src/run/override-refused.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/http/schema.js';
+import { openSchemas } from '../../src/api/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { openSchemas } from '../../src/http/schema.js';
-import { chartCache } from '../../src/run/charts.js';
+import { openSchemas } from '../../src/api/schemas.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunFactType } from '../../src/run/events.js';
 import type { GoldenHistory } from '../support/golden.js';
 import { answerOf, eventIn, readGolden } from '../support/golden.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Moves } from '../../src/run/moves.js';
+import { Moves } from '../../src/run/machine.js';
 
 /** A state of a graph of so many nodes: one region each, those of the number's bits active. */
 function stateOf(number: number, nodes: number): { readonly value: { readonly running: Record<string, string> } } {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { StepOutcome } from '../../src/council/step.js';
 import type { RunState } from '../../src/run/state.js';
-import { reportOf } from '../../src/run/report.js';
+import { reportOf } from '../../src/run/live/attempts.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, broke, given, graphOf, scored, wrote } from '../support/given.js';
 

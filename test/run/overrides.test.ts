@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { OverrideRefused } from '../../src/run/override-refused.js';
+import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
-import { godModeState } from '../../src/http/wire.js';
+import { godModeState } from '../../src/api/serializers.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { sessionOf } from '../../src/run/session.js';
+import { sessionOf } from '../../src/run/pause-view.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';

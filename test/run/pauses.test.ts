@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { OverrideRefused } from '../../src/run/override-refused.js';
+import { OverrideRefused } from '../../src/run/override.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
-import { branchInto } from '../../src/run/front.js';
+import { branchInto } from '../../src/run/frontier.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Decision, Story } from '../support/given.js';
 import { attemptOf, gateDecided, given, graphOf, resumed, scored, underWay, wrote } from '../support/given.js';

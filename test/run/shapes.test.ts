@@ -4,14 +4,14 @@ import { runInThisContext } from 'node:vm';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { asRecorded } from '../../src/run/life.js';
+import { asRecorded } from '../../src/run/live/run-actor-logic.js';
 import type { Chart } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
-import type { DecisionScene } from '../../src/run/minutes.js';
+import type { DecisionScene } from '../../src/run/pending-events.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealFacts } from '../../src/run/stream.js';
 import { attemptOf, completed, graphOf, underWay } from '../support/given.js';
-import { manualAmbient } from '../support/manual-ambient.js';
+import { manualAmbient } from '../support/manual-system.js';
 import { runRequest } from '../support/open-engine.js';
 
 setFlagsFromString('--allow-natives-syntax');

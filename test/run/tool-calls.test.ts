@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { renderBrief } from '../../src/council/brief.js';
+import { renderBrief } from '../../src/council/prompt.js';
 import { briefFor } from '../../src/run/node-start.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { attemptOf, broke, given, graphOf, looked, toolCalled, wrote } from '../support/given.js';

@@ -1,7 +1,7 @@
 import type { GraphNode } from '../../src/generated/schemas.js';
-import type { Brief, ModelRequest } from '../../src/model/port.js';
-import { renderBrief } from '../../src/council/brief.js';
-import type { Assignment } from '../../src/run/assignment.js';
+import type { Brief, ModelRequest } from '../../src/models/port.js';
+import { renderBrief } from '../../src/council/prompt.js';
+import type { Assignment } from '../../src/run/pending-events.js';
 
 /** A node of a graph; whatever a test leaves out is plain. */
 export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {

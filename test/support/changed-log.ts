@@ -1,4 +1,4 @@
-import type { EventLog } from '../../src/log/port.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 
 /** A log with some of its calls changed; the others go to the log itself. */
 export function changedLog(log: EventLog, changes: Partial<EventLog>): EventLog {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/http/schema.js';
+import { openSchemas } from '../../src/api/schemas.js';
 import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
 import type { TempDir } from './temp-dir.js';

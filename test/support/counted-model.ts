@@ -1,7 +1,7 @@
 /** The instant model with a record of its calls that outlives the process. */
 import { fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { systemAmbient } from '../../src/ambient.js';
-import type { LanguageModel, ModelRequest } from '../../src/model/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import { instantModel } from './instant-model.js';
 
 export interface CallHooks {

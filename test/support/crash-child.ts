@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import type { Graph } from '../../src/generated/schemas.js';
-import type { EventLog } from '../../src/log/port.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
 import { changedLog } from './changed-log.js';
 import { countedModel } from './counted-model.js';

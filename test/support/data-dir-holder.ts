@@ -1,8 +1,8 @@
 /** A process that holds a data directory until it is killed: `node data-dir-holder.js PATH`. Prints `held`, or why not. */
 import { hostname } from 'node:os';
 import { argv, pid, stdout } from 'node:process';
-import { systemAmbient } from '../../src/ambient.js';
-import { openDataDir } from '../../src/data-dir.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { openDataDir } from '../../src/app/data-directory.js';
 
 try {
   const dataDir = openDataDir(argv[2] ?? '', { pid, hostname: hostname(), startedAt: systemAmbient().now() });

@@ -9,7 +9,9 @@ import tseslint from 'typescript-eslint';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What deterministic code is handed as an `Ambient` (architecture, invariant 9). */
-const DETERMINISTIC = ['src/run/**', 'src/council/**', 'src/blueprint/**', 'src/projections/**'];
+const DETERMINISTIC = ['eventsourcing', 'graph', 'run', 'council', 'blueprint', 'projections'].map(
+  (name) => `src/${name}/**`,
+);
 
 const AMBIENT_GLOBALS = {
   process: 'Take it as an argument: only main.ts and config.ts know the process.',
@@ -101,7 +103,7 @@ export default defineConfig(
   {
     files: ['src/**/*.ts'],
     rules: {
-      'max-lines': ['warn', { max: 250 }],
+      'max-lines': ['warn', { max: 400 }],
       'max-lines-per-function': ['error', { max: 60 }],
       'no-console': 'error',
     },

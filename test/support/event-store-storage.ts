@@ -1,7 +1,7 @@
 /** An embedded log as a server's storage: streams of any name, appends at any revision, reads backwards. */
 import { RevisionConflict } from '../../src/errors.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
-import type { EventLog, Position, RecordedEvent } from '../../src/log/port.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import type { AskedAppend, Placed } from './event-store-messages.js';
 
 export interface ServerEvent {

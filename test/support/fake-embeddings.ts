@@ -1,5 +1,5 @@
 /** A server that speaks Gemini's batchEmbedContents and OpenAI's embeddings, well or badly, by a script. */
-import { DIMENSIONS } from '../../src/library/embeddings.js';
+import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { fakeServer, sends, type FakeServer, type Reply, type Script } from './fake-server.js';
 
 /** What of a request body tests look at. */

@@ -1,5 +1,5 @@
 /** A Gemini that looks things up in documents before it drafts, and embeds texts by the words in them. */
-import { offlineVector } from '../../src/library/offline-embeddings.js';
+import { offlineVector } from '../../src/embeddings/offline.js';
 import type { EmbeddingRequest } from './fake-embeddings.js';
 import type { GeminiRequest } from './fake-gemini.js';
 import { says } from './fake-gemini.js';

@@ -1,4 +1,4 @@
-import type { PassagesIndex } from '../../src/library/passages-index.js';
+import type { PassagesIndex } from '../../src/search/index-client.js';
 
 const AT_ONCE = 64;
 

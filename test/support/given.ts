@@ -16,20 +16,20 @@ import type {
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { decideGate, effectiveChoice } from '../../src/run/gate.js';
+import { decideGate, effectiveChoice } from '../../src/run/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { asRecorded } from '../../src/run/life.js';
-import { callOf } from '../../src/run/assignment.js';
+import { asRecorded } from '../../src/run/live/run-actor-logic.js';
+import { callOf } from '../../src/run/pending-events.js';
 import { assignmentOf } from '../../src/run/node-start.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
-import type { DecisionScene } from '../../src/run/minutes.js';
+import type { DecisionScene } from '../../src/run/pending-events.js';
 import type { FrontNode, RunState } from '../../src/run/state.js';
 import { openGate } from '../../src/run/state.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealFacts } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
-import { manualAmbient } from './manual-ambient.js';
+import { manualAmbient } from './manual-system.js';
 import { runRequest } from './open-engine.js';
 
 /** What a test says about a run; whatever it leaves out is plain. */

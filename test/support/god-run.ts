@@ -1,8 +1,8 @@
 /** Runs in God Mode, and what their clients do with them over REST. */
-import { systemAmbient } from '../../src/ambient.js';
-import type { Engine } from '../../src/engine.js';
+import { systemAmbient } from '../../src/system/system.js';
+import type { Engine } from '../../src/app/engine.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
-import type { GateRequest } from '../../src/run/gate-keeping.js';
+import type { GateRequest } from '../../src/run/commands/decide-pause.js';
 import type { RunState } from '../../src/run/state.js';
 import { runStream } from '../../src/run/events.js';
 import { isFinished, openGate } from '../../src/run/state.js';

@@ -1,13 +1,13 @@
 /** Histories for test/golden/: every kind of thing that can happen to a run, recorded alike each time. */
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
-import { canonical } from '../../src/log/canonical.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { foldNext, sealFacts } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { decideGate, effectiveChoice } from '../../src/run/gate.js';
+import { decideGate, effectiveChoice } from '../../src/run/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import { requestedRun, requestRun } from '../../src/run/request.js';
@@ -15,7 +15,7 @@ import type { RunState } from '../../src/run/state.js';
 import { openGate } from '../../src/run/state.js';
 import type { When } from './given.js';
 import { broke, graphOf, looked, scored, wrote } from './given.js';
-import { manualAmbient } from './manual-ambient.js';
+import { manualAmbient } from './manual-system.js';
 
 /** A run while it is recorded: a second passes before each append. */
 class Recording {

@@ -1,7 +1,7 @@
 /** The files of test/golden/, and the answers that go with them. */
 import { readdirSync, readFileSync } from 'node:fs';
-import type { ExportedEvent } from '../../src/log/chain.js';
-import { canonical } from '../../src/log/canonical.js';
+import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunState } from '../../src/run/state.js';
 import { openGate } from '../../src/run/state.js';
 

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeSync } from 'node:fs';
 import type { Config } from '../../src/config.js';
-import type { EventLog } from '../../src/log/port.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 import { openTestEngine } from './open-engine.js';
 import { scriptedModel } from './scripted-model.js';

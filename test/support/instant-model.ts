@@ -1,5 +1,5 @@
 /** A model that answers at once: drafts of a few words, scores 6, 7, 8 by the number of the draft. */
-import type { LanguageModel } from '../../src/model/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 
 export function instantModel(): LanguageModel {
   return {

@@ -1,5 +1,5 @@
-import { systemAmbient } from '../../src/ambient.js';
-import { wait } from '../../src/wait.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { wait } from '../../src/system/async/wait.js';
 
 /** Between two requests, in milliseconds: what is measured should not be their own load. */
 const PAUSE_MS = 20;

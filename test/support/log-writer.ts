@@ -6,8 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
 import { CouncilError } from '../../src/errors.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
-import type { EventLog, NewEvent } from '../../src/log/port.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 
 const [, , file = '', writers = '1'] = argv;
 await main(file, Number(writers));

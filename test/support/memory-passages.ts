@@ -1,6 +1,6 @@
 /** A search over a handful of passages in memory: the more words of the query a passage holds, the nearer it is. */
 import { createHash } from 'node:crypto';
-import type { Passage, PassageSearch } from '../../src/library/passages.js';
+import type { Passage, PassageSearch } from '../../src/search/port.js';
 
 /** Pages of one document, in order; each is one passage. */
 export interface MemoryDocument {

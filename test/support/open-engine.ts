@@ -1,23 +1,23 @@
 /** The engine without edges, on a folder of its own, for tests and benchmarks. */
 import { hostname } from 'node:os';
-import type { Ambient } from '../../src/ambient.js';
-import { systemAmbient } from '../../src/ambient.js';
+import type { Ambient } from '../../src/system/system.js';
+import { systemAmbient } from '../../src/system/system.js';
 import type { ClusterSettings } from '../../src/cluster/cluster.js';
 import type { Config } from '../../src/config.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import { openDataDir } from '../../src/data-dir.js';
-import { canonical } from '../../src/log/canonical.js';
-import { openLog } from '../../src/log/open.js';
-import type { EventLog } from '../../src/log/port.js';
-import type { PassageSearch } from '../../src/library/passages.js';
-import type { LanguageModel } from '../../src/model/port.js';
+import { openDataDir } from '../../src/app/data-directory.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { openLog } from '../../src/eventlog/open.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import type { PassageSearch } from '../../src/search/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { requestedRun } from '../../src/run/request.js';
-import type { Engine } from '../../src/engine.js';
-import type { Surroundings } from '../../src/surroundings.js';
-import { openEngine } from '../../src/engine.js';
+import type { Engine } from '../../src/app/engine.js';
+import type { Surroundings } from '../../src/app/context.js';
+import { openEngine } from '../../src/app/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
-import type { SearchProvider } from '../../src/tools/web-search.js';
+import type { SearchProvider } from '../../src/council/tools/web-search.js';
 
 export interface OpenEngineOptions {
   readonly path: string;

@@ -1,6 +1,6 @@
 /** Whether only the owner of a run has written to it, as the record tells. */
 import { expect } from 'chai';
-import type { EventLog } from '../../src/log/port.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
 
 /** What only the instance that owns a run may append. */

@@ -1,5 +1,5 @@
 /** Random histories of random graphs: what properties of runs are tried on. */
-import { OverrideRefused } from '../../src/run/override-refused.js';
+import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';

@@ -1,5 +1,5 @@
-import { systemAmbient } from '../../src/ambient.js';
-import type { EventLog } from '../../src/log/port.js';
+import { systemAmbient } from '../../src/system/system.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { RunReader } from '../../src/projections/run-reader.js';
 
 /** A reader of the runs of a log; what it finds damaged it only throws. */

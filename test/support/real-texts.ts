@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chunk } from '../../src/library/chunk.js';
+import { chunk } from '../../src/documents/chunk.js';
 
 const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url));
 const KINDS = [/(?:\.md|licen[cs]e[^/]*)$/i, /\.d\.ts$/, /\.[cm]?js$/];

@@ -1,8 +1,8 @@
 /** How much of what is nearest a search finds: its best ten against the ten that all exact scores put first. */
-import { normalised } from '../../src/library/embeddings.js';
-import { bestOf } from '../../src/library/nearest.js';
-import { offlineVector } from '../../src/library/offline-embeddings.js';
-import type { PassagesIndex } from '../../src/library/passages-index.js';
+import { normalised } from '../../src/embeddings/port.js';
+import { bestOf } from '../../src/search/top-k.js';
+import { offlineVector } from '../../src/embeddings/offline.js';
+import type { PassagesIndex } from '../../src/search/index-client.js';
 
 const NEAREST = 10;
 

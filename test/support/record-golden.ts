@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { exportLine } from '../../src/audit/export.js';
-import { SCHEMA_VERSION } from '../../src/log/chain.js';
+import { SCHEMA_VERSION } from '../../src/eventsourcing/hash-chain.js';
 import type { RunState } from '../../src/run/state.js';
 import { foldNext } from '../../src/run/stream.js';
 import { answerOf, GOLDEN } from './golden.js';

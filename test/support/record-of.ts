@@ -1,9 +1,9 @@
 /** Runs' records, and what must hold of every one of them whatever happened to the processes that wrote it. */
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
-import type { EventLog } from '../../src/log/port.js';
-import { checkLink, GENESIS_HASH } from '../../src/log/chain.js';
-import { chartCache } from '../../src/run/charts.js';
+import { systemAmbient } from '../../src/system/system.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { checkLink, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunFacts } from '../../src/generated/schemas.js';
 import type { RunEvent, RunFactType } from '../../src/run/events.js';
 import { readRun } from '../../src/run/stream.js';

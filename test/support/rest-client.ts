@@ -1,8 +1,8 @@
 /** A client of the REST edge: each answer must be as the OpenAPI document says, and is typed by the schema it is read by. */
 import { expect } from 'chai';
 import type { Problem, RunResult } from '../../src/generated/schemas.js';
-import type { Described, SchemaName } from '../../src/http/schema.js';
-import { openSchemas } from '../../src/http/schema.js';
+import type { Described, SchemaName } from '../../src/api/schemas.js';
+import { openSchemas } from '../../src/api/schemas.js';
 import { documentedAt } from './documented.js';
 
 export interface Reply {

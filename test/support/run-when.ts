@@ -1,5 +1,5 @@
 /** Waiting for what becomes of runs, as a watcher is told of it. */
-import type { Engine } from '../../src/engine.js';
+import type { Engine } from '../../src/app/engine.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 

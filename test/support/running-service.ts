@@ -1,16 +1,16 @@
 /** The real service on a free port and a folder of its own: what tests of the edges talk to. */
 import { hostname } from 'node:os';
-import type { Ambient } from '../../src/ambient.js';
-import { systemAmbient } from '../../src/ambient.js';
+import type { Ambient } from '../../src/system/system.js';
+import { systemAmbient } from '../../src/system/system.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
-import type { Engine } from '../../src/engine.js';
-import { openDataDir } from '../../src/data-dir.js';
-import { offlineModel } from '../../src/model/offline.js';
-import { openLog } from '../../src/log/open.js';
-import type { EventLog } from '../../src/log/port.js';
-import type { LanguageModel } from '../../src/model/port.js';
-import { startService as start } from '../../src/service.js';
+import type { Engine } from '../../src/app/engine.js';
+import { openDataDir } from '../../src/app/data-directory.js';
+import { offlineModel } from '../../src/models/offline/offline.js';
+import { openLog } from '../../src/eventlog/open.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
+import { startService as start } from '../../src/app/service.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
 

@@ -1,4 +1,4 @@
-import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/model/port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/models/port.js';
 
 /** What a call gets: an answer's text and calls, an error to throw, or `'hold'`: nothing until the test settles the held call. */
 export type Reply =

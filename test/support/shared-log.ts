@@ -1,8 +1,8 @@
 /** One log under several engines of this process, each with a line of its own that a test can cut and mend. */
 import { join } from 'node:path';
 import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
-import { openEmbeddedLog } from '../../src/log/embedded/log.js';
-import type { EventLog, Position } from '../../src/log/port.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog, Position } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 
 /** `up`: as ever; `down`: refuses; `lossy`: does what it is asked and loses the answer; `silent`: answers nothing at all. */

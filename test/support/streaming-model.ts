@@ -1,5 +1,5 @@
 /** A scripted model that says its texts word by word to whoever listens before it answers with them. */
-import type { LanguageModel } from '../../src/model/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import type { ScriptedModel } from './scripted-model.js';
 
 export function streamingModel(model: ScriptedModel): LanguageModel {

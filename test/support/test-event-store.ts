@@ -3,7 +3,7 @@
  * COUNCIL_TEST_EVENTSTORE names (event-store-for-tests.ts sets it). Each folder has its own streams there, in every
  * process that opens it.
  */
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import type { EventStoreSettings } from '../../src/config.js';
 
 /** What only the embedded log's file can show is left out where the tests run on a server. */

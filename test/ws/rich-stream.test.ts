@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { graphOf } from '../support/given.js';
 import type { RichMessage } from '../../src/generated/schemas.js';
-import type { LanguageModel } from '../../src/model/port.js';
-import { openSchemas } from '../../src/http/schema.js';
+import type { LanguageModel } from '../../src/models/port.js';
+import { openSchemas } from '../../src/api/schemas.js';
 import type { ChannelClient, Told } from '../support/channel-client.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
 import { approveAll, pausedBefore, spoil, startGodRun } from '../support/god-run.js';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/ambient.js';
+import { systemAmbient } from '../../src/system/system.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
 import { serveChannels } from '../../src/ws/upgrade.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { openSchemas } from '../../../src/http/schema.js';
+import { openSchemas } from '../../../src/api/schemas.js';
 import type { ChildExit } from '../../support/child.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { COUNCIL, councilBench } from '../../support/council-command.js';

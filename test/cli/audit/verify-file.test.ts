@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { systemAmbient } from '../../../src/ambient.js';
-import type { ExportMeans } from '../../../src/cli/audit/verify-export.js';
-import { verifyExport } from '../../../src/cli/audit/verify-export.js';
-import { chartCache } from '../../../src/run/charts.js';
+import { systemAmbient } from '../../../src/system/system.js';
+import type { ExportMeans } from '../../../src/cli/commands/verify-export.js';
+import { verifyExport } from '../../../src/cli/commands/verify-export.js';
+import { chartCache } from '../../../src/run/machine.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { councilBench } from '../../support/council-command.js';
 import { eventIn, readGolden } from '../../support/golden.js';

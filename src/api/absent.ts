@@ -1,0 +1,80 @@
+/** What counts as absent from a request body, so that clients may write out what they do not set. */
+import type { JsonSchema, SchemaName, SchemaShelf } from './schemas.js';
+
+/** Fields of a record that its schema names, each with the fields of the records in it. */
+interface Fields {
+  readonly named: ReadonlyMap<string, Fields>;
+  /** Of the records in a list. */
+  readonly items: Fields | null;
+}
+
+const NO_FIELDS: Fields = { named: new Map(), items: null };
+
+/** Where null is a value: what a human sets of a run's state. */
+const STATE_FIELD = 'modified_state';
+
+/**
+ * A function that leaves out of a body each field that is null: every one of the body itself, and those that the schema
+ * names of the records in it. Unknown fields of nodes and edges are kept as they are, null too.
+ */
+export function nullsLeftOut(schemas: SchemaShelf, schema: SchemaName): (body: unknown) => unknown {
+  const fields = fieldsOf({ schemas, file: schema }, schemas.document(schema));
+  return (body) => (isRecord(body) ? withoutNulls(without(body, isNull), fields) : body);
+}
+
+/** A body without the fields that hold what they would hold by default. */
+export function defaultsLeftOut(body: unknown, { properties = {} }: JsonSchema): unknown {
+  if (!isRecord(body)) return body;
+  const isDefault = (value: unknown, name: string): boolean =>
+    Object.hasOwn(properties, name) && properties[name]?.default !== undefined && properties[name].default === value;
+  return without(body, isDefault);
+}
+
+function withoutNulls(value: unknown, { named, items }: Fields): unknown {
+  if (Array.isArray(value)) return items === null ? value : value.map((each) => withoutNulls(each, items));
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value).filter(([name, member]) => member !== null || !named.has(name));
+  // Entries are defined, not assigned: a field may have the name of an inherited one.
+  return Object.fromEntries(kept.map(([name, member]) => [name, withoutNulls(member, named.get(name) ?? NO_FIELDS)]));
+}
+
+function without(
+  record: Readonly<Record<string, unknown>>,
+  isLeftOut: (value: unknown, name: string) => boolean,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(record).filter(([name, value]) => !isLeftOut(value, name)));
+}
+
+interface Place {
+  readonly schemas: SchemaShelf;
+  /** Schema file that references within it start from. */
+  readonly file: string;
+}
+
+/** Schemas of request bodies refer to others, but never in a circle. */
+function fieldsOf(place: Place, schema: JsonSchema): Fields {
+  const { $ref: ref, properties = {}, items } = schema;
+  if (typeof ref === 'string') return fieldsAt(place, ref);
+  const named = Object.entries(properties).map(([name, field]): readonly [string, Fields] => [
+    name,
+    name === STATE_FIELD ? NO_FIELDS : fieldsOf(place, field),
+  ]);
+  return { named: new Map(named), items: isRecord(items) ? fieldsOf(place, items) : null };
+}
+
+function fieldsAt({ schemas, file }: Place, ref: string): Fields {
+  const [name = '', pointer = ''] = ref.split('#');
+  const target = name === '' ? file : name;
+  let found: unknown = schemas.document(target);
+  for (const part of pointer.split('/').slice(1)) found = isRecord(found) ? found[part] : undefined;
+  if (!isRecord(found)) throw new Error(`Cannot find "${ref}", which ${file} refers to`);
+  return fieldsOf({ schemas, file: target }, found);
+}
+
+function isNull(value: unknown): boolean {
+  return value === null;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

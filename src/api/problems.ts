@@ -1,0 +1,92 @@
+/** Every failure as an answer: the one table from error code to status (contract, section 2). */
+import { CouncilError } from '../errors.js';
+import type { FieldError, Problem } from '../generated/schemas.js';
+
+export interface Refusal {
+  readonly status: number;
+  /** With 422: each rule that is broken. */
+  readonly errors?: readonly FieldError[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request this edge refuses before anything else hears of it; its message is the answer's `detail`. */
+export class RequestRefused extends CouncilError<Refusal> {
+  readonly code = 'http.refused';
+}
+
+/** 422 for rules that are broken; `detail` tells them in one line. */
+export function brokenRules(errors: readonly FieldError[]): RequestRefused {
+  const detail = errors.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+  return new RequestRefused(detail, { status: 422, errors });
+}
+
+interface Row {
+  readonly status: number;
+  /** Default: the error's own message. */
+  readonly detail?: string;
+  /** What a client is asked to wait, in seconds. */
+  readonly retryAfterSeconds?: number;
+}
+
+const TABLE: Readonly<Record<string, Row>> = {
+  'run.unknown': { status: 404 },
+  'run.finished': { status: 409 },
+  'run.not-paused': { status: 400 },
+  'run.pause-moved': { status: 409 },
+  'run.session-unknown': { status: 404 },
+  'run.key-reused': { status: 409 },
+  'run.too-many-pending': { status: 503, retryAfterSeconds: 5 },
+  'run.damaged': { status: 500, detail: 'The record of this run is damaged' },
+  'blueprint.unknown': { status: 404 },
+  'blueprint.taken': { status: 409 },
+  'blueprint.moved': { status: 412 },
+  'blueprint.too-large': { status: 413 },
+  'blueprint.damaged': { status: 500, detail: 'The record of this blueprint is damaged' },
+  'blueprint.contended': { status: 503, retryAfterSeconds: 1 },
+  'document.unknown': { status: 404 },
+  'document.damaged': { status: 500, detail: 'The record of this document is damaged' },
+  'document.contended': { status: 503, retryAfterSeconds: 1 },
+  'pdf.refused': { status: 422 },
+  'pdf.busy': { status: 503, retryAfterSeconds: 5 },
+  // Of the vectors of a document: what fails in a run is told by the run.
+  'model.failed': { status: 503, retryAfterSeconds: 10 },
+  'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
+  'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },
+  'log.closed': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
+  'log.outcome-unknown': {
+    status: 503,
+    detail: 'The event log did not answer in time: the request may still take effect',
+    retryAfterSeconds: 2,
+  },
+  'log.too-large': { status: 422, detail: 'The run is too large to be recorded' },
+};
+
+const FAULT: Row = { status: 500, detail: 'The service failed to answer this request' };
+
+/** How a failure is answered. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly body: Problem;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The answer to a failure. Of a fault it shows a fixed sentence and the request id, never the error. */
+export function problemOf(error: unknown, requestId: string): ProblemAnswer {
+  if (error instanceof RequestRefused) return refusalAnswer(error);
+  const row = (error instanceof CouncilError ? TABLE[error.code] : undefined) ?? FAULT;
+  const detail = row.detail ?? (error instanceof Error ? error.message : String(error));
+  const wait = row.retryAfterSeconds;
+  return {
+    status: row.status,
+    body: problem(row.status === 500 ? `${detail} (request ${requestId})` : detail),
+    headers: wait === undefined ? {} : { 'Retry-After': String(wait) },
+  };
+}
+
+function refusalAnswer({ message, data: { status, errors, headers = {} } }: RequestRefused): ProblemAnswer {
+  return { status, body: errors === undefined ? problem(message) : { ...problem(message), errors }, headers };
+}
+
+function problem(detail: string): Problem {
+  return { detail };
+}

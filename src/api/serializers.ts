@@ -1,0 +1,164 @@
+/** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
+import type { Audit } from '../audit/verify.js';
+import type {
+  Document,
+  DocumentVerification,
+  FoldedRun,
+  ForkPlan as ForkPlanAnswer,
+  GodModeState,
+  HistoryRecord,
+  RunRequestedData,
+  RunResult,
+  RunStart,
+  Verification,
+} from '../generated/schemas.js';
+import type { DocumentAudit } from '../documents/verify.js';
+import type { DocumentRecord } from '../documents/events.js';
+import type { ListedDocument } from '../projections/documents.js';
+import type { RunSummary } from '../projections/run-summary.js';
+import type { ForkPlan } from '../run/fork.js';
+import type { GateOutcome } from '../run/human-decision.js';
+import type { Session } from '../run/pause-view.js';
+import type { RunState } from '../run/state.js';
+
+/** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
+export function runStart({
+  runId,
+  blueprintName,
+  godMode,
+}: Pick<RunRequestedData, 'runId' | 'blueprintName' | 'godMode'>): RunStart {
+  const council = blueprintName === null ? '' : ` of "${blueprintName}" (${godMode ? 'God Mode' : 'Auto-Pilot'})`;
+  return {
+    run_id: runId,
+    status: 'pending',
+    message: `Run ${runId}${council} is under way: follow it at /ws/council/${runId}`,
+  };
+}
+
+/** The answer to a poll. */
+export function runResult(run: RunSummary): RunResult {
+  const { session } = run;
+  return {
+    run_id: run.id,
+    status: run.status,
+    final_draft: run.finalDraft,
+    critic_score: run.criticScore,
+    iteration_count: run.iterationCount,
+    error: run.error,
+    paused: session === null ? null : run.status === 'paused',
+    next_nodes: session === null ? null : [...session.nextNodes],
+    current_draft: session === null ? null : session.currentDraft,
+  };
+}
+
+/** The answer to a decision: only what the decision itself tells (specification, "Run result"). */
+export function decisionResult(runId: string, { status, error }: GateOutcome): RunResult {
+  return {
+    run_id: runId,
+    status,
+    final_draft: null,
+    critic_score: null,
+    iteration_count: null,
+    error,
+    paused: null,
+    next_nodes: null,
+    current_draft: null,
+  };
+}
+
+/** What a human decides on. */
+export function godModeState({ run, gate, seq, branches }: Session): GodModeState {
+  const { runId, shown } = run;
+  return {
+    run_id: runId,
+    paused: gate !== null,
+    next_nodes: [...(gate?.nextNodes ?? [])],
+    current_state: {
+      input_topic: run.inputTopic,
+      current_draft: shown.draft,
+      critic_score: shown.score,
+      iteration_count: run.iterationCount,
+      feedback_history: shown.feedback.map(({ text }) => text),
+      route_decision: shown.decision,
+      active_node: run.activeNode,
+      run_id: runId,
+    },
+    seq,
+    paused_at: gate?.pausedAt ?? null,
+    allowed_actions: gate === null ? [] : ['approve', 'reject', 'modify'],
+    blueprint: { id: run.blueprintId, name: run.blueprintName, hash: run.graphHash },
+    ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
+  };
+}
+
+/** A run as the history shows it. */
+export function historyRecord(run: RunSummary): HistoryRecord {
+  return {
+    id: run.id,
+    blueprint_id: run.blueprintId,
+    input_topic: run.inputTopic,
+    status: run.status,
+    execution_mode: run.executionMode,
+    final_draft: run.finalDraft,
+    critic_score: run.criticScore,
+    iteration_count: run.iterationCount,
+    error: run.error,
+    created_at: run.createdAt,
+    completed_at: run.completedAt,
+  };
+}
+
+/** A run as the record has it after an event. */
+export function foldedRun(run: RunState): FoldedRun {
+  const { shown, gate } = run;
+  const paused = run.status === 'paused';
+  return {
+    run_id: run.runId,
+    seq: run.seq,
+    status: run.status,
+    active_node: run.activeNode,
+    input_topic: run.inputTopic,
+    current_draft: shown.draft,
+    final_draft: run.finalDraft,
+    critic_score: shown.score,
+    iteration_count: run.iterationCount,
+    feedback_history: shown.feedback.map(({ text }) => text),
+    route_decision: shown.decision,
+    error: run.failure?.error ?? null,
+    paused,
+    next_nodes: paused ? [...(gate?.nextNodes ?? [])] : [],
+  };
+}
+
+/** A document in the list: of a damaged one what was told of it, and that it is. */
+export function listedDocument({ isDamaged, ...record }: ListedDocument): Document {
+  return { ...documentRecord(record), ...(isDamaged && { error: 'The record of this document is damaged' }) };
+}
+
+/** A document as it is shown. */
+export function documentRecord({ id, filename, pages, chunks, ingestedAt }: DocumentRecord): Document {
+  return { id, filename, pages, chunks, ingested_at: ingestedAt };
+}
+
+/** What was found of a run's record. */
+export function verification(runId: string, { events, headHash, firstDifference }: Audit): Verification {
+  return {
+    run_id: runId,
+    valid: firstDifference === null,
+    events,
+    head_hash: headHash,
+    first_difference: firstDifference,
+  };
+}
+
+/** What was found of a document's record. */
+export function documentVerification(documentId: string, audit: DocumentAudit): DocumentVerification {
+  const { events, headHash, firstDifference } = audit;
+  const valid = firstDifference === null;
+  return { document_id: documentId, valid, events, head_hash: headHash, first_difference: firstDifference };
+}
+
+/** What a fork would do. */
+export function forkPlan({ reusedResults, nextNodes }: ForkPlan): ForkPlanAnswer {
+  return { reused_results: reusedResults, new_calls_at_least: nextNodes.length, next_nodes: [...nextNodes] };
+}

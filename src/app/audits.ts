@@ -1,0 +1,66 @@
+/** How the records of this instance's log are proven: when somebody asks, and of runs that have not ended at its start. */
+import type { Ambient } from '../system/system.js';
+import type { Audit, Auditing } from '../audit/verify.js';
+import { auditRun } from '../audit/verify.js';
+import { genealogyOf } from '../audit/genealogy.js';
+import { recordCheck } from '../audit/record-check.js';
+import type { Genealogy } from '../generated/schemas.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { History } from '../projections/run-history.js';
+import type { Projector } from '../projections/projector.js';
+import type { RunReader } from '../projections/run-reader.js';
+import type { UnfinishedRun } from '../run/state.js';
+import type { Wired } from './runs.js';
+import type { Surroundings } from './context.js';
+
+export interface AuditsHere {
+  /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
+  readonly verify: (runId: string) => Promise<Audit | null>;
+  /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
+  readonly genealogy: (runId: string) => Promise<Genealogy | null>;
+  /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
+  check(unfinished: readonly UnfinishedRun[]): Promise<void>;
+  /** Ends that. */
+  stop(): Promise<void>;
+}
+
+export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<Surroundings, 'logger'> {
+  readonly ambient: Ambient;
+  readonly reader: RunReader;
+  readonly history: History;
+  readonly projector: Projector;
+}
+
+export function auditsHere(deps: AuditsDeps): AuditsHere {
+  const { log, charts, damaged, logger, ambient, reader, history, projector } = deps;
+  const { sha256 } = ambient;
+  const audit = (runId: string, replaceView: Auditing['replaceView']): Promise<Audit | null> =>
+    auditRun(runId, {
+      ...{ log, charts, sha256, replaceView },
+      async stored(id) {
+        await projector.reached(await log.head());
+        return await history.stored(id);
+      },
+      onDamaged: (error) => damaged.found(error),
+    });
+  const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
+  // A view that differs is left for a verification that somebody asks for, which tells of it.
+  const check = recordCheck({ verify: (runId) => audit(runId, async () => undefined), ambient, onFault });
+  return {
+    verify: (runId) =>
+      audit(runId, async (seen, fold) => {
+        logger.error({ runId }, 'run: the stored view of it was not the fold of its events, and is replaced');
+        await history.replace(seen, fold);
+      }),
+    genealogy: (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical })),
+    check: (unfinished) => check.start(notEnded(unfinished, history)),
+    stop: () => check.stop(),
+  };
+}
+
+/** Those that nobody runs first: a run that is taken up is replayed anyway. */
+async function* notEnded(unfinished: readonly UnfinishedRun[], history: History): AsyncGenerator<string> {
+  for (const { runId, owner } of unfinished) if (owner === null) yield runId;
+  yield* history.paused();
+  for (const { runId, owner } of unfinished) if (owner !== null) yield runId;
+}

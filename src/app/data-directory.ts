@@ -1,0 +1,153 @@
+/** The one folder this service writes to, held by one process at a time. */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { ConfigInvalid, DataDirHeld } from '../errors.js';
+
+const HOLDER_FILE = 'holder.json';
+
+/** Instances remembered, 40 bytes each. Runs of one before them wait until it is suspected, as another machine's do. */
+const MAX_PREDECESSORS = 1_000;
+
+/** Who holds a data directory, for the one who finds it held. */
+export interface Holder {
+  readonly pid: number;
+  readonly hostname: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+}
+
+export interface DataDir {
+  readonly path: string;
+  /** The embedded log: the one thing to back up. */
+  readonly logFile: string;
+  /** Read models; may be deleted while the service is stopped. */
+  readonly viewsDir: string;
+  /** Swept at every start. */
+  readonly tmpDir: string;
+  /**
+   * Notes the instance that runs here from now on.
+   *
+   * @returns those before it on this machine, the last 1,000: they are gone for sure, as this process holds their folder
+   */
+  succeed(instanceId: string): readonly string[];
+  /** Gives it free. May be called twice. */
+  release(): void;
+}
+
+/**
+ * Takes the data directory, creating what is missing. The lock is a file lock that the system drops with the process,
+ * however it ends.
+ *
+ * @throws {DataDirHeld} naming the process that holds it
+ * @throws {ConfigInvalid} when the folder cannot be used
+ */
+export function openDataDir(folder: string, holder: Holder): DataDir {
+  const path = resolve(folder);
+  const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
+  try {
+    createFolder(path);
+    const release = lock(path, holder);
+    rmSync(tmpDir, { recursive: true, force: true });
+    mkdirSync(tmpDir);
+    createFolder(viewsDir);
+    const { hostname } = holder;
+    const succeed = (instanceId: string): readonly string[] => succession(path, { instanceId, hostname, tmpDir });
+    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, succeed, release };
+  } catch (error) {
+    if (error instanceof DataDirHeld) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigInvalid({
+      variable: 'DATA_DIR',
+      value: folder,
+      accepted: `a folder this process may write to (${reason})`,
+    });
+  }
+}
+
+/** Level by level: Node's recursive creation never ends below a folder that refuses with ENOENT, as /proc does. */
+function createFolder(path: string): void {
+  const parent = dirname(path);
+  if (!existsSync(parent)) createFolder(parent);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // It may have been there, or another process was quicker.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
+
+function lock(path: string, holder: Holder): () => void {
+  const holderFile = join(path, HOLDER_FILE);
+  const database = new DatabaseSync(join(path, 'lock.sqlite'));
+  try {
+    // A rollback-journal transaction that never ends: others cannot begin one, and it dies with the process.
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE');
+  } catch (error) {
+    database.close();
+    if (!isBusy(error)) throw error;
+    throw new DataDirHeld({ path, holder: holderOf(path) });
+  }
+  writeFileSync(holderFile, JSON.stringify(holder));
+  return () => {
+    if (!database.isOpen) return;
+    rmSync(holderFile, { force: true });
+    database.close();
+  };
+}
+
+/** A folder that was copied to another machine tells nothing of the instances it was copied from. */
+function succession(
+  path: string,
+  { instanceId, hostname, tmpDir }: { readonly instanceId: string; readonly hostname: string; readonly tmpDir: string },
+): readonly string[] {
+  const file = join(path, 'instance.json');
+  const predecessors = instancesIn(file, hostname);
+  const next = { instanceId, hostname, predecessors };
+  // Put in place whole: a crash in the middle must not forget them all.
+  const draft = join(tmpDir, 'instance.json');
+  writeFileSync(draft, JSON.stringify(next), { flush: true });
+  renameSync(draft, file);
+  return predecessors;
+}
+
+/** The instances that a folder tells of, oldest first. */
+function instancesIn(file: string, hostname: string): readonly string[] {
+  let last: unknown = null;
+  try {
+    last = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    // The first one here, or a file that is damaged: then their runs wait until they are suspected.
+  }
+  if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return [];
+  if (last.hostname !== hostname) return [];
+  // Folders of before tell of the last one alone.
+  const told: unknown = 'predecessors' in last ? last.predecessors : [];
+  const earlier: readonly unknown[] = Array.isArray(told) ? told : [];
+  return [...earlier, last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && /locked|busy/i.test(error.message);
+}
+
+/** Who holds a folder that is held. One line, whatever its file says: it may be missing or half-written when a process takes the lock. */
+export function holderOf(path: string): string {
+  try {
+    const holder: unknown = JSON.parse(readFileSync(join(path, HOLDER_FILE), 'utf8'));
+    if (isHolder(holder)) return `process ${holder.pid} on ${holder.hostname} (since ${holder.startedAt})`;
+  } catch {
+    // Without a name it is held all the same.
+  }
+  return 'another process';
+}
+
+function isHolder(holder: unknown): holder is Holder {
+  if (typeof holder !== 'object' || holder === null) return false;
+  if (!('pid' in holder && 'hostname' in holder && 'startedAt' in holder)) return false;
+  return typeof holder.pid === 'number' && isWord(holder.hostname) && isWord(holder.startedAt);
+}
+
+function isWord(text: unknown): text is string {
+  return typeof text === 'string' && /^\S+$/.test(text);
+}

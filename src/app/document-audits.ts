@@ -1,0 +1,75 @@
+/** How the records of documents are proven here: when somebody asks, and at the start, as long as they are listed. */
+import { recordCheck } from '../audit/record-check.js';
+import type { DamagedDocuments } from '../documents/corrupt-documents.js';
+import type { DocumentAudit, DocumentAuditDeps } from '../documents/verify.js';
+import { auditDocument } from '../documents/verify.js';
+import { documentIdOf } from '../documents/events.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import type { History } from '../projections/run-history.js';
+import type { Projector } from '../projections/projector.js';
+import type { Surroundings } from './context.js';
+import { underWay } from '../system/async/task-tracker.js';
+
+/** Documents asked of the list at a time. */
+const PAGE = 100;
+
+export interface DocumentAudits {
+  /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
+  verify(documentId: string): Promise<DocumentAudit | null>;
+  /** Verifies a damaged one again, which an event has made findable or taken away. */
+  changed(event: RecordedEvent): void;
+  /** Verifies all that are listed; the start need not wait longer than this does. */
+  check(): Promise<void>;
+  /** Ends that. */
+  stop(): Promise<void>;
+}
+
+export interface DocumentAuditsDeps extends Pick<Surroundings, 'ambient' | 'logger'> {
+  readonly log: EventLog;
+  readonly history: History;
+  readonly damaged: DamagedDocuments;
+  /** Null before it folds. */
+  readonly projector: () => Pick<Projector, 'reached'> | null;
+}
+
+export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
+  const { log, history, damaged, projector, ambient, logger } = deps;
+  const audit = (documentId: string, replaceView: DocumentAuditDeps['replaceView']): Promise<DocumentAudit | null> =>
+    auditDocument(documentId, {
+      ...{ log, sha256: ambient.sha256, replaceView },
+      async stored(id) {
+        await projector()?.reached(await log.head());
+        return await history.document(id);
+      },
+      onDamaged: (error) => damaged.found(error),
+      onSound: (id) => damaged.forget(id),
+    });
+  // A view that differs is left for a verification that somebody asks for, which tells of it.
+  const look = (documentId: string): Promise<DocumentAudit | null> => audit(documentId, async () => undefined);
+  const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
+  const check = recordCheck({ verify: look, ambient, onFault });
+  const rechecks = underWay();
+  return {
+    verify: (documentId) =>
+      audit(documentId, async (seen, record) => {
+        logger.error({ documentId }, 'document: the stored view of it was not the fold of its events, and is replaced');
+        await history.replaceDocument(seen, { id: documentId, record });
+      }),
+    changed({ stream }) {
+      const id = documentIdOf(stream);
+      if (id !== null && damaged.has(id)) rechecks.track(look(id)).catch(onFault);
+    },
+    check: () => check.start(listed(history)),
+    async stop() {
+      await Promise.all([check.stop(), rechecks.end()]);
+    },
+  };
+}
+
+async function* listed(history: History): AsyncGenerator<string> {
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await history.documents({ limit: PAGE, offset });
+    for (const { id } of page) yield id;
+    if (page.length < PAGE) return;
+  }
+}

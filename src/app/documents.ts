@@ -1,0 +1,204 @@
+/** The documents of this instance: taken in, listed, searched. */
+import { join } from 'node:path';
+import { documentAuditsHere } from './document-audits.js';
+import { ServiceStopping } from '../errors.js';
+import { DamagedDocuments } from '../documents/corrupt-documents.js';
+import type { DocumentAudit } from '../documents/verify.js';
+import { DocumentDamaged, DocumentUnknown } from '../documents/errors.js';
+import { pdfExtractor } from '../pdf/extract.js';
+import { indexedPassages } from '../search/document-search.js';
+import type { DocumentRecord } from '../documents/events.js';
+import { isDecisive } from '../documents/events.js';
+import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
+import { PassageFeed } from '../search/indexer.js';
+import type { PassageSearch } from '../search/port.js';
+import { openPassagesIndex } from '../search/index-client.js';
+import { embeddingsOf } from '../embeddings/provider.js';
+import type { Ingested, UploadedFile } from '../documents/store.js';
+import { DocumentShelf } from '../documents/store.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { History } from '../projections/run-history.js';
+import type { Projector } from '../projections/projector.js';
+import type { EngineConfig, Surroundings } from './context.js';
+import { isLasting, toldOnce } from '../embeddings/told-once.js';
+import { wait } from '../system/async/wait.js';
+
+/** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
+const APPEND_DEADLINE_MS = 10_000;
+/** Wait before vectors that could not be had or recorded are asked for again, in milliseconds. */
+const RETRY_VECTORS_MS = 60_000;
+
+/** What the edges ask of the documents. */
+export interface Documents {
+  /** @throws {DocumentDamaged} */
+  find(documentId: string): Promise<DocumentRecord | null>;
+  /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
+  verify(documentId: string): Promise<DocumentAudit | null>;
+  /** Resolves once it is recorded. */
+  ingest(file: UploadedFile): Promise<Ingested>;
+  /** Resolves once it can be found here; rejects when the signal is aborted before. */
+  reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
+  /** Resolves once it cannot be found here any more. */
+  remove(documentId: string): Promise<void>;
+}
+
+export interface LibraryHere extends Documents {
+  readonly passages: PassageSearch;
+  readonly damaged: DamagedDocuments;
+  /** Whether what was recorded before the start can be found, or could. */
+  hasCaughtUp(): boolean;
+  /** To be told of each event of a document. */
+  recorded(event: RecordedEvent): void;
+  /** Starts feeding the index, told of events by this projector from the history's checkpoint on. */
+  start(projector: Pick<Projector, 'reached'>): Promise<void>;
+  /** Says that it was told of all that had been recorded before the start: from then on its passages can be searched. */
+  told(): void;
+  /** Looks for damaged records, once everything is folded: a while before it resolves, then in the background. */
+  check(): Promise<void>;
+  /** @param position up to which the projector has come */
+  stop(position: Position | null): Promise<void>;
+}
+
+export interface LibraryParts {
+  readonly log: EventLog;
+  readonly standing: { readonly identity: string };
+  readonly history: History;
+  readonly instanceId: string;
+}
+
+/** @throws {ConfigInvalid} for embeddings that cannot be used */
+export async function libraryHere(
+  config: Pick<EngineConfig, 'embeddings'>,
+  { dataDir, ambient, logger }: Pick<Surroundings, 'dataDir' | 'ambient' | 'logger'>,
+  { log, standing, history, instanceId }: LibraryParts,
+): Promise<LibraryHere> {
+  const embeddings = toldOnce(await embeddingsOf(config.embeddings, ambient), (err) =>
+    logger.error({ err }, 'documents: no vectors can be made'),
+  );
+  const { model, dimensions } = embeddings;
+  const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
+  const extractor = pdfExtractor({ ambient, pid: process.pid });
+  const damaged = damagedHere(logger, (documentId) => feed.drop(documentId));
+  const isDamaged = (documentId: string): boolean => damaged.has(documentId);
+  const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
+  const shelf = new DocumentShelf({ log, ambient, instanceId, extractor, isDamaged, ...recording });
+  const onFault = (error: unknown): void => {
+    if (error instanceof DocumentDamaged) damaged.found(error);
+    else logger.error({ err: error }, 'documents: fault');
+  };
+  const stopping = new AbortController();
+  const completing = completer(shelf, { ambient, onFault, signal: stopping.signal });
+  const feed = new PassageFeed({
+    ...{ log, ambient, onFault, onIncomplete: completing.complete },
+    model: recordsVectors ? model : null,
+    async open() {
+      // An index that fails is opened again after the start: what it holds may lie past the head of then.
+      const at = { ...standing, head: await log.head() };
+      return await openPassagesIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
+    },
+  });
+  const filenameOf = async (id: string): Promise<string | null> => (await history.document(id))?.filename ?? null;
+  let projector: Pick<Projector, 'reached'> | null = null;
+  const reached = async (position: Position, signal?: AbortSignal): Promise<void> => {
+    await projector?.reached(position);
+    await feed.reached(position, signal);
+  };
+  const audits = documentAuditsHere({ log, history, damaged, projector: () => projector, ambient, logger });
+  return {
+    damaged,
+    check: audits.check,
+    ...documentsOf({ shelf, damaged, reached, verify: audits.verify }),
+    hasCaughtUp: () => feed.hasCaughtUp,
+    recorded(event) {
+      feed.take(event);
+      if (isDecisive(event)) audits.changed(event);
+    },
+    passages: indexedPassages({ feed, embeddings, recordsVectors, filenameOf, isDamaged }),
+    async start(by) {
+      projector = by;
+      const [first] = await history.documents({ limit: 1, offset: 0 });
+      feed.start(history.checkpoint, { hasDocuments: first !== undefined });
+    },
+    told: () => feed.told(),
+    async stop(position) {
+      stopping.abort();
+      await Promise.all([shelf.stop(), completing.ended(), audits.stop()]);
+      await feed.stop(position);
+    },
+  };
+}
+
+/** @param drop takes a document out of the index */
+function damagedHere(logger: Surroundings['logger'], drop: (documentId: string) => void): DamagedDocuments {
+  return new DamagedDocuments((error) => {
+    const { documentId } = error.data;
+    logger.error({ documentId, err: error }, 'document: its record is damaged');
+    drop(documentId);
+  });
+}
+
+interface DocumentsDeps extends Pick<Documents, 'verify'> {
+  readonly shelf: DocumentShelf;
+  readonly damaged: DamagedDocuments;
+  /** Resolves once what is recorded up to there is found, or found no more. */
+  readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
+}
+
+/** The documents as long as they are sound. */
+function documentsOf({ shelf, damaged, reached, verify }: DocumentsDeps): Documents {
+  return {
+    verify,
+    async find(documentId) {
+      damaged.assertSound(documentId);
+      return await damaged.noting(shelf.find(documentId));
+    },
+    async ingest(file) {
+      const ingested = await damaged.noting(shelf.ingest(file));
+      // All that counts of its record was read for that.
+      damaged.forget(file.id);
+      return ingested;
+    },
+    reached: ({ position }, signal) => reached(position, signal),
+    async remove(documentId) {
+      await reached(await shelf.remove(documentId));
+      damaged.forget(documentId);
+    },
+  };
+}
+
+/** Has missing vectors made, one document after the other, again and again until they are there. */
+function completer(
+  shelf: DocumentShelf,
+  {
+    ambient,
+    onFault,
+    signal,
+  }: { ambient: Surroundings['ambient']; onFault: (error: unknown) => void; signal: AbortSignal },
+) {
+  const incomplete = new Set<string>();
+  let running: Promise<void> | null = null;
+
+  const run = async (): Promise<void> => {
+    for (const documentId of incomplete) {
+      incomplete.delete(documentId);
+      try {
+        await shelf.complete(documentId);
+      } catch (error) {
+        if (signal.aborted || error instanceof ServiceStopping) return;
+        if (!isLasting(error)) onFault(error);
+        // What lies in the document is the same the next time; everything else passes.
+        if (error instanceof DocumentUnknown || error instanceof DocumentDamaged) continue;
+        await wait(ambient, RETRY_VECTORS_MS, signal);
+        incomplete.add(documentId);
+      }
+    }
+    running = null;
+  };
+  return {
+    complete(documentId: string): void {
+      incomplete.add(documentId);
+      running ??= run();
+    },
+    ended: async () => running,
+  };
+}

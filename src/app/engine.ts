@@ -1,0 +1,230 @@
+/** The engine: log, registry and read models wired together, without an edge. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AuditsHere } from './audits.js';
+import { auditsHere } from './audits.js';
+import { BlueprintShelf } from '../blueprint/store.js';
+import type { Cluster } from '../cluster/cluster.js';
+import type { DataDir } from './data-directory.js';
+import { LogUnavailable, RunDamaged } from '../errors.js';
+import type { Documents, LibraryHere } from './documents.js';
+import { libraryHere } from './documents.js';
+import { DocumentDamaged } from '../documents/errors.js';
+import { untilAnswered } from '../eventsourcing/append-with-retry.js';
+import type { RecordPlace } from '../eventlog/open.js';
+import { openLog as openRecord } from '../eventlog/open.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { DamagedRuns } from '../projections/corrupt-runs.js';
+import type { BlueprintList, BlueprintListParts } from '../projections/blueprints.js';
+import { blueprintList } from '../projections/blueprints.js';
+import type { DocumentList, DocumentListParts } from '../projections/documents.js';
+import { documentList } from '../projections/documents.js';
+import type { History } from '../projections/run-history.js';
+import { Projector } from '../projections/projector.js';
+import { RunFeed } from '../projections/run-feed.js';
+import type { ReadModels, ReadModelsOptions } from '../projections/read-models.js';
+import { openReadModels } from '../projections/read-models.js';
+import { RunQueries } from '../projections/run-queries.js';
+import type { RunViews } from '../projections/run-views.js';
+import { chartCache } from '../run/machine.js';
+import type { RunRegistry } from '../run/live/registry.js';
+import type { RunState, UnfinishedRun } from '../run/state.js';
+import type { RunsHere } from './runs.js';
+import { runsHere } from './runs.js';
+import type { EngineConfig, Surroundings } from './context.js';
+import { TokenBus } from '../run/live/tokens.js';
+
+/** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
+export interface Engine {
+  readonly log: EventLog;
+  readonly registry: RunRegistry;
+  readonly queries: RunQueries;
+  /** Drafts as they are written here. */
+  readonly tokens: TokenBus;
+  readonly views: RunViews;
+  /** The events of runs as they are recorded. */
+  readonly feed: RunFeed;
+  readonly verify: AuditsHere['verify'];
+  readonly genealogy: AuditsHere['genealogy'];
+  readonly blueprints: BlueprintShelf;
+  readonly blueprintList: BlueprintList;
+  readonly documents: Documents;
+  readonly documentList: DocumentList;
+  /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
+  isReady(): Promise<boolean>;
+  readonly unreachableModels: RunsHere['unreachableModels'];
+  /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
+  unfinished(): Promise<readonly UnfinishedRun[]>;
+  /** Looks for damaged records, of those and of paused runs: a while before it resolves, then in the background. */
+  check(unfinished: readonly UnfinishedRun[]): Promise<void>;
+  /** Takes up those that nobody runs. Asked before any new run may start, so that none is overtaken. */
+  recover(unfinished: readonly UnfinishedRun[]): void;
+  /** In place of that, for a process that runs its own runs only: tells other instances that it lives. */
+  beat(): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * Opens the record and what stands on it. A record that cannot be reached is waited for, and the logger told so.
+ *
+ * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
+ */
+export async function openEngine(config: EngineConfig, surroundings: Surroundings): Promise<Engine> {
+  const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
+  const instanceId = ambient.uuid();
+  const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, ambient });
+  const standing = await standingOf(log, { ambient, logger });
+  const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
+  const onDamaged = (error: RunDamaged): void => {
+    logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
+    cluster?.giveUp(error.data.runId);
+    for (const shown of [feed, models.views]) shown.broken(error);
+  };
+  const folded = { ...standing, ...(config.eventStore === null && { file: dataDir.logFile }) };
+  const models = await modelsOf(log, dataDir, { log: folded, ambient, onDamaged, onFault });
+  const { history, damaged, reader, views } = models;
+  const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
+  const charts = chartCache();
+  const library = await libraryHere(config, surroundings, { log, standing, history, instanceId });
+  const around = { passages: library.passages, ...surroundings };
+  const wired = { log, tokens, charts, damaged, instanceId };
+  const { registry, cluster, unreachableModels } = runsHere(config, around, wired);
+  const feed = new RunFeed(reader, ambient.sha256);
+  const projector = new Projector({
+    ...{ log, views, history, ambient, sha256: ambient.sha256 },
+    ...(cluster !== null && { onFolded: toldTo(cluster, damaged) }),
+    onRecorded: (event) => feed.recorded(event),
+    onDocument: (event) => library.recorded(event),
+    onFault(error) {
+      if (error instanceof RunDamaged) damaged.found(error);
+      else if (error instanceof DocumentDamaged) library.damaged.found(error);
+      else onFault(error);
+    },
+  });
+  const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
+  const blueprints = new BlueprintShelf({ log, ambient, instanceId });
+  const audits = auditsHere({ log, charts, damaged, logger, ambient, reader, history, projector });
+  const caughtUp = startReading(library, projector);
+
+  return {
+    ...{ verify: audits.verify, genealogy: audits.genealogy },
+    check: async (unfinished) => void (await Promise.all([audits.check(unfinished), library.check()])),
+    ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
+    ...listsOf({ log, history, projector, damaged: library.damaged }),
+    documents: library,
+    async isReady() {
+      const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
+      if (isReady) await log.ping();
+      return isReady;
+    },
+    ...recoveryOf({ caughtUp, cluster, registry, history, damaged, logger }),
+    async stop() {
+      feed.stop();
+      await Promise.all([cluster?.stop(), audits.stop()]);
+      await Promise.all([registry.stop(), blueprints.stop(), library.stop(history.checkpoint)]);
+      await stopReading({ projector, history, models, onFault });
+      await log.close();
+    },
+  };
+}
+
+const VIEWS_FILE = 'views.sqlite';
+
+/** Where the record is; the embedded one must be there when views have been folded from it. */
+function placeOf(
+  { eventStore }: EngineConfig,
+  { logFile, viewsDir }: DataDir,
+): Omit<RecordPlace, 'onBroken' | 'ambient'> {
+  const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
+  return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
+}
+
+/** Without them the log is closed again. */
+async function modelsOf(
+  log: EventLog,
+  { viewsDir }: DataDir,
+  options: Omit<ReadModelsOptions, 'file' | 'from'>,
+): Promise<ReadModels> {
+  try {
+    return await openReadModels({ ...options, file: join(viewsDir, VIEWS_FILE), from: log });
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+function listsOf(parts: BlueprintListParts & DocumentListParts): Pick<Engine, 'blueprintList' | 'documentList'> {
+  return { blueprintList: blueprintList(parts), documentList: documentList(parts) };
+}
+
+/** How runs are taken up again: those of all instances, or of this process alone. */
+function recoveryOf(parts: Recovering): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
+  const { caughtUp, cluster, registry, history, damaged, logger } = parts;
+  return {
+    async unfinished() {
+      await caughtUp;
+      cluster?.listen();
+      return (await history.unfinished()).filter(({ runId }) => !damaged.has(runId));
+    },
+    recover(unfinished) {
+      const runs = unfinished.filter(({ runId }) => !damaged.has(runId));
+      if (cluster !== null) return cluster.start(runs);
+      if (runs.length > 0) logger.info({ runs: runs.length }, 'runs taken up again');
+      registry.recover(runs.map(({ runId }) => runId));
+    },
+    beat: () => cluster?.beat(),
+  };
+}
+
+interface Recovering extends Pick<Engine, 'registry'>, Pick<Surroundings, 'logger'> {
+  /** Once the read models have. */
+  readonly caughtUp: Promise<void>;
+  readonly cluster: Cluster | null;
+  readonly history: History;
+  readonly damaged: DamagedRuns;
+}
+
+/** Starts folding; resolves once history is caught up. */
+async function startReading(library: LibraryHere, projector: Projector): Promise<void> {
+  await library.start(projector);
+  await projector.start();
+  library.told();
+}
+
+/** What is not folded or not written yet is folded at the next start. */
+async function stopReading({ projector, history, models, onFault }: Reading): Promise<void> {
+  await projector.stop();
+  await history.flush().catch(onFault);
+  await models.close();
+}
+
+interface Reading {
+  readonly projector: Projector;
+  readonly history: History;
+  readonly models: ReadModels;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Tells the cluster what is folded; a damaged run is nobody's to take. */
+function toldTo(cluster: Cluster, damaged: DamagedRuns): (event: RecordedEvent, run: RunState | null) => void {
+  return (event, run) => {
+    if (run === null || !damaged.has(run.runId)) cluster.recorded(event, run);
+  };
+}
+
+/** Name and head of a log; asked until it answers. */
+function standingOf(
+  log: EventLog,
+  { ambient, logger }: Pick<Surroundings, 'ambient' | 'logger'>,
+): Promise<{ readonly identity: string; readonly head: Position | null }> {
+  const ask = async (): Promise<{ readonly identity: string; readonly head: Position | null }> => {
+    try {
+      return { identity: await log.identity(), head: await log.head() };
+    } catch (error) {
+      if (error instanceof LogUnavailable)
+        logger.error({ err: error }, 'the event log cannot be reached: waiting for it');
+      throw error;
+    }
+  };
+  return untilAnswered(ask, { ambient, signal: new AbortController().signal });
+}

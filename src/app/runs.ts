@@ -1,0 +1,110 @@
+/** The runs of this instance, and its place among others on the same log. */
+import { Cluster } from '../cluster/cluster.js';
+import type { ModelFailed } from '../errors.js';
+import { RunDamaged } from '../errors.js';
+import type { EventLog } from '../eventlog/port.js';
+import { boundedModel } from '../models/bounded.js';
+import type { DamagedRuns } from '../projections/corrupt-runs.js';
+import type { Charts } from '../run/machine.js';
+import { RunRegistry } from '../run/live/registry.js';
+import type { RunState } from '../run/state.js';
+import type { TokenBus } from '../run/live/tokens.js';
+import type { EngineConfig, Surroundings } from './context.js';
+import type { PassageSearch } from '../search/port.js';
+import { pdfReader } from '../council/tools/pdf-reader.js';
+import type { Toolbox } from '../council/tools/tool.js';
+import type { SearchProvider } from '../council/tools/web-search.js';
+import { webSearch } from '../council/tools/web-search.js';
+
+export interface Wired {
+  readonly log: EventLog;
+  readonly tokens: TokenBus;
+  readonly charts: Charts;
+  readonly damaged: DamagedRuns;
+  readonly instanceId: string;
+}
+
+export interface RunsHere {
+  readonly registry: RunRegistry;
+  /** Null where no other instance shares the log. */
+  readonly cluster: Cluster | null;
+  /** Models whose servers are out; runs wait for them. */
+  readonly unreachableModels: () => readonly string[];
+}
+
+/** The runs of this instance, and its place among others. */
+export function runsHere(
+  { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
+  { dataDir, model, webSearch = null, passages = null, ambient, logger }: Surroundings,
+  { log, tokens, charts, damaged, instanceId }: Wired,
+): RunsHere {
+  const onOutage = (name: string, failure: ModelFailed | null): void => {
+    if (failure === null) logger.info({ model: name }, 'model: its server is back');
+    else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
+  };
+  const bounded = boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, ambient, onOutage });
+  const registry: RunRegistry = new RunRegistry(
+    {
+      log,
+      model: bounded,
+      tools: toolbox({ web: webSearch, passages }),
+      tokens,
+      ambient,
+      instanceId,
+      onFault(runId, error) {
+        if (error instanceof RunDamaged) damaged.found(error);
+        else logger.error({ runId, err: error }, 'run: fault');
+      },
+    },
+    charts,
+    {
+      maxActiveRuns,
+      // Without other instances the owner of a run that is not run here is a process of the past.
+      isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
+      onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
+      damages: { found: (error) => damaged.found(error), assertSound: (runId) => damaged.assertSound(runId) },
+    },
+  );
+  const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');
+  const onFault = (error: unknown): void => logger.error({ err: error }, 'heartbeat: fault');
+  const cluster: Cluster | null =
+    times === null
+      ? null
+      : new Cluster({
+          ...times,
+          log,
+          ambient,
+          instanceId,
+          predecessors: dataDir.succeed(instanceId),
+          registry,
+          onFenced,
+          onFault,
+        });
+  return { registry, cluster, unreachableModels: () => bounded.unreachable() };
+}
+
+/** What the service's own log tells of a run that rests: never a draft. */
+function outcomeOf(run: RunState): object {
+  const { runId, status, executionMode, failure, iterationCount, shown } = run;
+  return {
+    runId,
+    status,
+    executionMode,
+    iterationCount,
+    score: shown.score,
+    ...(failure === null ? {} : { failure: failure.kind }),
+  };
+}
+
+/** Puts the tools together; what an instance has no source for, it does not have. */
+export function toolbox(sources: {
+  readonly web?: SearchProvider | null;
+  readonly passages?: PassageSearch | null;
+}): Toolbox {
+  const { web = null, passages = null } = sources;
+  const tools = [...(web === null ? [] : [webSearch(web)]), ...(passages === null ? [] : [pdfReader(passages)])];
+  return {
+    available: () => tools.filter((tool) => tool.isAvailable()).map((tool) => tool.grant),
+    granted: (grants) => tools.filter((tool) => grants.includes(tool.grant)),
+  };
+}

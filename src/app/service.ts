@@ -1,0 +1,124 @@
+/** The composition root: the engine behind HTTP and sockets; start and stop. */
+import { lookup } from 'node:dns/promises';
+import type { Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { Config } from '../config.js';
+import type { Engine } from './engine.js';
+import type { Surroundings } from './context.js';
+import { openEngine } from './engine.js';
+import { ConfigInvalid } from '../errors.js';
+import { httpApp } from '../http/app.js';
+import { refuseExpectation, refuseUnreadable } from '../http/client-error.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import { ownHosts } from '../api/request-source.js';
+import type { ChannelServer } from '../ws/upgrade.js';
+import { serveChannels } from '../ws/upgrade.js';
+
+/** How long a start endpoint waits for the log, in milliseconds, before it answers 503. */
+const APPEND_DEADLINE_MS = 10_000;
+
+export interface Service {
+  /** Where it is reached, as `http://HOST:PORT`. */
+  readonly url: string;
+  /** What it serves. */
+  readonly engine: Engine;
+  stop(): Promise<void>;
+}
+
+/**
+ * Opens the engine and serves it; resolves once requests are accepted and unfinished runs are taken up.
+ *
+ * @throws {ConfigInvalid} when the address cannot be listened on
+ */
+export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+  const { ambient, logger, model } = surroundings;
+  const address = await addressOf(config);
+  const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
+  const engine = await openEngine(config, surroundings);
+  const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
+  const server = createServer(
+    // Asked for by the edge, which says so; Node would answer without a word.
+    { requireHostHeader: false },
+    httpApp({
+      registry: engine.registry,
+      queries: engine.queries,
+      feed: engine.feed,
+      verify: engine.verify,
+      genealogy: engine.genealogy,
+      blueprints: engine.blueprints,
+      blueprintList: engine.blueprintList,
+      documents: engine.documents,
+      documentList: engine.documentList,
+      uploadDir: surroundings.dataDir.tmpDir,
+      ready: () => engine.isReady(),
+      unreachableModels: () => engine.unreachableModels(),
+      ambient,
+      nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
+      canonical,
+      ...source,
+      appendDeadlineMs: APPEND_DEADLINE_MS,
+      onFault: (requestId, error) => onFault({ requestId }, error),
+      log: logger,
+    }),
+  );
+  server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
+  const channels = serveChannels(server, {
+    views: engine.views,
+    feed: engine.feed,
+    queries: engine.queries,
+    tokens: engine.tokens,
+    ambient,
+    ...source,
+    onFault: (error) => onFault({ edge: 'ws' }, error),
+  });
+  const unfinished = await engine.unfinished();
+  await engine.check(unfinished);
+  const url = await listen(server, config, address);
+  logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
+  engine.recover(unfinished);
+  return { url, engine, stop: () => stopService({ server, channels, engine }) };
+}
+
+/** The address that HOST names. @throws {ConfigInvalid} when it names none */
+async function addressOf(config: Config): Promise<string> {
+  try {
+    return (await lookup(config.host)).address;
+  } catch (error) {
+    throw error instanceof Error ? addressFault(error, config) : error;
+  }
+}
+
+async function listen(server: Server, { host, port }: Config, address: string): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(addressFault(error, { host, port })));
+    server.listen(port, address, () => resolve());
+  });
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('The server listens on no port');
+  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return `http://${name}:${bound.port}`;
+}
+
+function addressFault(error: Error, { host, port }: { readonly host: string; readonly port: number }): Error {
+  const code = 'code' in error ? String(error.code) : '';
+  if (code === 'EADDRINUSE' || code === 'EACCES') {
+    return new ConfigInvalid({
+      variable: 'PORT',
+      value: String(port),
+      accepted: `a port that is free to use (${code})`,
+    });
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return new ConfigInvalid({ variable: 'HOST', value: host, accepted: `an address of this machine (${code})` });
+  }
+  return error;
+}
+
+/** Takes nothing new, ends the channels, lets appends finish, releases the runs. */
+async function stopService(parts: { server: Server; channels: ChannelServer; engine: Engine }): Promise<void> {
+  const { server, channels, engine } = parts;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  await Promise.all([channels.stop(), engine.stop()]);
+  server.closeAllConnections();
+  await closed;
+}

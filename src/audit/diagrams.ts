@@ -1,0 +1,215 @@
+/** A chart as a Mermaid state diagram. A node's state stands for its region; between nodes the edges of the graph are drawn. */
+import type {
+  ChartConfig,
+  ChartState,
+  Genealogy,
+  GenealogyDecision,
+  GenealogyDraft,
+  GenealogyFeedback,
+  GenealogyOutcome,
+  Graph,
+} from '../generated/schemas.js';
+import { clipped } from './digest.js';
+
+/** How the chart tells a state outside the one that a transition leaves. */
+const OUTSIDE = '#run.';
+
+/** The text of the diagram, a statement a line. Names are keys of the chart, labels are data. */
+export function chartDiagram({ initial, states }: ChartConfig, graph: Graph): string {
+  const all = Object.entries(states);
+  const lines = [
+    `[*] --> ${initial}`,
+    ...all.flatMap(([key, state]) => stateLines(key, state, graph)),
+    ...all.flatMap(([key, state]) => waysOut(state).map(({ fact, target }) => `${key} --> ${target} : ${fact}`)),
+    ...all.flatMap(([key, { type }]) => (type === 'final' ? [`${key} --> [*]`] : [])),
+  ];
+  return ['stateDiagram-v2', ...indented(lines), ''].join('\n');
+}
+
+function stateLines(key: string, state: ChartState, graph: Graph): readonly string[] {
+  const parts = Object.entries(state.states ?? {});
+  const nodes = parts.filter(([, { meta }]) => meta !== undefined);
+  const inner = nodes.length > 0 ? nodeLines(nodes, graph) : innerLines(state);
+  const named = nameLine(key, { ...state, description: key });
+  return inner.length === 0 ? [named] : [`${named} {`, ...indented(inner), '}'];
+}
+
+/** What happens inside a state that has no nodes; states that nothing leads between, such as `idle`, are not shown. */
+function innerLines({ initial, states = {} }: ChartState): readonly string[] {
+  const ways = Object.entries(states).flatMap(([key, { on = {} }]) =>
+    Object.entries(on).flatMap(([fact, { target }]) =>
+      target === undefined || target.startsWith(OUTSIDE) ? [] : [`${key} --> ${target} : ${fact}`],
+    ),
+  );
+  if (ways.length === 0) return [];
+  const named = Object.entries(states).map(([key, state]) => nameLine(key, { ...state, description: key }));
+  return [...named, `[*] --> ${initial}`, ...ways];
+}
+
+function nodeLines(nodes: readonly (readonly [string, ChartState])[], { entry, edges }: Graph): readonly string[] {
+  const keys = new Map(nodes.map(([key, { meta }]) => [meta?.node ?? '', key]));
+  const keyOf = (node: string): string => keys.get(node) ?? '[*]';
+  const sources = new Set(edges.map(({ source }) => source));
+  const conditional = new Set(edges.flatMap(({ source, condition }) => (condition === null ? [] : [source])));
+  return [
+    ...nodes.map(([key, state]) => nameLine(key, state)),
+    `[*] --> ${keyOf(entry)}`,
+    ...edges.map(({ source, target, condition }) => {
+      const when = condition ?? (conditional.has(source) ? 'otherwise' : '');
+      return `${keyOf(source)} --> ${keyOf(target)}${described(mermaidText(when))}`;
+    }),
+    ...[...keys].flatMap(([node, key]) => (sources.has(node) ? [] : [`${key} --> [*]`])),
+  ];
+}
+
+/** Transitions out of a state and of what it holds. */
+function waysOut({ on = {}, states = {} }: ChartState): readonly { readonly fact: string; readonly target: string }[] {
+  const own = Object.entries(on).flatMap(([fact, { target = '' }]) =>
+    target.startsWith(OUTSIDE) ? [{ fact, target: target.slice(OUTSIDE.length) }] : [],
+  );
+  return [...own, ...Object.values(states).flatMap(waysOut)];
+}
+
+/** Where the run stands is said in words too: not everything that draws diagrams colours states inside others. */
+function nameLine(key: string, { description = '', tags = [] }: ChartState): string {
+  const label = mermaidText(description);
+  return `state "${tags.length > 0 ? '▶ ' : ''}${label === '' ? key : label}" as ${key}`;
+}
+
+function described(label: string): string {
+  return label === '' ? '' : ` : ${label}`;
+}
+
+function indented(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+// A genealogy as a Mermaid flowchart: drafts as boxes, what led to them as arrows.
+
+/** The text of the diagram, a statement a line. Names are ours, labels are data. */
+export function genealogyDiagram(genealogy: Genealogy): string {
+  const { drafts, feedback, decisions, failures, outcome } = genealogy;
+  const lines = [
+    'flowchart TD',
+    ...parentLines(genealogy),
+    ...drafts.flatMap((draft) => draftLines(draft, drafts)),
+    ...feedback.flatMap((each) => feedbackLines(each, genealogy)),
+    ...decisions.flatMap(decisionLines),
+    ...failures.map(({ seq, node, attempt, kind }) =>
+      box(`e${seq}`, ['>', ']'], [`${seq} ${mermaidText(node)}`, `attempt ${attempt} failed, ${mermaidText(kind)}`]),
+    ),
+    ...(outcome === null ? [] : outcomeLines(outcome)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function parentLines({ parent, drafts, feedback }: Genealogy): readonly string[] {
+  if (parent === null) return [];
+  const { run_id: runId, at, reused_results: reused } = parent;
+  const inherited = [...drafts, ...feedback].filter(({ kind }) => kind === 'inherited');
+  return [
+    box('parent', ['([', '])'], [`fork of ${mermaidText(runId)}`, `at ${at}, ${reused} results reused`]),
+    ...inherited.map(({ id }) => `  parent -.-> ${nameOf(id)}`),
+  ];
+}
+
+function draftLines(draft: GenealogyDraft, drafts: readonly GenealogyDraft[]): readonly string[] {
+  const { id, seq, kind, node, iteration, parents, first_line: line, characters, tools } = draft;
+  const author = node === null ? '' : ` ${mermaidText(node)}`;
+  const passages = tools.reduce((sum, call) => sum + call.passages.length, 0);
+  const head = `${seq} ${kind}${author}, iteration ${iteration}`;
+  const measure = passages === 0 ? `${characters} characters` : `${characters} characters, ${passages} passages`;
+  const known = new Set(
+    drafts.filter((each) => parents.drafts.includes(each.id)).flatMap((each) => each.parents.feedback),
+  );
+  // What a parent was told already is drawn there.
+  const news = parents.feedback.filter((each) => !known.has(each));
+  return [
+    box(nameOf(id), DRAFT_SHAPES[kind], [head, mermaidText(line), measure]),
+    ...[...parents.drafts, ...news].map((parent) => `  ${nameOf(parent)} --> ${nameOf(id)}`),
+  ];
+}
+
+const DRAFT_SHAPES: Readonly<Record<GenealogyDraft['kind'], Shape>> = {
+  written: ['[', ']'],
+  joined: ['[[', ']]'],
+  human: ['[/', '/]'],
+  inherited: ['[(', ')]'],
+};
+
+function feedbackLines(feedback: GenealogyFeedback, { scores }: Genealogy): readonly string[] {
+  const { id, seq, kind, node, draft, first_line: line } = feedback;
+  const score = scores.find((each) => each.feedback === id)?.score ?? null;
+  const author = node === null ? kind : mermaidText(node);
+  const judged = score === null ? '' : `, score ${mermaidText(String(score))}`;
+  return [
+    box(nameOf(id), ['(', ')'], [`${seq} ${author}${judged}`, mermaidText(line)]),
+    ...(draft === null ? [] : [`  ${nameOf(draft)} -.-> ${nameOf(id)}`]),
+  ];
+}
+
+function decisionLines({ seq, action, shown, changes, unapplied }: GenealogyDecision): readonly string[] {
+  const fields = changes.map(({ field }) => mermaidText(field)).join(', ');
+  const sent = unapplied === null ? '' : 'an override was sent and not applied';
+  const id = `h${seq}`;
+  const made = changes.flatMap(({ to }) => (Array.isArray(to) ? to : [to])).filter((to) => isOf(to, seq));
+  return [
+    box(id, ['{{', '}}'], [`${seq} ${action} by a human`, fields, sent]),
+    ...(shown.draft === null ? [] : [`  ${nameOf(shown.draft)} -.-> ${id}`]),
+    ...made.map((to) => `  ${id} --> ${nameOf(String(to))}`),
+  ];
+}
+
+/** Whether a value that a decision has set names what came with it. */
+function isOf(value: unknown, seq: number): boolean {
+  return value === `d${seq}` || value === `f${seq}`;
+}
+
+function outcomeLines({ seq, status, final_draft: draft, kind, error }: GenealogyOutcome): readonly string[] {
+  const why = status === 'completed' ? [] : [mermaidText(kind ?? ''), mermaidText(error ?? '')];
+  return [
+    box('outcome', ['([', '])'], [`${seq} ${status}`, ...why]),
+    ...(draft === null ? [] : [`  ${nameOf(draft)} ==> outcome`]),
+  ];
+}
+
+type Shape = readonly [open: string, close: string];
+
+/** @param lines of text as mermaidText gives it; empty ones are left out */
+function box(name: string, [open, close]: Shape, lines: readonly string[]): string {
+  return `  ${name}${open}"${lines.filter((line) => line !== '').join('<br/>')}"${close}`;
+}
+
+/** An id as Mermaid takes names. */
+function nameOf(id: string): string {
+  return id.replace('.', '_');
+}
+
+// Texts that anybody may have written, as labels in Mermaid diagrams.
+
+/** Most code points of a label. */
+const MAX_LABEL_CHARS = 60;
+
+/** All but letters, digits and a space: whatever else there is may mean something to Mermaid, to HTML or to both. */
+const SPECIAL = /[^\p{L}\p{N} ]/gu;
+/** A word that Mermaid reads as a statement of its own wherever in a line it stands. */
+const STATEMENT = /d(?=irection)/gi;
+/** What is not seen, ends a line or turns its direction. */
+const UNSEEN = /[\p{C}\p{Z}]+/gu;
+
+/**
+ * A text as part of a label that no parser takes for anything but text: special characters as Mermaid's numeric
+ * entity codes, white space and control characters as one space, a long text cut.
+ */
+export function mermaidText(text: string, maxChars = MAX_LABEL_CHARS): string {
+  const line = clipped(text, 4 * maxChars)
+    .replace(UNSEEN, ' ')
+    .trim();
+  const points = [...line];
+  const shown = points.length <= maxChars ? line : `${points.slice(0, maxChars - 1).join('')}…`;
+  return shown.replace(SPECIAL, encoded).replace(STATEMENT, encoded);
+}
+
+function encoded(character: string): string {
+  return `#${character.codePointAt(0)};`;
+}

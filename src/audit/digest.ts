@@ -1,0 +1,26 @@
+/** Texts told in short: a record that names many of them must not grow with their length. */
+import { codePoints } from '../graph/limits.js';
+
+/** Most code points shown of a line. */
+const MAX_LINE_CHARS = 120;
+
+/** A text by its hash, its length in code points and its first line, as schemas/genealogy.json has it. */
+export interface InShort {
+  readonly hash: string;
+  readonly characters: number;
+  readonly first_line: string;
+}
+
+export function inShort(text: string, sha256: (text: string) => string): InShort {
+  return { hash: sha256(text), characters: codePoints(text), first_line: firstLine(text) };
+}
+
+/** The beginning of a text's first line that is not empty. */
+export function firstLine(text: string): string {
+  return clipped(/\S.*/.exec(text)?.[0].trimEnd() ?? '', MAX_LINE_CHARS);
+}
+
+/** The first code points of a text. */
+export function clipped(text: string, chars: number): string {
+  return text.length <= chars ? text : [...text.slice(0, 2 * chars)].slice(0, chars).join('');
+}

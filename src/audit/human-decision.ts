@@ -1,0 +1,158 @@
+/** A human's decision: what was shown, and what it changed. */
+import type {
+  GenealogyChange,
+  GenealogyDecision,
+  GenealogyShown,
+  GenealogyUnapplied,
+  StateOverride,
+} from '../generated/schemas.js';
+import { codePoints } from '../graph/limits.js';
+import type { RunEvent } from '../run/events.js';
+import { humanSource } from '../run/branch.js';
+import { branchInto } from '../run/frontier.js';
+import type { DraftsGiven } from '../run/override.js';
+import { draftsGiven } from '../run/override.js';
+import type { RunState } from '../run/state.js';
+import type { Ancestry } from './provenance.js';
+import { distinct } from './provenance.js';
+import { clipped, firstLine } from './digest.js';
+
+type GateDecided = Extract<RunEvent, { type: 'GateDecided' }>;
+
+/** Most fields named of an override that was not applied: any client may have sent any. */
+const MAX_FIELDS = 20;
+const MAX_FIELD_CHARS = 120;
+
+interface Turn {
+  readonly before: RunState;
+  readonly after: RunState;
+}
+
+/** The decision; what it made of drafts, feedback and scores is added to the ancestry. */
+export function decisionOf(
+  event: GateDecided,
+  { before, after }: Turn,
+  ancestry: Ancestry,
+  means: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
+): GenealogyDecision {
+  const { seq, at, data } = event;
+  const { gate, answers, action, nextNodes: next_nodes, route } = data;
+  const shown = shownAt(before, ancestry, data.shownDraftHash);
+  const override = overrideOf(event, before);
+  if (override !== null) addOverride(event, override, { before, after }, ancestry);
+  return {
+    ...{ seq, at, gate, answers, action, shown },
+    changes: override === null ? [] : changesOf(override, { before, after, shown }, ancestry),
+    unapplied: data.action === 'modify' || data.modifiedState === null ? null : unapplied(data.modifiedState, means),
+    next_nodes,
+    route_reason: route?.reason ?? null,
+  };
+}
+
+function shownAt({ shown, gate, ...run }: RunState, ancestry: Ancestry, draftHash: string | null): GenealogyShown {
+  return {
+    draft: ancestry.draftOf(shown),
+    draft_hash: draftHash,
+    input_topic: firstLine(run.inputTopic),
+    critic_score: shown.score,
+    iteration_count: run.iterationCount,
+    route_decision: shown.decision,
+    feedback: ancestry.feedbackOf(shown),
+    next_nodes: [...(gate?.nextNodes ?? [])],
+  };
+}
+
+/** What an override is known by, and whom its drafts reached. */
+interface Override {
+  readonly changes: StateOverride;
+  readonly source: string;
+  readonly drafts: DraftsGiven;
+  /** It reached every branch, ended ones too, as overrides did before decisions told their rule. */
+  readonly isForEvery: boolean;
+}
+
+function overrideOf({ data }: GateDecided, { steps, gate }: RunState): Override | null {
+  if (data.action !== 'modify' || data.modifiedState === null) return null;
+  const [changes, isForEvery] = [data.modifiedState, data.overrideVersion === undefined];
+  const source = isForEvery ? `g${data.gate}` : humanSource(data.gate, steps);
+  return { changes, source, isForEvery, drafts: draftsGiven(changes, { source, shown: gate?.nextNodes ?? [] }) };
+}
+
+function addOverride(event: GateDecided, override: Override, { before, after }: Turn, ancestry: Ancestry): void {
+  const { changes, source, drafts, isForEvery } = override;
+  const { feedback_history: texts = [], critic_score: score } = changes;
+  const { seq, at } = event;
+  const iteration = after.iterationCount;
+  const draft = ancestry.draftOf(before.shown);
+  const living = livingBefore(before, ancestry, isForEvery);
+  for (const [from, { text, nodes }] of textsIn(drafts)) {
+    const parents = { drafts: isForEvery ? living : heldBefore(before, ancestry, nodes), feedback: [] };
+    ancestry.addDraft(event, from, { kind: 'human', node: null, step: null, parents, iteration, text });
+  }
+  if (texts.length > 0) ancestry.addFeedback(event, source, { kind: 'human', node: null, draft, texts });
+  if (score === undefined) return;
+  const given = { kind: 'human' as const, node: null, score, verdict: after.shown.decision };
+  const judged = drafts.size === 0 ? living : distinct([ancestry.draftOf(after.shown)]);
+  ancestry.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
+}
+
+/** The texts of an override by what they are known by, each with the nodes that are to work on it. */
+function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: string; readonly nodes: string[] }> {
+  const texts = new Map<string, { readonly text: string; readonly nodes: string[] }>();
+  for (const [node, { draft: text, from }] of drafts) {
+    if (text === null) continue;
+    const known = texts.get(from) ?? { text, nodes: [] };
+    known.nodes.push(node);
+    texts.set(from, known);
+  }
+  return texts;
+}
+
+/** The drafts that nodes about to run were shown with. */
+function heldBefore(run: RunState, ancestry: Ancestry, nodes: readonly string[]): string[] {
+  const next = run.gate?.nextNodes ?? [];
+  return distinct(nodes.map((node) => ancestry.draftOf(branchInto(run, node, run.steps + 1 + next.indexOf(node)))));
+}
+
+/** The drafts of branches at a pause: those that wait, joined as they were shown, and, where they count, those that have ended. */
+function livingBefore(run: RunState, ancestry: Ancestry, withEnded: boolean): string[] {
+  const ended = withEnded ? run.ended.map(({ branch }) => ancestry.draftOf(branch)) : [];
+  return distinct([ancestry.draftOf(run.shown), ...heldBefore(run, ancestry, run.gate?.nextNodes ?? []), ...ended]);
+}
+
+function changesOf(
+  { changes: override, source, drafts }: Override,
+  { before, after, shown }: Turn & { readonly shown: GenealogyShown },
+  ancestry: Ancestry,
+): GenealogyChange[] {
+  const { input_topic: topic, current_draft: draft, feedback_history: feedback } = override;
+  const { critic_score: score, iteration_count: iteration, route_decision: route, branches = [] } = override;
+  const changes: GenealogyChange[] = [];
+  const changed = (field: keyof StateOverride, from: GenealogyChange['from'], to: GenealogyChange['to']): void => {
+    if (override[field] !== undefined) changes.push({ field, from, to });
+  };
+  const nodes = branches.map(({ node }) => node);
+  const given = nodes.map((node) => drafts.get(node)).filter((each) => each !== undefined);
+  const idsOf = given.map(({ draft: text, from }) => ancestry.draftOf({ draft: text, draftFrom: from }));
+  changed('input_topic', shown.input_topic, firstLine(topic ?? ''));
+  changed('current_draft', shown.draft, ancestry.draftOf({ draft: draft ?? null, draftFrom: source }));
+  changed('branches', heldBefore(before, ancestry, nodes), distinct(idsOf));
+  changed('critic_score', shown.critic_score, score ?? null);
+  changed('iteration_count', before.iterationCount, iteration ?? null);
+  changed('feedback_history', shown.feedback, feedback?.length === 0 ? [] : ancestry.feedbackOf(after.shown));
+  changed('route_decision', shown.route_decision, route ?? null);
+  return changes;
+}
+
+function unapplied(
+  sent: object,
+  { sha256, canonical }: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
+): GenealogyUnapplied {
+  const text = canonical(sent);
+  const fields = Object.keys(sent).slice(0, MAX_FIELDS);
+  return {
+    fields: fields.map((name) => clipped(name, MAX_FIELD_CHARS)),
+    hash: sha256(text),
+    characters: codePoints(text),
+  };
+}

@@ -1,0 +1,90 @@
+/** The drafts and the feedback of a run, each under a name of its own, found again by the step or gate it is from. */
+import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
+import type { Branch } from '../run/branch.js';
+import { firstLine, inShort } from './digest.js';
+
+type Sha256 = (text: string) => string;
+
+/** The event that something came with. */
+export interface Moment {
+  readonly seq: number;
+  readonly at: string;
+}
+
+export type NewDraft = Pick<GenealogyDraft, 'kind' | 'node' | 'step' | 'iteration' | 'parents'> &
+  Partial<Pick<GenealogyDraft, 'attempt' | 'model' | 'prompt_hash' | 'tools'>> & { readonly text: string };
+
+export type NewFeedback = Pick<GenealogyFeedback, 'kind' | 'node' | 'draft'> &
+  Partial<Pick<GenealogyFeedback, 'tools'>> & { readonly texts: readonly string[] };
+
+export class Ancestry {
+  readonly drafts: GenealogyDraft[] = [];
+  readonly feedback: GenealogyFeedback[] = [];
+  readonly scores: GenealogyScore[] = [];
+  readonly #sha256: Sha256;
+  readonly #draftsFrom = new Map<string, GenealogyDraft>();
+  readonly #feedbackFrom = new Map<string, string>();
+
+  constructor(sha256: Sha256) {
+    this.#sha256 = sha256;
+  }
+
+  /** Id of a branch's draft; null when it has none. */
+  draftOf({ draft, draftFrom }: Pick<Branch, 'draft' | 'draftFrom'>): string | null {
+    return draft === null ? null : (this.#draftsFrom.get(draftFrom ?? '')?.id ?? null);
+  }
+
+  /** Whether the draft of a branch is there as it reads. */
+  holds({ draft, draftFrom }: Branch): boolean {
+    return draft !== null && this.#draftsFrom.get(draftFrom ?? '')?.hash === this.#sha256(draft);
+  }
+
+  /** Ids of a branch's feedback, oldest first. */
+  feedbackOf({ feedback }: Pick<Branch, 'feedback'>): string[] {
+    return distinct(feedback.map(({ from }) => this.#feedbackFrom.get(sourceOf(from)) ?? null));
+  }
+
+  /** @param from the step or gate that branches will know it by, null at the end of a run; returns its id */
+  addDraft({ seq, at }: Moment, from: string | null, { text, ...draft }: NewDraft): string {
+    const id = idAt('d', seq, this.drafts);
+    const nobody = { attempt: null, model: null, prompt_hash: null, tools: [], scores: [] };
+    const added = { id, seq, at, ...nobody, ...draft, ...inShort(text, this.#sha256) };
+    this.drafts.push(added);
+    if (from !== null) this.#draftsFrom.set(from, added);
+    return id;
+  }
+
+  /** @param from the step or gate that branches will know it by; returns its id */
+  addFeedback({ seq, at }: Moment, from: string, { texts, ...feedback }: NewFeedback): string {
+    const id = idAt('f', seq, this.feedback);
+    const { hash, characters } = inShort(texts.join('\n'), this.#sha256);
+    const told = { count: texts.length, hash, characters, first_line: firstLine(texts[0] ?? '') };
+    this.feedback.push({ id, seq, at, tools: [], ...feedback, ...told });
+    this.#feedbackFrom.set(sourceOf(from), id);
+    return id;
+  }
+
+  /** Takes note of a score, with the drafts it was given to too. */
+  addScore(score: GenealogyScore): void {
+    this.scores.push(score);
+    const { seq, node, score: given } = score;
+    if (given === null) return;
+    for (const draft of this.drafts)
+      if (score.drafts.includes(draft.id)) draft.scores.push({ seq, node, score: given });
+  }
+}
+
+/** What ids there are, each once. */
+export function distinct(ids: readonly (string | null)[]): string[] {
+  return [...new Set(ids.filter((id) => id !== null))];
+}
+
+/** A human's list of feedback counts as one: of its texts each is from the gate and its place in the list. */
+export function sourceOf(from: string): string {
+  return from.split('.')[0] ?? from;
+}
+
+function idAt(letter: string, seq: number, others: readonly Pick<Moment, 'seq'>[]): string {
+  const earlier = others.filter((each) => each.seq === seq).length;
+  return earlier === 0 ? `${letter}${seq}` : `${letter}${seq}.${earlier}`;
+}

@@ -1,0 +1,197 @@
+/**
+ * The saved councils: one stream each on the log, whose last event is the truth. Changes are appended at the revision
+ * they were made from and made again when somebody else was faster, so that an update never undoes another's.
+ */
+import type { Ambient } from '../system/system.js';
+import {
+  AppendTooLarge,
+  BlueprintContended,
+  BlueprintTaken,
+  BlueprintTooLarge,
+  BlueprintUnknown,
+  CouncilError,
+  RevisionConflict,
+  ServiceStopping,
+} from '../errors.js';
+import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
+import { appendSurely } from '../eventsourcing/append-with-retry.js';
+import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { underWay } from '../system/async/task-tracker.js';
+import type { BlueprintFact } from './events.js';
+import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
+import { createdBlueprint, updatedBlueprint } from './record.js';
+import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
+
+/** Tries before a change gives up; changes of this process come one after the other and need one try each. */
+const MAX_TRIES = 20;
+
+/** Most changes of one blueprint that may wait here for the one under way. */
+const MAX_WAITING = 100;
+
+/** What a change makes of the last event of a blueprint's stream. */
+type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
+
+/** It is no longer the one that a change was made for. Nothing is changed. */
+export class BlueprintMoved extends CouncilError<{ blueprintId: string; version: number }> {
+  readonly code = 'blueprint.moved';
+  constructor(data: { blueprintId: string; version: number }) {
+    super(`Cannot change blueprint "${data.blueprintId}": it is another than expected, version ${data.version}`, data);
+  }
+}
+
+/** Whether a blueprint is the one that a change was made for; asked of the one that the change would follow. */
+export type IsExpected = (current: Blueprint) => boolean;
+
+export interface ShelfOptions {
+  readonly log: EventLog;
+  readonly ambient: Ambient;
+  readonly instanceId: string;
+}
+
+export class BlueprintShelf {
+  readonly #options: ShelfOptions;
+  /** The changes of each blueprint under way here: the last of them, and how many there are. */
+  readonly #changes = new Map<string, { readonly last: Promise<unknown>; readonly count: number }>();
+  readonly #underWay = underWay();
+
+  constructor(options: ShelfOptions) {
+    this.#options = options;
+  }
+
+  /** The blueprint as it stands on the log; null when there is none, or none any more. @throws {BlueprintDamaged} */
+  async find(blueprintId: string): Promise<Blueprint | null> {
+    return currentOf(await this.#last(blueprintId));
+  }
+
+  /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */
+  async create(draft: BlueprintCreate & { readonly id: string }): Promise<Blueprint> {
+    const { id: blueprintId } = draft;
+    const blueprint = fitting(createdBlueprint(draft, { id: blueprintId, at: this.#options.ambient.now() }));
+    await this.#change(blueprintId, (last) => {
+      if (isThere(last)) throw new BlueprintTaken({ blueprintId });
+      return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint) } };
+    });
+    return blueprint;
+  }
+
+  /**
+   * Changes the fields that are named.
+   *
+   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintTooLarge | BlueprintContended | BlueprintDamaged}
+   */
+  async update(blueprintId: string, change: BlueprintUpdate, isExpected: IsExpected | null = null): Promise<Blueprint> {
+    const fact = await this.#change(blueprintId, (last) => {
+      const current = currentOf(last);
+      if (current === null) throw new BlueprintUnknown({ blueprintId });
+      assertExpected(current, isExpected);
+      const blueprint = fitting(updatedBlueprint(current, change, this.#options.ambient.now()));
+      return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint) } };
+    });
+    return blueprintOf(fact.data.blueprint);
+  }
+
+  /**
+   * Takes it away; also when its record is damaged, unless it has to be a certain one.
+   *
+   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintContended | BlueprintDamaged}
+   */
+  async remove(blueprintId: string, isExpected: IsExpected | null = null): Promise<void> {
+    await this.#change(blueprintId, (last) => {
+      if (!isThere(last)) throw new BlueprintUnknown({ blueprintId });
+      const current = isExpected === null ? null : currentOf(last);
+      if (current !== null) assertExpected(current, isExpected);
+      return { type: 'BlueprintDeleted', data: {} };
+    });
+  }
+
+  /** Waits for changes under way no longer than the log takes to answer once; those that wait for them are refused. */
+  async stop(): Promise<void> {
+    await this.#underWay.end();
+  }
+
+  /** One change of a blueprint at a time here; others elsewhere show as conflicts. */
+  async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
+    const { last, count } = this.#changes.get(blueprintId) ?? { last: Promise.resolve(), count: 0 };
+    if (count > MAX_WAITING) throw new BlueprintContended({ blueprintId });
+    const changed = this.#underWay.track(last.then(() => this.#untilAppended(blueprintId, decide)));
+    this.#changes.set(blueprintId, { last: changed.catch(() => undefined), count: count + 1 });
+    try {
+      return await changed;
+    } finally {
+      this.#leave(blueprintId);
+    }
+  }
+
+  #leave(blueprintId: string): void {
+    const changes = this.#changes.get(blueprintId);
+    if (changes === undefined || changes.count === 1) this.#changes.delete(blueprintId);
+    else this.#changes.set(blueprintId, { ...changes, count: changes.count - 1 });
+  }
+
+  /** @throws {ServiceStopping} once the service stops, whoever was waiting by then */
+  async #untilAppended<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#underWay.isEnding) throw new ServiceStopping();
+      const last = await this.#last(blueprintId);
+      const fact = decide(last);
+      try {
+        await this.#append(blueprintId, fact, last);
+        return fact;
+      } catch (error) {
+        if (error instanceof AppendTooLarge) throw tooLargeForLog(blueprintId, error);
+        if (!(error instanceof RevisionConflict)) throw error;
+        if (tries >= MAX_TRIES) throw new BlueprintContended({ blueprintId }, { cause: error });
+      }
+    }
+  }
+
+  async #append(blueprintId: string, fact: BlueprintFact, last: RecordedEvent | null): Promise<void> {
+    const { log, ambient, instanceId } = this.#options;
+    const head = { seq: last?.revision ?? -1, hash: last?.metadata['hash'] ?? GENESIS_HASH };
+    const { events } = sealEvents(head, [fact], {
+      at: ambient.now(),
+      nextId: ambient.uuid,
+      sha256: ambient.sha256,
+      instanceId,
+      correlationId: blueprintId,
+      causationId: last?.id ?? blueprintId,
+    });
+    const append = { stream: blueprintStream(blueprintId), events, expected: last?.revision ?? ('none' as const) };
+    await this.#underWay.untilEnd((signal) => appendSurely(log, append, { ambient, signal }));
+  }
+
+  async #last(blueprintId: string): Promise<RecordedEvent | null> {
+    const { log } = this.#options;
+    for await (const event of log.readStream(blueprintStream(blueprintId), { direction: 'backwards', max: 1 })) {
+      return event;
+    }
+    return null;
+  }
+}
+
+function isThere(last: RecordedEvent | null): boolean {
+  return last !== null && isKeptAfter(last) === true;
+}
+
+/** @throws {BlueprintMoved} */
+function assertExpected(current: Blueprint, isExpected: IsExpected | null): void {
+  const { id: blueprintId, version } = current;
+  if (isExpected?.(current) === false) throw new BlueprintMoved({ blueprintId, version });
+}
+
+/** @throws {BlueprintTooLarge} */
+function fitting(blueprint: Blueprint): Blueprint {
+  const bytes = sentBytes(blueprint);
+  if (bytes <= MAX_BLUEPRINT_BYTES) return blueprint;
+  throw new BlueprintTooLarge({ blueprintId: blueprint.id, bytes, limit: MAX_BLUEPRINT_BYTES });
+}
+
+function tooLargeForLog(blueprintId: string, cause: AppendTooLarge): BlueprintTooLarge {
+  const { bytes, limit } = cause.data;
+  return new BlueprintTooLarge({ blueprintId, bytes, limit }, { cause });
+}
+
+function currentOf(last: RecordedEvent | null): Blueprint | null {
+  return last === null ? null : (blueprintAfter(last) ?? null);
+}

@@ -1,0 +1,165 @@
+/** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
+import { jsonBytes } from '../graph/limits.js';
+import { doubtfulEdges } from '../graph/plan.js';
+import { cycleOf, edgesBySource, reachableFrom, waysOf } from '../graph/traversal.js';
+import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
+import { ConditionInvalid } from '../errors.js';
+import { parseCondition } from '../graph/condition.js';
+import { VERDICTS } from '../council/roles.js';
+
+/** A council's graph, as it is saved. */
+export interface CouncilGraph {
+  readonly nodes: readonly SavedNode[];
+  readonly edges: readonly SavedEdge[];
+}
+
+export interface Finding extends BlueprintWarning {
+  /** Whether a run cannot start. Other findings only tell of what is hardly meant. */
+  readonly isFault: boolean;
+  /** The node it is about, when it is about one. */
+  readonly node: string | null;
+}
+
+/** Most warnings kept in a record, and most bytes of them as JSON: it must fit one append. */
+const MAX_WARNINGS = 100;
+const MAX_WARNINGS_BYTES = 32 * 1024;
+
+/** Everything there is to say about a graph, faults first. */
+export function inspect(graph: CouncilGraph): readonly Finding[] {
+  if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes, so none can be reached')];
+  const findings = [
+    ...edgeFindings(graph),
+    ...entryFindings(graph),
+    ...cycleFindings(graph),
+    ...directionFindings(graph),
+  ];
+  return [...findings.filter(({ isFault }) => isFault), ...findings.filter(({ isFault }) => !isFault)];
+}
+
+/** Findings as clients see them, no more than a record can hold. */
+export function warningsOf(findings: readonly Finding[]): BlueprintWarning[] {
+  const told: BlueprintWarning[] = [];
+  let bytes = 0;
+  for (const { path, message } of findings) {
+    bytes += jsonBytes(path) + jsonBytes(message);
+    if (told.length === MAX_WARNINGS || bytes > MAX_WARNINGS_BYTES) break;
+    told.push({ path, message });
+  }
+  const more = findings.length - told.length;
+  return more === 0 ? told : [...told, { path: '', message: `And ${more} more` }];
+}
+
+/** Index of the node that runs first: the first without incoming edges, else the first. */
+export function entryOf({ nodes, edges }: CouncilGraph): number {
+  const targets = new Set(edges.map(({ target }) => target));
+  return Math.max(
+    0,
+    nodes.findIndex(({ id }) => !targets.has(id)),
+  );
+}
+
+function edgeFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
+  const ids = new Set(nodes.map(({ id }) => id));
+  return edges.flatMap((edge, index) => {
+    const missing = (['source', 'target'] as const).filter((end) => !ids.has(edge[end]));
+    const ends = missing.map((end) => {
+      const verb = end === 'source' ? 'comes from' : 'leads to';
+      return fault(`edges[${index}].${end}`, `Edge ${named(edge.id)} ${verb} ${named(edge[end])}, which is no node`);
+    });
+    return [...ends, ...conditionFindings(edge, `edges[${index}].condition`)];
+  });
+}
+
+function conditionFindings({ id, type, condition }: SavedEdge, path: string): readonly Finding[] {
+  const edge = `Edge ${named(id)}`;
+  if (type === 'linear') {
+    return condition === null ? [] : [odd(path, `${edge} is linear, not conditional: its condition is not looked at`)];
+  }
+  if (condition === null) return [fault(path, `${edge} is conditional and has no condition`)];
+  try {
+    const { word } = parseCondition(condition);
+    if (word === null || VERDICTS.includes(word)) return [];
+    return [odd(path, `${edge} waits for the route ${named(word)}, which no critic gives: only approve and rework`)];
+  } catch (error) {
+    if (!(error instanceof ConditionInvalid)) throw error;
+    const { position, reason } = error.data;
+    return [fault(path, `The condition of edge ${named(id)} cannot be read at position ${position}: ${reason}`)];
+  }
+}
+
+/** Nodes no run of the council comes to. */
+function entryFindings(graph: CouncilGraph): readonly Finding[] {
+  const { nodes, edges } = graph;
+  const entry = nodes[entryOf(graph)];
+  if (entry === undefined) return [];
+  const reached = reachableFrom(entry.id, edgesBySource(edges)).add(entry.id);
+  const targets = new Set(edges.map(({ target }) => target));
+  return nodes.flatMap(({ id }, index) => {
+    if (reached.has(id)) return [];
+    const why = targets.has(id)
+      ? `cannot be reached from the entry ${named(entry.id)}`
+      : `has no incoming edge, as the entry ${named(entry.id)} before it: it is never run`;
+    return [odd(`nodes[${index}]`, `Node ${named(id)} ${why}`, id)];
+  });
+}
+
+/** Cycles that no edge leaves, and cycles of linear edges, which are left and gone on with at once. */
+function cycleFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
+  const ids = new Set(nodes.map(({ id }) => id));
+  const inside = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
+  const choosing = new Set(inside.filter(({ type }) => type === 'conditional').map(({ source }) => source));
+  const all = waysOf(inside);
+  const forced = waysOf(inside.filter(({ source }) => !choosing.has(source)));
+  const findings: Finding[] = [];
+  const told = new Set<string>();
+  nodes.forEach(({ id }, index) => {
+    if (told.has(id)) return;
+    const cycle = cycleOf(id, all);
+    const isTrap =
+      cycle !== null &&
+      [...cycle].every((each) => (all.onward.get(each) ?? []).every(({ target }) => cycle.has(target)));
+    const round = isTrap ? cycle : cycleOf(id, forced);
+    if (round === null) return;
+    for (const each of round) told.add(each);
+    const names = [...round].slice(0, 5).map(named).join(', ') + (round.size > 5 ? ' and others' : '');
+    const path = `nodes[${index}]`;
+    if (isTrap) findings.push(fault(path, `Nothing leads out of the cycle of ${names}`, id));
+    else findings.push(odd(path, `The cycle of ${names} has linear edges only: it goes on until a run is stopped`, id));
+  });
+  return findings;
+}
+
+/** Cycles of which the order of the nodes alone says where they lead back, and so who waits for whom: one finding each. */
+function directionFindings(graph: CouncilGraph): readonly Finding[] {
+  const { nodes } = graph;
+  const ids = new Set(nodes.map(({ id }) => id));
+  const edges = graph.edges
+    .map(({ id, source, target, type, condition }, index) => {
+      return { id, source, target, index, condition: type === 'conditional' ? condition : null };
+    })
+    .filter(({ source, target }) => ids.has(source) && ids.has(target));
+  const ways = waysOf(edges);
+  const told = new Set<string>();
+  return doubtfulEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(({ id, target, index }) => {
+    if (told.has(target)) return [];
+    for (const each of cycleOf(target, ways) ?? []) told.add(each);
+    const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
+    return [
+      odd(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
+    ];
+  });
+}
+
+function fault(path: string, message: string, node: string | null = null): Finding {
+  return { path, message, isFault: true, node };
+}
+
+function odd(path: string, message: string, node: string | null = null): Finding {
+  return { path, message, isFault: false, node };
+}
+
+/** An id in quotes; a long one is cut, for edges may bear ids of any length. */
+function named(id: string): string {
+  const characters = [...id.slice(0, 300)];
+  return characters.length <= 128 ? `"${id}"` : `"${characters.slice(0, 127).join('')}…"`;
+}

@@ -1,0 +1,173 @@
+/** Long answers of a service, piece by piece as they come. */
+import type { Ambient } from '../../system/system.js';
+import { CouncilError } from '../../errors.js';
+import type { Described, SchemaName, SchemaShelf } from '../../api/schemas.js';
+
+/** Silence after which nobody is taken to be there any more, in milliseconds: streams of the service are never still for long. */
+const SILENCE_MS = 60_000;
+
+export interface Asking {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** Gives it up. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The body of an answer to GET; null when the service answers that there is none (204).
+ *
+ * @param url of the service, without trailing slash
+ * @throws {ServiceRefused} for any answer but a 2xx @throws {ServiceUnreachable} when there is none, or, from the
+ *   iteration, when it breaks off
+ */
+export async function openBody(url: string, asking: Asking): Promise<AsyncGenerator<Uint8Array> | null> {
+  const given = new AbortController();
+  const signal = AbortSignal.any([asking.signal, given.signal]);
+  /** Waits for what a service owes, and not for ever. */
+  const owed = async <T>(act: () => Promise<T>): Promise<T> => {
+    const disarm = asking.ambient.after(SILENCE_MS, () => given.abort());
+    try {
+      return await act();
+    } catch (error) {
+      throw new ServiceUnreachable(url, error);
+    } finally {
+      disarm();
+    }
+  };
+  const { path, headers } = asking;
+  const answer = await owed(() => fetch(url + path, { headers, redirect: 'manual', signal }));
+  if (answer.status === 204) return null;
+  if (!answer.ok) {
+    throw refusalOf({ status: answer.status, text: await owed(() => answer.text()) }, `GET ${url}${path}`);
+  }
+  return pieces(answer, { owed, leave: () => given.abort() });
+}
+
+interface BodyOptions {
+  readonly owed: <T>(act: () => Promise<T>) => Promise<T>;
+  readonly leave: () => void;
+}
+
+async function* pieces({ body }: Response, { owed, leave }: BodyOptions): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (let piece = await owed(() => reader.read()); !piece.done; piece = await owed(() => reader.read())) {
+      yield piece.value;
+    }
+  } finally {
+    leave();
+  }
+}
+
+// Calls to the REST edge of a service.
+
+/** Longest that an answer is waited for, in milliseconds: above what the service gives its own log. */
+const ANSWER_DEADLINE_MS = 30_000;
+
+export interface Reply {
+  readonly status: number;
+  /** The JSON body; null when it is empty. */
+  readonly value: unknown;
+}
+
+export interface Call {
+  readonly body?: object;
+  /** Makes the call repeatable without a second effect, where the service takes one. */
+  readonly idempotencyKey?: string;
+  /** Gives the answer up. */
+  readonly signal?: AbortSignal;
+}
+
+export interface RestCalls {
+  /** @throws {ServiceRefused} for any answer but a 2xx @throws {ServiceUnreachable} when there is none */
+  send(method: 'GET' | 'POST' | 'DELETE', path: string, call?: Call): Promise<Reply>;
+}
+
+/** The service answered, and not as wished; the message is its `detail`. */
+export class ServiceRefused extends CouncilError<{ readonly status: number }> {
+  readonly code = 'cli.refused';
+  constructor({ status, detail }: { readonly status: number; readonly detail: string }) {
+    super(detail, { status });
+  }
+}
+
+/** No answer came. */
+export class ServiceUnreachable extends CouncilError<{ readonly url: string; readonly isSent: boolean }> {
+  readonly code = 'cli.unreachable';
+  /** @param cause as fetch throws it */
+  constructor(url: string, cause: unknown) {
+    super(`Cannot reach the service at ${url}: is it running?`, { url, isSent: !isUnsent(cause) }, { cause });
+  }
+}
+
+/** What keeps a connection from being made: nothing was sent. */
+const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
+
+function isUnsent(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : null;
+  return cause instanceof Error && 'code' in cause && UNSENT.includes(String(cause.code));
+}
+
+/** @param url of the service, without trailing slash */
+export function restCalls(url: string): RestCalls {
+  return {
+    async send(method, path, { body, idempotencyKey, signal } = {}) {
+      const deadline = AbortSignal.timeout(ANSWER_DEADLINE_MS);
+      const { status, text } = await exchange(url, path, {
+        method,
+        redirect: 'manual',
+        signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
+        headers: {
+          ...(body && { 'Content-Type': 'application/json' }),
+          ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      if (status >= 200 && status < 300) return { status, value: jsonValue(text) };
+      throw refusalOf({ status, text }, `${method} ${url}${path}`);
+    },
+  };
+}
+
+async function exchange(url: string, path: string, request: RequestInit) {
+  try {
+    const answer = await fetch(url + path, request);
+    return { status: answer.status, text: await answer.text() };
+  } catch (error) {
+    throw new ServiceUnreachable(url, error);
+  }
+}
+
+/** The refusal that an answer's body tells. @param what was asked, for one that tells nothing */
+function refusalOf({ status, text }: { readonly status: number; readonly text: string }, what: string): ServiceRefused {
+  return new ServiceRefused({ status, detail: detailOf(jsonValue(text)) ?? `${what} answers ${status}` });
+}
+
+/** The value of a JSON text; null when it is none. */
+export function jsonValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function detailOf(value: unknown): string | null {
+  const isProblem = typeof value === 'object' && value !== null && 'detail' in value;
+  return isProblem && typeof value.detail === 'string' ? value.detail : null;
+}
+
+// Answers of a service, held to the schemas that describe them.
+
+/** The value of an answer that a schema describes. @throws {ServiceRefused} when it does not fit: no council service */
+export type Reading = <N extends SchemaName>(reply: Reply, name: N) => Described<N>;
+
+export function reading(url: string, schemas: SchemaShelf): Reading {
+  return (reply, name) => {
+    const validate = schemas.validator(name);
+    if (validate(reply.value)) return reply.value;
+    throw new ServiceRefused({ status: reply.status, detail: `${url} answers something that is no ${name}` });
+  };
+}

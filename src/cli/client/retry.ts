@@ -1,0 +1,59 @@
+/** Asking again for what a service did not answer because it was away. */
+import type { Ambient } from '../../system/system.js';
+import { wait } from '../../system/async/wait.js';
+import { ServiceRefused, ServiceUnreachable } from './rest.js';
+
+/** Time between two tries, in milliseconds. */
+const RETRY_MS = 500;
+/** A service that stops is given this long to come back, in milliseconds. */
+export const RETURN_DEADLINE_MS = 30_000;
+
+export interface Patience {
+  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+  /** Told once when the service is away. */
+  readonly tell: (text: string) => void;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+}
+
+/** Tries what may be done twice until the service is there, or for half a minute. @throws what the last try throws */
+export async function persist<T>(act: () => Promise<T>, patience: Patience): Promise<T> {
+  const outage = openOutage(patience);
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isAway(error) || !(await outage.sitOut())) throw error;
+    }
+  }
+}
+
+export interface Outage {
+  /** Waits before another try; false when no more are to be made. */
+  sitOut(): Promise<boolean>;
+  /** The service was there. */
+  end(): void;
+}
+
+/** The times that a service is away, one after the other. */
+export function openOutage({ ambient, tell, signal }: Patience): Outage {
+  let sinceMs: number | null = null;
+  return {
+    async sitOut() {
+      const nowMs = ambient.monotonicMs();
+      if (signal.aborted || (sinceMs !== null && nowMs - sinceMs > RETURN_DEADLINE_MS)) return false;
+      if (sinceMs === null) tell('Connection to the service lost, trying again');
+      sinceMs ??= nowMs;
+      await wait(ambient, RETRY_MS, signal);
+      return true;
+    },
+    end() {
+      sinceMs = null;
+    },
+  };
+}
+
+/** Whether an error says that the service is not there, or about to go: no answer, or 503. */
+export function isAway(error: unknown): error is ServiceRefused | ServiceUnreachable {
+  return error instanceof ServiceUnreachable || (error instanceof ServiceRefused && error.data.status === 503);
+}

@@ -1,0 +1,39 @@
+/** What drives a run for the terminal: the engine in this process, or a service somewhere else. */
+import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
+
+export interface RunOrder {
+  readonly topic: string;
+  readonly isGodMode: boolean;
+  /** Null: the built-in council. */
+  readonly blueprint: BlueprintCreate | null;
+}
+
+/** Where a run stands, as far as progress shows it. */
+export interface Standing {
+  /** Nodes that run side by side, or the one; none while the run waits and once it has ended. */
+  readonly nodes: readonly string[];
+  /** Drafts so far; null before the first. */
+  readonly iteration: number | null;
+  readonly score: number | null;
+  readonly isPaused: boolean;
+}
+
+export type Decision =
+  { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly override: StateOverride };
+
+export interface RunDriver {
+  /** Where it runs, in a few words for the reader of the progress. */
+  readonly place: string;
+  /** Starts a run; resolves with its id once it is durable. */
+  start(order: RunOrder): Promise<string>;
+  /** Where the run stands at every change of it, until it has ended. */
+  follow(runId: string): AsyncIterable<Standing>;
+  /** What waits for a decision; null when nothing does. */
+  pause(runId: string): Promise<GodModeState | null>;
+  /** Decides the pause at a revision; resolves with why it was refused, null when it was taken. */
+  decide(runId: string, seq: number, decision: Decision): Promise<string | null>;
+  /** Fails the run at the user's wish; a run that has ended stays as it is. What else is under way is cut short then. */
+  cancel(runId: string): Promise<void>;
+  result(runId: string): Promise<RunResult>;
+  close(): Promise<void>;
+}

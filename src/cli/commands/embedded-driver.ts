@@ -1,0 +1,157 @@
+/** Runs in this process, on the data directory, as the service would. Runs that others left there are not touched. */
+import type { Ambient } from '../../system/system.js';
+import { compileBlueprint } from '../../blueprint/compile.js';
+import { councilOf } from '../../blueprint/record.js';
+import type { Config } from '../../config.js';
+import { fixedGraph } from '../../council/fixed-graph.js';
+import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
+import type { DataDir } from '../../app/data-directory.js';
+import type { Engine } from '../../app/engine.js';
+import { openEngine } from '../../app/engine.js';
+import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../errors.js';
+import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
+import { godModeState, runResult } from '../../api/serializers.js';
+import { canonical } from '../../eventsourcing/canonical-json.js';
+import type { LanguageModel } from '../../models/port.js';
+import { requestedRun } from '../../run/request.js';
+import { sessionOf } from '../../run/pause-view.js';
+import type { RunState } from '../../run/state.js';
+import { isFinished, iterationShown, openGate } from '../../run/state.js';
+import type { SearchProvider } from '../../council/tools/web-search.js';
+import type { Decision, RunDriver, RunOrder, Standing } from './driver.js';
+import { mailbox } from '../../system/async/queue.js';
+
+export interface EmbeddedOptions {
+  readonly dataDir: DataDir;
+  readonly model: LanguageModel;
+  /** What agents search the web with; null: nothing. */
+  readonly webSearch: SearchProvider | null;
+  readonly ambient: Ambient;
+  /** Told of what the user should know beside the run. */
+  readonly tell: (text: string) => void;
+  /** The log takes nothing more: the run cannot go on in this process. */
+  readonly onLogBroken: (error: unknown) => void;
+}
+
+export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
+  const { dataDir, model, webSearch, ambient, tell, onLogBroken } = options;
+  const onFault = (fields: object, message: string): void =>
+    tell(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
+  const logger = { info: () => undefined, error: onFault };
+  const engine = await openEngine(config, { dataDir, model, webSearch, ambient, logger, onLogBroken });
+  const cancelled = new AbortController();
+  // On a log that others share, unfinished runs are theirs.
+  if (config.cluster === null) tellOfOthers((await engine.unfinished()).length, tell);
+  else engine.beat();
+  return {
+    place: `here, on the ${model.provider} model`,
+    async start(order) {
+      const { runId } = await engine.registry.start(requestOf(order, config, ambient));
+      return runId;
+    },
+    follow: (runId) => follow(engine, runId, cancelled.signal),
+    pause: (runId) => pause(engine, runId),
+    decide: (runId, seq, decision) => decide(engine, runId, { seq, decision, sha256: ambient.sha256 }),
+    async cancel(runId) {
+      try {
+        await engine.registry.cancel(runId);
+      } catch (error) {
+        if (!(error instanceof RunFinished)) throw error;
+      } finally {
+        cancelled.abort();
+      }
+    },
+    async result(runId) {
+      const run = await engine.queries.find(runId);
+      if (run === null) throw new RunUnknown({ runId });
+      return runResult(run);
+    },
+    close: () => engine.stop(),
+  };
+}
+
+function tellOfOthers(count: number, tell: EmbeddedOptions['tell']): void {
+  if (count > 0) tell(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
+}
+
+function requestOf({ topic, isGodMode, blueprint }: RunOrder, config: Config, ambient: Ambient): RunRequestedData {
+  const { uuid, sha256 } = ambient;
+  const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
+  const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
+  const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;
+  return requestedRun({
+    runId: uuid(),
+    inputTopic: topic,
+    godMode: isGodMode,
+    blueprint: saved === null ? null : { id: saved.id, name: saved.name },
+    graph,
+    graphHash: sha256(canonical(graph)),
+    keyHash: null,
+    bodyHash: sha256(canonical({ input_topic: topic, god_mode: isGodMode })),
+  });
+}
+
+async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): AsyncGenerator<Standing> {
+  const watching = new AbortController();
+  const states = mailbox<RunState>();
+  const end = (): void => states.end();
+  cancelled.addEventListener('abort', end);
+  try {
+    const isThere = await engine.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
+    if (!isThere) throw new RunUnknown({ runId });
+    for (let run = await states.next(); run !== null; run = await states.next()) {
+      yield standingOf(run);
+      if (isFinished(run)) return;
+    }
+  } finally {
+    cancelled.removeEventListener('abort', end);
+    watching.abort();
+  }
+}
+
+function standingOf(run: RunState): Standing {
+  return {
+    nodes: run.status === 'running' ? run.front.map(({ node }) => node) : [],
+    iteration: iterationShown(run),
+    score: run.shown.score,
+    isPaused: openGate(run) !== null,
+  };
+}
+
+async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
+  const run = await queries.state(runId);
+  const session = run === null ? null : sessionOf(run);
+  return session === null || session.gate === null ? null : godModeState(session);
+}
+
+interface Deciding {
+  readonly seq: number;
+  readonly decision: Decision;
+  readonly sha256: Ambient['sha256'];
+}
+
+async function decide(
+  { registry }: Engine,
+  runId: string,
+  { seq, decision, sha256 }: Deciding,
+): Promise<string | null> {
+  if (decision.action === 'modify' && draftsIn(decision.override).some((text) => isLonger(text, MAX_DRAFT_BYTES))) {
+    return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are taken`;
+  }
+  const choice: GateChoice =
+    decision.action === 'modify'
+      ? { action: 'modify', modifiedState: decision.override }
+      : { action: decision.action, modifiedState: null };
+  const bodyHash = sha256(canonical(choice));
+  try {
+    await registry.decideGate(runId, { keyHash: null, bodyHash, expectedSeq: seq, choose: () => choice });
+    return null;
+  } catch (error) {
+    if (error instanceof RunNotPaused || error instanceof PauseMoved) return error.message;
+    throw error;
+  }
+}
+
+function draftsIn({ current_draft: draft, branches = [] }: StateOverride): readonly string[] {
+  return [draft, ...branches.map((each) => each.current_draft)].filter((text) => typeof text === 'string');
+}

@@ -1,0 +1,43 @@
+/** Exit codes that scripts can trust (README, "Audit in the terminal"). */
+import { ConfigInvalid, DataDirHeld, RunUnknown } from '../../errors.js';
+import { LogUnreadable } from '../../eventlog/port.js';
+import { ServiceLost } from '../client/channel.js';
+import { isAway } from '../client/retry.js';
+import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
+import { UsageFault } from './run-request.js';
+import type { Finding } from '../records/verification-result.js';
+import { EventUnknown } from '../records/record.js';
+import type { Command } from './audit-usage.js';
+
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  noService: 3,
+  unknown: 4,
+  noData: 5,
+  interrupted: 130,
+} as const;
+
+const VERIFIED = { valid: 0, notValid: 1, cannotTell: 2 } as const;
+
+export function exitOfFinding({ isValid }: Finding): number {
+  if (isValid === null) return VERIFIED.cannotTell;
+  return isValid ? VERIFIED.valid : VERIFIED.notValid;
+}
+
+/** @param command null: none was understood */
+export function exitOfError(error: unknown, command: Command | null): number {
+  return command === 'verify' ? VERIFIED.cannotTell : codeOf(error);
+}
+
+/** What the service does not take was asked for in the wrong way. */
+const USAGE_STATUS: readonly number[] = [400, 413, 422];
+
+function codeOf(error: unknown): number {
+  if (error instanceof UsageFault || error instanceof ConfigInvalid) return EXIT.usage;
+  if (error instanceof RunUnknown || error instanceof EventUnknown) return EXIT.unknown;
+  if (error instanceof DataDirHeld || error instanceof LogUnreadable) return EXIT.noData;
+  if (error instanceof ServiceUnreachable || error instanceof ServiceLost || isAway(error)) return EXIT.noService;
+  return error instanceof ServiceRefused && USAGE_STATUS.includes(error.data.status) ? EXIT.usage : EXIT.failed;
+}

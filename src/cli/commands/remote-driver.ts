@@ -1,0 +1,177 @@
+/** Drives a running service in the way of every client: REST for what is asked of it, the run's channel for its news. */
+import type { Ambient } from '../../system/system.js';
+import type { RunResult } from '../../generated/schemas.js';
+import type { SchemaShelf } from '../../api/schemas.js';
+import { followRun, openChannel } from '../client/channel.js';
+import type { Decision, RunDriver, RunOrder } from './driver.js';
+import type { Patience } from '../client/retry.js';
+import { isAway, openOutage, persist } from '../client/retry.js';
+import type { Reading, RestCalls } from '../client/rest.js';
+import { ServiceRefused, ServiceUnreachable, reading, restCalls } from '../client/rest.js';
+import { CouncilError } from '../../errors.js';
+
+/** Longest that the user's wish to end a run is tried to be delivered, in milliseconds. */
+const CANCEL_DEADLINE_MS = 5_000;
+
+export interface RemoteOptions {
+  readonly ambient: Ambient;
+  readonly schemas: SchemaShelf;
+  /** Told of what the user should know beside the run. */
+  readonly tell: (text: string) => void;
+  /** The user's wish to end: nothing but the result is waited for much longer. */
+  readonly cancelled: AbortSignal;
+}
+
+/** A driver of the service at an address; nothing is sent before the first call. */
+export function remoteDriver(url: string, { ambient, schemas, tell, cancelled }: RemoteOptions): RunDriver {
+  const rest = restCalls(url);
+  const read = reading(url, schemas);
+  const ended = new AbortController();
+  const { signal } = ended;
+  let forget = (): void => undefined;
+  const endSoon = (): void => {
+    forget = ambient.after(CANCEL_DEADLINE_MS, () => ended.abort());
+  };
+  if (cancelled.aborted) endSoon();
+  else cancelled.addEventListener('abort', endSoon);
+
+  const patience = { ambient, signal, tell };
+  const result = async (runId: string, poll: { readonly signal?: AbortSignal } = {}): Promise<RunResult> =>
+    read(await rest.send('GET', runPath(runId), poll), 'run-result.json');
+  return {
+    place: `at ${url}`,
+    start: (order) => startRun(order, { rest, read, patience, idempotencyKey: ambient.uuid() }),
+    follow: (runId) =>
+      followRun(runId, {
+        poll: () => result(runId, { signal }),
+        channel: () => openChannel(url, runId, { schemas, ambient, signal }),
+        patience,
+      }),
+    async pause(runId) {
+      const ask = () => rest.send('GET', `${runPath(runId)}/state`, { signal });
+      const state = read(await persist(ask, patience), 'god-mode-state.json');
+      return state.paused ? state : null;
+    },
+    decide: (runId, seq, decision) => {
+      const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: ambient.uuid() });
+      return persist(send, patience);
+    },
+    async cancel(runId) {
+      try {
+        await cancel(rest, runId, patience);
+      } finally {
+        ended.abort();
+      }
+    },
+    result,
+    async close() {
+      cancelled.removeEventListener('abort', endSoon);
+      forget();
+      ended.abort();
+    },
+  };
+}
+
+function runPath(runId: string): string {
+  return `/api/councils/run/${runId}`;
+}
+
+/** A run that has ended stays as it is; a service that is away is tried again until the signal. */
+async function cancel(rest: RestCalls, runId: string, { ambient, signal }: Patience): Promise<void> {
+  const send = () => rest.send('POST', `${runPath(runId)}/cancel`, { signal });
+  try {
+    await persist(send, { ambient, signal, tell: () => undefined });
+  } catch (error) {
+    if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
+  }
+}
+
+interface Deciding {
+  readonly seq: number;
+  readonly decision: Decision;
+  readonly signal: AbortSignal;
+  readonly idempotencyKey: string;
+}
+
+/** Sends a decision, as often as it is called the same one; resolves with why it was refused. */
+function decisionSent(
+  rest: RestCalls,
+  runId: string,
+  { seq, decision, ...how }: Deciding,
+): () => Promise<string | null> {
+  const override = decision.action === 'modify' ? { modified_state: decision.override } : {};
+  const call = { body: { action: decision.action, expected_seq: seq, ...override }, ...how };
+  return async () => {
+    try {
+      await rest.send('POST', `${runPath(runId)}/approve`, call);
+      return null;
+    } catch (error) {
+      if (error instanceof ServiceRefused && error.data.status < 500) return error.message;
+      throw error;
+    }
+  };
+}
+
+// Starts a run at a service, so that it is started once and its id is known whatever becomes of the answers.
+
+/** Longest that the clean-up after a start is waited for, in milliseconds. */
+const CLEAN_UP_DEADLINE_MS = 5_000;
+
+/** Nobody knows whether the service has started the run. */
+export class StartUnknown extends CouncilError {
+  readonly code = 'cli.start-unknown';
+  constructor(cause: Error) {
+    super(`Cannot tell whether the run has started: ${cause.message}`, {}, { cause });
+  }
+}
+
+export interface Starting {
+  readonly rest: RestCalls;
+  readonly read: Reading;
+  readonly patience: Patience;
+  /** Of this start alone. */
+  readonly idempotencyKey: string;
+}
+
+/**
+ * Resolves with the id of the run. A blueprint is saved for the start alone: the run keeps it frozen, the service does
+ * not; one that cannot be deleted again is told by its id.
+ *
+ * @throws {ServiceRefused | ServiceUnreachable | StartUnknown}
+ */
+async function startRun({ topic, isGodMode, blueprint }: RunOrder, starting: Starting): Promise<string> {
+  const { rest, read, patience } = starting;
+  const { tell, signal } = patience;
+  const body = { input_topic: topic, god_mode: isGodMode };
+  if (blueprint === null) return await startSurely('/api/councils/run', body, starting);
+  const { name, nodes, edges } = blueprint;
+  const draft = { name, nodes, ...(edges && { edges }) };
+  const { id } = read(await rest.send('POST', '/api/councils/', { body: draft, signal }), 'blueprint.json');
+  try {
+    return await startSurely(`/api/councils/${id}/run`, body, starting);
+  } finally {
+    await rest
+      .send('DELETE', `/api/councils/${id}`, { signal: AbortSignal.timeout(CLEAN_UP_DEADLINE_MS) })
+      .catch((error: unknown) => tell(`Warning: blueprint "${id}" stays at the service: ${messageOf(error)}`));
+  }
+}
+
+/** A start whose answer is lost is sent again with the same key: the service starts it once. */
+async function startSurely(path: string, body: object, starting: Starting): Promise<string> {
+  const { rest, read, patience, idempotencyKey } = starting;
+  const outage = openOutage(patience);
+  for (let isUnsure = false; ; isUnsure = true) {
+    try {
+      const reply = await rest.send('POST', path, { body, idempotencyKey, signal: patience.signal });
+      return read(reply, 'run-start.json').run_id;
+    } catch (error) {
+      const isUnsent = error instanceof ServiceUnreachable && !error.data.isSent;
+      if (!isAway(error) || (isUnsent && !isUnsure)) throw error;
+      if (!(await outage.sitOut())) throw new StartUnknown(error);
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,121 @@
+/** `council run`: arguments, environment, signals, exit code. Everything else gets what it needs as an argument. */
+import { hostname } from 'node:os';
+import type { Ambient } from '../../system/system.js';
+import { systemAmbient } from '../../system/system.js';
+import { readConfig } from '../../config.js';
+import { openDataDir } from '../../app/data-directory.js';
+import { ConfigInvalid, CouncilError, DataDirHeld } from '../../errors.js';
+import type { RunResult } from '../../generated/schemas.js';
+import { openSchemas } from '../../api/schemas.js';
+import { languageModel } from '../../models/provider.js';
+import { onSignals } from '../../system/signals.js';
+import { searchProvider } from '../../websearch/provider.js';
+import type { Desk } from '../terminal/approval-prompt.js';
+import { openDesk } from '../terminal/approval-prompt.js';
+import type { RunDriver } from './driver.js';
+import { editText } from '../terminal/editor.js';
+import { embeddedDriver } from './embedded-driver.js';
+import { OrderInvalid, readOrder } from './run-request.js';
+import { writeResult } from '../terminal/output.js';
+import { printable } from '../terminal/printable.js';
+import type { Progress } from '../terminal/progress.js';
+import { openProgress } from '../terminal/progress.js';
+import { remoteDriver } from './remote-driver.js';
+import { runCouncil } from './run-council.js';
+import type { RunArguments } from './run-request.js';
+import { readArguments, USAGE, UsageFault } from './run-request.js';
+
+/** Exit codes: the run did not complete, wrong usage or an unusable setting. */
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+async function main(words: readonly string[]): Promise<number> {
+  const wish = readArguments(words);
+  if (wish === null) {
+    process.stdout.write(`${USAGE}\n`);
+    return 0;
+  }
+  const ambient = systemAmbient();
+  const cancelled = new AbortController();
+  onSignals(ambient, () => cancelled.abort(), endFailed);
+  // Whoever reads the streams may go away; the run goes on. What is lost by it is told where it is written.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  const result = await run(wish, ambient, cancelled.signal);
+  await writeResult(result, { stream: process.stdout, isJson: wish.isJson });
+  return result.status === 'completed' ? 0 : EXIT_FAILED;
+}
+
+async function run(wish: RunArguments, ambient: Ambient, cancelled: AbortSignal): Promise<RunResult> {
+  const schemas = openSchemas();
+  const { order, warnings } = readOrder(wish, schemas);
+  const progress = openProgress(process.stderr, ambient);
+  const tell = (text: string): void => progress.say(text);
+  const { url } = wish;
+  const driver =
+    url === null ? await driverHere(ambient, tell) : remoteDriver(url, { ambient, schemas, tell, cancelled });
+  const desk = wish.isGodMode ? deskOn(progress) : null;
+  try {
+    for (const warning of warnings) tell(`Warning: ${warning}`);
+    const result = await runCouncil(driver, order, { progress, desk, cancelled });
+    tell(outcomeOf(result, progress.elapsed()));
+    return result;
+  } finally {
+    desk?.close();
+    progress.close();
+    await driver.close();
+  }
+}
+
+/** A driver that has opened the model and the data directory which the environment names, and frees them. */
+async function driverHere(ambient: Ambient, tell: (text: string) => void): Promise<RunDriver> {
+  const config = readConfig(process.env);
+  const model = await languageModel(config.modelProvider, ambient);
+  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const onLogBroken = (error: unknown): void => {
+    tell(`The event log has failed: ${String(error)}`);
+    endFailed();
+  };
+  const webSearch = searchProvider(config.webSearch);
+  const driver = await embeddedDriver(config, { dataDir, model, webSearch, ambient, tell, onLogBroken });
+  const close = async (): Promise<void> => {
+    await driver.close();
+    dataDir.release();
+  };
+  return { ...driver, close };
+}
+
+function deskOn(progress: Progress): Desk {
+  const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
+  const command = process.env['EDITOR'] || null;
+  return openDesk({
+    input: process.stdin,
+    say: (text) => progress.say(text),
+    edit: (text) => editText(text, { command, isTerminal }),
+  });
+}
+
+function outcomeOf(result: RunResult, elapsed: string): string {
+  const { status, run_id: runId, error, critic_score: score, iteration_count: iterations } = result;
+  if (status === 'failed') return `Failed after ${elapsed}: ${error ?? 'no reason is recorded'}`;
+  if (status !== 'completed') return `Run ${runId} stays ${status}: nobody decides on it here any more`;
+  return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}`;
+}
+
+function endFailed(): never {
+  process.exit(EXIT_FAILED);
+}
+
+/** What is said of a failure, and the exit code it ends with. */
+function refuse(error: unknown): number {
+  const text = error instanceof CouncilError ? error.message : error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
+  const isUsage = error instanceof UsageFault || error instanceof OrderInvalid || error instanceof ConfigInvalid;
+  return isUsage ? EXIT_USAGE : EXIT_FAILED;
+}
+
+function hintAt(error: unknown): string {
+  if (error instanceof UsageFault) return `\n\n${USAGE}`;
+  return error instanceof DataDirHeld ? '; if it is the service, drive it with --url http://HOST:PORT' : '';
+}
+
+process.exitCode = await main(process.argv.slice(3)).catch(refuse);

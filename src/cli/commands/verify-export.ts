@@ -1,0 +1,100 @@
+/** Verifies an export alone, or beside the record that a service has. */
+import type { Difference } from '../../audit/verify.js';
+import { readExport } from '../../audit/export.js';
+import type { ReplayMeans } from '../../run/replay.js';
+import { jsonValue } from '../client/rest.js';
+import type { Finding } from '../records/verification-result.js';
+import { examined, findingOf } from '../records/verification-result.js';
+import { linesIn } from '../records/export-lines.js';
+
+export interface ExportMeans extends ReplayMeans {
+  /** Hash that the last event should have; null: whatever it has. */
+  readonly head: string | null;
+  /** The lines of the run's record elsewhere; null: nothing is compared. */
+  readonly recorded: ((runId: string) => AsyncGenerator<string>) | null;
+}
+
+/**
+ * Verifies the bytes of an export.
+ *
+ * @throws what the other record's lines throw
+ */
+export async function verifyExport(pieces: AsyncIterable<Uint8Array>, means: ExportMeans): Promise<Finding> {
+  const { head, recorded } = means;
+  const lines = linesIn(pieces, '');
+  const first = await firstOf(lines);
+  const runId = first.runId;
+  const other = recorded === null || runId === '' ? null : recorded(runId);
+  const comparison: Comparison = { difference: null, isEqual: false };
+  try {
+    const read = other === null ? first.lines : compared(first.lines, other, comparison);
+    const found = await examined(runId, readExport(runId, read), { ...means, head });
+    const firstDifference = earlier(found.firstDifference, comparison.difference);
+    return findingOf({ ...found, firstDifference, isWhole: found.isWhole || comparison.isEqual }, head);
+  } finally {
+    await other?.return(undefined);
+  }
+}
+
+interface Comparison {
+  difference: Difference | null;
+  /** Whether both end with the same line. */
+  isEqual: boolean;
+}
+
+/** The run whose export begins with the first line, '' when it tells none, and all lines. */
+async function firstOf(
+  lines: AsyncGenerator<string>,
+): Promise<{ readonly runId: string; readonly lines: AsyncIterable<string> }> {
+  let first: IteratorResult<string, unknown>;
+  try {
+    first = await lines.next();
+  } catch (fault) {
+    return { runId: '', lines: failing(fault) };
+  }
+  const line = first.done === true ? null : first.value;
+  async function* all(): AsyncGenerator<string> {
+    if (line === null) return;
+    yield line;
+    yield* lines;
+  }
+  return { runId: line === null ? '' : runIdIn(line), lines: all() };
+}
+
+async function* failing(fault: unknown): AsyncGenerator<string> {
+  throw fault;
+}
+
+function runIdIn(line: string): string {
+  const event = jsonValue(line);
+  const data: unknown = typeof event === 'object' && event !== null ? Reflect.get(event, 'data') : null;
+  const runId: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'runId') : null;
+  return typeof runId === 'string' ? runId : '';
+}
+
+/** Hands the lines on; notes where another record first differs. */
+async function* compared(
+  lines: AsyncIterable<string>,
+  other: AsyncGenerator<string>,
+  comparison: Comparison,
+): AsyncGenerator<string> {
+  let seq = 0;
+  for await (const line of lines) {
+    if (comparison.difference === null) {
+      const recorded = await other.next();
+      if (recorded.done === true) comparison.difference = { seq, what: "the service's record ends before it" };
+      else if (recorded.value !== line) comparison.difference = { seq, what: "the service's record has another there" };
+    }
+    yield line;
+    seq += 1;
+  }
+  if (comparison.difference !== null) return;
+  const isMore = (await other.next()).done !== true;
+  if (isMore) comparison.difference = { seq, what: "the export ends before it, the service's record goes on" };
+  else comparison.isEqual = true;
+}
+
+function earlier(one: Difference | null, other: Difference | null): Difference | null {
+  if (one === null || other === null) return one ?? other;
+  return other.seq < one.seq ? other : one;
+}

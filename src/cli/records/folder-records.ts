@@ -1,0 +1,108 @@
+/** The records in the data directory of a stopped service; nothing is written there, and nobody is kept from it. */
+import { join, resolve } from 'node:path';
+import { exportLine } from '../../audit/export.js';
+import { parentDifference } from '../../audit/verify.js';
+import { holderOf } from '../../app/data-directory.js';
+import { DataDirHeld, RunDamaged, RunUnknown } from '../../errors.js';
+import { foldedRun } from '../../api/serializers.js';
+import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
+import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
+import type { ReplayMeans } from '../../run/replay.js';
+import { foldRun, readChecked, readRun } from '../../run/stream.js';
+import { examined, findingOf } from './verification-result.js';
+import type { RunRecords } from './record.js';
+import { EventUnknown } from './record.js';
+
+/** Characters of an export that are gathered into a piece. */
+const PIECE_CHARS = 64 * 1024;
+
+/**
+ * Opens the records in a folder.
+ *
+ * @throws {DataDirHeld} a process runs on it
+ * @throws {LogUnreadable} there is no log, or it cannot be read; also from the calls, when a service has started since
+ */
+export function folderRecords(folder: string, means: ReplayMeans): RunRecords {
+  const path = resolve(folder);
+  const log = openedIn(path);
+  const { sha256 } = means;
+  async function* events(runId: string): AsyncGenerator<ExportedEvent> {
+    let isKnown = false;
+    for await (const event of readChecked(log, runId, { sha256 })) {
+      isKnown = true;
+      yield event;
+    }
+    if (!isKnown) throw new RunUnknown({ runId });
+  }
+  return {
+    export: (runId) => gathered(steady(log, events(runId))),
+    follow: (runId) => steady(log, events(runId)),
+    async state(runId, at) {
+      const run = await settled(log, () => foldRun(log, runId, { sha256, ...(at !== null && { to: at }) }));
+      if (run === null) throw new RunUnknown({ runId });
+      if (at !== null && run.seq < at) throw new EventUnknown({ runId, at, last: run.seq });
+      return foldedRun(run);
+    },
+    verify: (runId, head) => settled(log, () => verified(runId, { log, head, ...means })),
+    close: () => log.close(),
+  };
+}
+
+function openedIn(path: string): ReadOnlyLog {
+  try {
+    return openLogReadOnly(join(path, 'log.sqlite'));
+  } catch (error) {
+    throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: holderOf(path) }) : error;
+  }
+}
+
+interface Verifying extends ReplayMeans {
+  readonly log: ReadOnlyLog;
+  readonly head: string | null;
+}
+
+async function verified(runId: string, { log, head, ...means }: Verifying) {
+  let first: ExportedEvent | null = null;
+  async function* events(): AsyncGenerator<ExportedEvent> {
+    for await (const event of readRun(log, runId)) {
+      first ??= event;
+      yield event;
+    }
+  }
+  const found = await examined(runId, events(), { ...means, head });
+  if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
+  const ofParent = () => parentDifference(first, { log, sha256: means.sha256, onDamaged: () => undefined });
+  const firstDifference = found.firstDifference ?? (await ofParent());
+  return findingOf({ ...found, firstDifference }, head);
+}
+
+/** What was read while the file stayed as it was; a service that has started since may have torn it. */
+async function settled<T>(log: ReadOnlyLog, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } finally {
+    log.assertUnchanged();
+  }
+}
+
+async function* steady<T>(log: ReadOnlyLog, items: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* items;
+    log.assertUnchanged();
+  } catch (error) {
+    if (error instanceof RunDamaged) log.assertUnchanged();
+    throw error;
+  }
+}
+
+async function* gathered(events: AsyncIterable<ExportedEvent>): AsyncGenerator<Uint8Array> {
+  let text = '';
+  for await (const event of events) {
+    text += `${exportLine(event)}\n`;
+    if (text.length < PIECE_CHARS) continue;
+    yield Buffer.from(text);
+    text = '';
+  }
+  if (text !== '') yield Buffer.from(text);
+}

@@ -1,0 +1,171 @@
+/** The records of a running service, asked for in the way of every client. */
+import type { Ambient } from '../../system/system.js';
+import { isEvent, readExport } from '../../audit/export.js';
+import { RunDamaged, RunUnknown } from '../../errors.js';
+import type { FoldedRun, ForkPlan, ForkRequest, RunStart } from '../../generated/schemas.js';
+import type { SchemaShelf } from '../../api/schemas.js';
+import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import type { Call, Reply } from '../client/rest.js';
+import { ServiceRefused, jsonValue, openBody, reading, restCalls } from '../client/rest.js';
+import { ServiceLost } from '../client/channel.js';
+import { isAway, openOutage } from '../client/retry.js';
+import { findingOf } from './verification-result.js';
+import { linesIn } from './export-lines.js';
+import type { RunRecords } from './record.js';
+import { EventUnknown, isTerminal } from './record.js';
+
+export interface ServiceOptions {
+  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+  readonly schemas: SchemaShelf;
+  /** Told of what the user should know beside the record. */
+  readonly tell: (text: string) => void;
+  /** Gives everything up. */
+  readonly signal: AbortSignal;
+}
+
+export interface ServiceRecords extends RunRecords {
+  /** A run's export, line by line. */
+  lines(runId: string): AsyncGenerator<string>;
+  /** Starts a run that goes on from an event of another. @throws {ForkUnknown} */
+  fork(runId: string, request: ForkRequest): Promise<RunStart>;
+  /** What that would do. */
+  foresee(runId: string, request: ForkRequest): Promise<ForkPlan>;
+}
+
+/** @param url of the service, without trailing slash */
+export function serviceRecords(url: string, options: ServiceOptions): ServiceRecords {
+  const { ambient, schemas, signal, tell } = options;
+  const rest = restCalls(url);
+  const read = reading(url, schemas);
+  const send = (method: 'GET' | 'POST', runId: string, path: string, call: Call = {}): Promise<Reply> =>
+    known(runId, () => rest.send(method, pathOf(runId, path), { ...call, signal }));
+  const body = (runId: string, path: string, headers: Readonly<Record<string, string>>) =>
+    known(runId, () => openBody(url, { path: pathOf(runId, path), headers, ambient, signal }));
+
+  async function* exported(runId: string): AsyncGenerator<Uint8Array> {
+    yield* (await body(runId, 'events', { Accept: 'application/x-ndjson' })) ?? [];
+  }
+  async function* lines(runId: string): AsyncGenerator<string> {
+    try {
+      yield* linesIn(exported(runId), runId);
+    } catch (error) {
+      if (!(error instanceof RunDamaged)) throw error;
+      throw new ServiceRefused({ status: 200, detail: `${url} answers something that is no export` });
+    }
+  }
+  const state = async (runId: string, at: number | null): Promise<FoldedRun> => {
+    const query = at === null ? '' : `?at=${at}`;
+    return read(await send('GET', runId, `state${query}`), 'folded-run.json');
+  };
+  const seqOf = async (runId: string, hash: string): Promise<number | null> => {
+    for await (const event of readExport(runId, lines(runId))) if (event.hash === hash) return event.seq;
+    return null;
+  };
+  return {
+    export: exported,
+    lines,
+    follow: (runId) =>
+      followEvents(runId, {
+        open: (last) => body(runId, 'stream', last < 0 ? {} : { 'Last-Event-ID': String(last) }),
+        patience: { ambient, signal, tell },
+      }),
+    async state(runId, at) {
+      try {
+        return await state(runId, at);
+      } catch (error) {
+        if (at === null || !(error instanceof ServiceRefused && error.data.status === 422)) throw error;
+        const { seq: last } = await state(runId, null);
+        throw last < at ? new EventUnknown({ runId, at, last }) : error;
+      }
+    },
+    async verify(runId, head) {
+      const found = read(await send('GET', runId, 'verify'), 'verification.json');
+      const { events, head_hash: headHash, first_difference: firstDifference } = found;
+      const headSeq = head === null || head === headHash || !found.valid ? null : await seqOf(runId, head);
+      // The service keeps what a cut would show by.
+      return findingOf({ runId, events, headHash, firstDifference, isWhole: true, headSeq }, head);
+    },
+    fork: async (runId, request) => read(await send('POST', runId, 'fork', { body: request }), 'run-start.json'),
+    foresee: async (runId, request) =>
+      read(await send('POST', runId, 'fork?dry_run=1', { body: request }), 'fork-plan.json'),
+    close: () => undefined,
+  };
+}
+
+function pathOf(runId: string, path: string): string {
+  return `/api/runs/${encodeURIComponent(runId)}/${path}`;
+}
+
+/** An unknown run in one way of telling. Another 404 comes from what is no council service. */
+async function known<T>(runId: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    const isUnknown = error instanceof ServiceRefused && error.data.status === 404 && error.message.includes(runId);
+    throw isUnknown ? new RunUnknown({ runId }) : error;
+  }
+}
+
+interface EventFollowing {
+  /** Opens the stream of the events after one; null when nothing follows. */
+  readonly open: (last: number) => Promise<AsyncGenerator<Uint8Array> | null>;
+  readonly patience: Parameters<typeof openOutage>[0];
+}
+
+/** Over connections that may break: none left out, none twice. @throws {ServiceLost} or what the service refuses */
+async function* followEvents(runId: string, { open, patience }: EventFollowing): AsyncGenerator<ExportedEvent> {
+  const outage = openOutage(patience);
+  let last = -1;
+  for (let isJoined = false; ;) {
+    try {
+      const body = await open(last);
+      if (body === null) return;
+      isJoined = true;
+      outage.end();
+      for await (const event of eventsStreamed(body)) {
+        if (event.seq <= last) continue;
+        if (event.seq > last + 1) break;
+        last = event.seq;
+        yield event;
+        if (isTerminal(event)) return;
+      }
+    } catch (error) {
+      if (!isJoined || !isAway(error)) throw error;
+    }
+    if (await outage.sitOut()) continue;
+    if (patience.signal.aborted) return;
+    throw new ServiceLost({ runId });
+  }
+}
+
+// Events out of the bytes of a service's event stream (WHATWG HTML, section 9.2), as far as this service writes
+// them.
+
+/** Longest event taken, in characters; as long as a line of an export. */
+const MAX_EVENT_CHARS = 4 * 1024 * 1024;
+
+/** What comes whole; comments and the rest of a stream that breaks off are left out. @throws {ServiceRefused} */
+async function* eventsStreamed(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ExportedEvent> {
+  const decoder = new TextDecoder();
+  let begun = '';
+  for await (const piece of pieces) {
+    const blocks = (begun + decoder.decode(piece, { stream: true })).split('\n\n');
+    begun = blocks.pop() ?? '';
+    if (begun.length > MAX_EVENT_CHARS) throw noEvent();
+    for (const block of blocks) {
+      // By line feeds alone: U+2028 and U+2029, which texts may hold, end no line here.
+      const data = /(?:^|\n)data: ([^\n]*)/.exec(block)?.[1];
+      if (data !== undefined) yield eventIn(data);
+    }
+  }
+}
+
+function eventIn(data: string): ExportedEvent {
+  const event = jsonValue(data);
+  if (isEvent(event)) return event;
+  throw noEvent();
+}
+
+function noEvent(): ServiceRefused {
+  return new ServiceRefused({ status: 200, detail: 'The service streams something that is no event' });
+}

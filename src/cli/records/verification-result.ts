@@ -1,0 +1,83 @@
+/** What can be said of a record: that it bears out, that it does not, or that nothing certain can be said. */
+import type { Difference, Verified } from '../../audit/verify.js';
+import { verifyRecord } from '../../audit/verify.js';
+import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import { isFinished } from '../../run/state.js';
+import type { ReplayMeans } from '../../run/replay.js';
+import { inOneLine } from '../terminal/printable.js';
+import type { Paint } from '../terminal/printer.js';
+
+export interface Finding {
+  /** Null: it bears out as far as it goes, and nothing tells whether more belongs to it. */
+  readonly isValid: boolean | null;
+  readonly runId: string;
+  /** Events that bear out, from the first. */
+  readonly events: number;
+  /** Hash of the last of them; 64 zeros when there is none. */
+  readonly headHash: string;
+  readonly firstDifference: Difference | null;
+}
+
+export interface Examined extends Pick<Verified, 'events' | 'headHash' | 'firstDifference'> {
+  readonly runId: string;
+  /** Whether nothing can follow the last event, or its place is vouched for. */
+  readonly isWhole: boolean;
+  /** Revision of the event with the hash that is asked for; null when there is none. */
+  readonly headSeq: number | null;
+}
+
+/** Replays events; tells where one has a hash. */
+export async function examined(
+  runId: string,
+  events: AsyncIterable<ExportedEvent>,
+  { head, ...means }: ReplayMeans & { readonly head: string | null },
+): Promise<Examined> {
+  let headSeq: number | null = null;
+  const onTaken = ({ seq, hash }: { readonly seq: number; readonly hash: string }): void => {
+    if (hash === head) headSeq = seq;
+  };
+  const { events: count, headHash, firstDifference, run } = await verifyRecord(runId, events, { ...means, onTaken });
+  return { runId, events: count, headHash, firstDifference, isWhole: run !== null && isFinished(run), headSeq };
+}
+
+/** @param head hash that the last event should have; null: whatever it has */
+export function findingOf(
+  { runId, events, headHash, firstDifference, isWhole, headSeq }: Examined,
+  head: string | null,
+): Finding {
+  const difference = firstDifference ?? (head === null || head === headHash ? null : headDifference(events, headSeq));
+  const isValid = difference === null && (isWhole || head !== null) ? true : difference === null ? null : false;
+  return { isValid, runId, events, headHash, firstDifference: difference };
+}
+
+function headDifference(events: number, headSeq: number | null): Difference {
+  if (headSeq !== null) return { seq: headSeq + 1, what: 'it follows the event with the hash that should be the last' };
+  return { seq: events, what: 'the record ends before it, and no event has the hash that should be the last' };
+}
+
+// What was found of a record, in the words of the terminal and as JSON.
+
+const UNFINISHED =
+  'the run has not ended in it, so that more may belong to it: compare the head with one you trust (--head HASH)';
+
+export function findingText(finding: Finding, paint: Paint): string {
+  const { isValid, runId, events, headHash, firstDifference } = finding;
+  const count = `${events} ${events === 1 ? 'event bears' : 'events bear'} out`;
+  const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
+  if (firstDifference !== null) {
+    const { seq, what } = firstDifference;
+    const verdict = paint('red', 'not valid');
+    return told([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
+  }
+  if (isValid === true) return told([`${paint('green', 'valid')}: ${count}`, ...lines]);
+  return told([`${paint('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
+}
+
+/** As GET /api/runs/{run_id}/verify answers; `valid` is null when nothing certain can be said. */
+export function findingJson({ isValid, runId, events, headHash, firstDifference }: Finding): object {
+  return { run_id: runId, valid: isValid, events, head_hash: headHash, first_difference: firstDifference };
+}
+
+function told(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}

@@ -1,0 +1,125 @@
+/** The human's desk in God Mode: shows what waits, takes a word for it, line by line, from a terminal or a script. */
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import type { GodModeState, StateOverride } from '../../generated/schemas.js';
+import type { Decision } from '../commands/driver.js';
+import { mailbox } from '../../system/async/queue.js';
+
+export interface Desk {
+  /** What the human decides; null when nobody answers any more. */
+  ask(state: GodModeState): Promise<Decision | null>;
+  /** Whoever is being asked answers no more. May be called twice. */
+  close(): void;
+}
+
+export interface DeskDeps {
+  readonly input: Readable;
+  readonly say: (text: string) => void;
+  /** Lets the human change a text; null when it stays as it is. @throws {Error} when it cannot be edited */
+  readonly edit: (text: string) => Promise<string | null>;
+}
+
+const QUESTION = 'approve, reject or edit (a, r, e)?';
+const ANSWERS = ['approve', 'reject', 'edit'] as const;
+
+export function openDesk({ input, say, edit }: DeskDeps): Desk {
+  // Not as a terminal: the system's own line editing leaves Ctrl-C a signal.
+  const reader = createInterface({ input, terminal: false });
+  const lines = mailbox<string>();
+  let isClosed = false;
+  // Only while a line is waited for: an editor has the terminal to itself, and a script that never ends stays outside.
+  // The reader's own pause() and resume() throw once it is closed.
+  input.pause();
+  reader.on('line', (line) => {
+    lines.put(line.trim());
+    input.pause();
+  });
+  reader.on('close', () => {
+    isClosed = true;
+    lines.end();
+  });
+
+  const nextLine = async (): Promise<string | null> => {
+    if (lines.isEmpty() && !isClosed) input.resume();
+    return await lines.next();
+  };
+  const edited = async (state: GodModeState): Promise<Decision | null> => {
+    try {
+      const override = await overrideBy(edit, draftsOf(state));
+      if (override !== null) return { action: 'modify', override };
+      say('The draft is unchanged: nothing is decided.');
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+    return null;
+  };
+
+  const refused = (word: string): null => {
+    say(`"${word}" is no answer: approve, reject and edit are, in full or begun.`);
+    return null;
+  };
+
+  return {
+    async ask(state) {
+      say(shown(state));
+      for (;;) {
+        say(QUESTION);
+        const word = await nextLine();
+        if (word === null) return null;
+        const action = actionOf(word);
+        if (action === 'approve' || action === 'reject') return { action };
+        const decision = action === 'edit' ? await edited(state) : refused(word);
+        if (decision !== null) return decision;
+      }
+    },
+    close() {
+      reader.close();
+      // A pipe reads ahead, paused or not, and would keep the process.
+      input.destroy();
+    },
+  };
+}
+
+function actionOf(word: string): (typeof ANSWERS)[number] | null {
+  if (word === '') return null;
+  return ANSWERS.find((each) => each.startsWith(word.toLowerCase())) ?? null;
+}
+
+/** A draft about to be worked on; `node` is null where all nodes that wait have the same. */
+interface Waiting {
+  readonly node: string | null;
+  readonly draft: string | null;
+}
+
+/** The drafts of the branches about to run: one, or one for each node where they differ. */
+function draftsOf({ next_nodes: next, current_state: state, branches = [] }: GodModeState): readonly Waiting[] {
+  const own = branches
+    .filter(({ node }) => next.includes(node))
+    .map(({ node, current_draft: draft }) => ({ node, draft }));
+  const differ = own.some(({ draft }) => draft !== state.current_draft);
+  return differ ? own : [{ node: null, draft: state.current_draft }];
+}
+
+/** What a human makes of the drafts, one after the other; null when all stay as they are. */
+async function overrideBy(edit: DeskDeps['edit'], drafts: readonly Waiting[]): Promise<StateOverride | null> {
+  const branches: NonNullable<StateOverride['branches']> = [];
+  for (const { node, draft } of drafts) {
+    const text = await edit(draft ?? '');
+    if (node === null) return text === null ? null : { current_draft: text };
+    if (text !== null) branches.push({ node, current_draft: text });
+  }
+  return branches.length === 0 ? null : { branches };
+}
+
+function shown(state: GodModeState): string {
+  const { next_nodes: next, current_state: current } = state;
+  const score = current.critic_score === null ? '' : `, score ${current.critic_score}`;
+  const head = `Paused before ${next.join(', ')} (iteration ${current.iteration_count}${score})`;
+  return `${head}. ${draftsOf(state).map(draftShown).join('\n')}`;
+}
+
+function draftShown({ node, draft }: Waiting): string {
+  const of = node === null ? '' : ` of ${node}`;
+  if (draft === null) return node === null ? 'There is no draft yet.' : `There is no draft${of} yet.`;
+  return `The draft${of}:\n${draft.replaceAll(/^/gm, '  | ')}`;
+}

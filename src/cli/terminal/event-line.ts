@@ -1,0 +1,105 @@
+/** An event in one line: its place, time, type, node, and the gist of its data. */
+import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import { inOneLine } from './printable.js';
+import type { Paint, Style } from './printer.js';
+
+/** Columns of seq, type and node; longer ones push the rest on. */
+const [SEQ, TYPE, NODE] = [4, 13, 14];
+/** Characters of a gist, and of a text within it. */
+const [GIST, EXCERPT] = [140, 60];
+
+/** Null: what an event of a type is about needs no colour. */
+const STYLES: Readonly<Record<string, Style>> = {
+  RunCompleted: 'green',
+  NodeCompleted: 'green',
+  RunFailed: 'red',
+  NodeFailed: 'red',
+  RunPaused: 'yellow',
+  GateDecided: 'yellow',
+};
+
+/** Data as it comes: a record may have been written by a later version, or by a stranger. */
+type Data = Readonly<Record<string, unknown>>;
+
+/** @param columns of the terminal; null: as long as it gets */
+export function eventLine(event: ExportedEvent, paint: Paint, columns: number | null): string {
+  const data: Data = { ...event.data };
+  const at = inOneLine(event.at);
+  const seq = String(event.seq).padStart(SEQ);
+  const type = inOneLine(event.type).padEnd(TYPE);
+  const node = cut(inOneLine(typeof data['node'] === 'string' ? data['node'] : ''), 40).padEnd(NODE);
+  const head = `${seq}  ${at}  ${type}  ${node}  `;
+  const room = columns === null ? GIST : Math.min(GIST, Math.max(20, columns - 1 - head.length));
+  const gist = cut(inOneLine((GISTS[event.type] ?? JSON.stringify)(data)), room);
+  const style = STYLES[event.type];
+  const painted = style === undefined ? type : paint(style, type);
+  return `${paint('dim', `${seq}  ${at}`)}  ${painted}  ${paint('cyan', node)}  ${gist}`.trimEnd();
+}
+
+const GISTS: Readonly<Record<string, (data: Data) => string>> = {
+  RunRequested: ({ inputTopic, blueprintName, godMode, parent }) => {
+    const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
+    const { runId, at } = recordIn(parent);
+    const origin = runId === undefined ? '' : `, forked from ${said(runId)} at ${said(at)}`;
+    return `${quoted(inputTopic)}, ${council}${godMode === true ? ', God Mode' : ''}${origin}`;
+  },
+  RunClaimed: ({ reason, instanceId, epoch }) => `${said(reason)}, by ${said(instanceId)}, epoch ${said(epoch)}`,
+  RunReleased: ({ reason, epoch }) => `${said(reason)}, epoch ${said(epoch)}`,
+  RunStarted: ({ epoch }) => `epoch ${said(epoch)}`,
+  RunResumed: ({ nextNodes }) => `with ${said(nextNodes)}`,
+  NodeStarted: ({ step, attempt, model }) => `step ${said(step)}${again(attempt)}, ${said(model)}`,
+  ToolCalled: ({ tool, arguments: given, hits, error, durationMs }) => {
+    const found = Array.isArray(hits) ? `${hits.length} hits` : '';
+    return `${said(tool)} ${excerpt(given)}: ${error === null ? found : said(error)} in ${said(durationMs)} ms`;
+  },
+  NodeCompleted: ({ output, route }) => {
+    const { draft, score, feedback } = recordIn(output);
+    const { next } = recordIn(route);
+    const made = typeof draft === 'string' ? draftGist(draft) : `score ${said(score)} ${quoted(feedback)}`;
+    return `${said(next) === '' ? '' : `to ${said(next)}: `}${made}`;
+  },
+  NodeFailed: ({ kind, message, attempt, retryable }) =>
+    `${said(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${said(message)}`,
+  RunPaused: ({ nextNodes, gate }) => `pause ${said(gate)}, before ${said(nextNodes)}`,
+  GateDecided: ({ action, gate, modifiedState, actor }) => {
+    const changed = Object.keys(recordIn(modifiedState));
+    const by = typeof actor === 'string' ? ` by ${actor}` : '';
+    return `${said(action)} of pause ${said(gate)}${by}${changed.length === 0 ? '' : `, sets ${changed.join(', ')}`}`;
+  },
+  RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
+    const draft = typeof finalDraft === 'string' ? draftGist(finalDraft) : 'no draft';
+    return `score ${said(criticScore)}, ${said(iterationCount)} iterations, ${draft}`;
+  },
+  RunFailed: ({ kind, error }) => `${said(kind)}: ${said(error)}`,
+};
+
+function draftGist(draft: string): string {
+  return `draft of ${[...draft].length} characters ${quoted(draft)}`;
+}
+
+function again(attempt: unknown): string {
+  return attempt === 1 ? '' : `, attempt ${said(attempt)}`;
+}
+
+function recordIn(value: unknown): Data {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function said(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (Array.isArray(value)) return value.map(said).join(', ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function quoted(value: unknown): string {
+  return `"${excerpt(value)}"`;
+}
+
+function excerpt(value: unknown): string {
+  return cut(inOneLine(said(value).slice(0, 4 * EXCERPT)), EXCERPT);
+}
+
+function cut(text: string, most: number): string {
+  const all = [...text];
+  return all.length <= most ? text : `${all.slice(0, most - 1).join('')}…`;
+}

@@ -1,0 +1,61 @@
+/** Colours for a terminal, none for what is not one. */
+import { CouncilError } from '../../errors.js';
+
+const STYLES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+} as const;
+
+export type Style = keyof typeof STYLES;
+/** The text in a style, where there are styles. */
+export type Paint = (style: Style, text: string) => string;
+
+export interface Look {
+  readonly isTerminal: boolean;
+  /** `NO_COLOR` (no-color.org): any text but the empty one takes colours away. */
+  readonly noColor: string | undefined;
+  /** `TERM`. */
+  readonly term: string | undefined;
+}
+
+export function paintFor({ isTerminal, noColor = '', term }: Look): Paint {
+  if (!isTerminal || noColor !== '' || term === 'dumb') return (_, text) => text;
+  return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
+}
+
+// Standard output, as far as it takes what it is given.
+
+/** Whoever read it has gone away, as `head` does. */
+export class ReaderGone extends CouncilError {
+  readonly code = 'cli.reader-gone';
+  constructor() {
+    super('Nobody reads the output any more', {});
+  }
+}
+
+/** It takes no more: a full disk, for one. */
+export class OutputFailed extends CouncilError {
+  readonly code = 'cli.output-failed';
+  constructor(cause: Error) {
+    super(`Cannot write the output: ${cause.message}`, {}, { cause });
+  }
+}
+
+export interface PrintedStream {
+  write(text: string | Uint8Array, told: (fault?: Error | null) => void): unknown;
+}
+
+/** Writes, one piece after the other. @throws {ReaderGone | OutputFailed} */
+export type Print = (text: string | Uint8Array) => Promise<void>;
+
+export function printerOn(stream: PrintedStream): Print {
+  return async (text) => {
+    const fault = await new Promise<Error | null | undefined>((resolve) => stream.write(text, resolve));
+    if (!fault) return;
+    throw 'code' in fault && fault.code === 'EPIPE' ? new ReaderGone() : new OutputFailed(fault);
+  };
+}

@@ -1,0 +1,68 @@
+/** The progress of a run on standard error: one moving line on a terminal, a line for each node in a pipe. */
+import type { WriteStream } from 'node:tty';
+import type { Ambient } from '../../system/system.js';
+import type { Standing } from '../commands/driver.js';
+import { printable } from './printable.js';
+
+/** How often the moving line's time moves on, in milliseconds. */
+const TICK_MS = 200;
+/** Columns of a terminal that does not tell. */
+const COLUMNS = 80;
+/** Back to the first column, and everything from there erased. */
+const ERASE_LINE = '\r\x1b[K';
+
+export interface Progress {
+  show(standing: Standing): void;
+  /** Writes whole lines; the moving line stays away until the next `show`. */
+  say(text: string): void;
+  /** Seconds since it was opened, as text. */
+  elapsed(): string;
+  /** Leaves a clean line. May be called twice. */
+  close(): void;
+}
+
+export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, ambient: Ambient): Progress {
+  const startMs = ambient.monotonicMs();
+  const elapsed = (): string => `${((ambient.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
+  /** Nodes whose line is written, in a pipe. */
+  let told: readonly string[] = [];
+  /** The moving line as it stands on the terminal. */
+  let drawn = '';
+  let cancelTick = (): void => undefined;
+
+  const draw = (standing: Standing): void => {
+    cancelTick();
+    const line = lineOf(standing, standing.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
+    if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
+    drawn = line;
+    cancelTick = ambient.after(TICK_MS, () => draw(standing));
+  };
+  const erase = (): void => {
+    cancelTick();
+    if (drawn !== '') stream.write(ERASE_LINE);
+    drawn = '';
+  };
+  const tell = (standing: Standing): void => {
+    const fresh = standing.nodes.filter((node) => !told.includes(node));
+    for (const node of fresh) stream.write(`${lineOf(standing, node, elapsed())}\n`);
+    told = standing.nodes;
+  };
+  return {
+    elapsed,
+    show(standing) {
+      if (!stream.isTTY) tell(standing);
+      else if (standing.nodes.length > 0) draw(standing);
+    },
+    say(text) {
+      erase();
+      stream.write(`${printable(text)}\n`);
+    },
+    close: erase,
+  };
+}
+
+function lineOf({ iteration, score }: Standing, nodes: string, elapsed: string): string {
+  const name = printable(nodes).replaceAll(/\s/g, ' ');
+  const parts = [elapsed.padStart(8), name, iteration === null ? '' : `iteration ${iteration}`];
+  return [...parts, score === null ? '' : `score ${score}`].filter((part) => part !== '').join('  ');
+}

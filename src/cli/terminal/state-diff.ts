@@ -1,0 +1,143 @@
+/** What changed between two folded states: field by field, texts line by line. */
+import type { FoldedRun } from '../../generated/schemas.js';
+import { inOneLine, printable } from './printable.js';
+import type { LineChange } from './line-diff.js';
+import { lineDiff } from './line-diff.js';
+import type { Paint, Style } from './printer.js';
+
+/** Lines told around each change. */
+const CONTEXT = 3;
+
+/** `run_id` and `seq` say which states they are. */
+type Field = Exclude<keyof FoldedRun, 'run_id' | 'seq'>;
+
+type Value = FoldedRun[Field];
+
+interface Change {
+  readonly from: Value;
+  readonly to: Value;
+}
+
+export interface StateDiff {
+  readonly from: Pick<FoldedRun, 'run_id' | 'seq'>;
+  readonly to: Pick<FoldedRun, 'run_id' | 'seq'>;
+  /** Of the fields that differ, both values. */
+  readonly changes: Readonly<Partial<Record<Field, Change>>>;
+}
+
+export function stateDiff(from: FoldedRun, to: FoldedRun): StateDiff {
+  const names = Object.keys(to) as readonly (keyof FoldedRun)[];
+  const changed = names.filter(isField).filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));
+  return {
+    from: { run_id: from.run_id, seq: from.seq },
+    to: { run_id: to.run_id, seq: to.seq },
+    changes: Object.fromEntries(changed.map((name) => [name, { from: from[name], to: to[name] }])),
+  };
+}
+
+function isField(name: keyof FoldedRun): name is Field {
+  return name !== 'run_id' && name !== 'seq';
+}
+
+export function diffText({ from, to, changes }: StateDiff, paint: Paint): string {
+  const heads = [
+    paint('red', `--- ${inOneLine(from.run_id)} after event ${from.seq}`),
+    paint('green', `+++ ${inOneLine(to.run_id)} after event ${to.seq}`),
+  ];
+  const bodies = Object.entries(changes).map(([name, change]) =>
+    name === 'final_draft' && isOfDraft(change, changes.current_draft)
+      ? `${paint('bold', name)}: as current_draft`
+      : fieldText(name, change, paint),
+  );
+  return [...heads, ...(bodies.length === 0 ? ['The states are the same.'] : bodies)]
+    .map((each) => `${each}\n`)
+    .join('');
+}
+
+/** The final draft is the current one, which has been told: where there was none before too. */
+function isOfDraft({ from, to }: Change, draft: Change | undefined): boolean {
+  return draft !== undefined && to === draft.to && (from === null || from === draft.from);
+}
+
+function fieldText(name: string, change: Change, paint: Paint): string {
+  const [before, after] = [linesOf(change.from), linesOf(change.to)];
+  if (before.length <= 1 && after.length <= 1) {
+    return `${paint('bold', name)}: ${paint('red', oneOf(change.from))} → ${paint('green', oneOf(change.to))}`;
+  }
+  return [paint('bold', `${name}:`), ...hunks(lineDiff(before, after), paint)].join('\n');
+}
+
+/** A list's items are lines too. */
+function linesOf(value: Value): readonly string[] {
+  if (value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item) => item.split('\n'));
+  return String(value).split('\n');
+}
+
+function oneOf(value: Value): string {
+  const [line] = linesOf(value);
+  return line === undefined ? '-' : inOneLine(line);
+}
+
+function hunks(changes: readonly LineChange[], paint: Paint): readonly string[] {
+  const isNear = new Array<boolean>(changes.length).fill(false);
+  changes.forEach(({ kind }, index) => {
+    if (kind !== 'same') isNear.fill(true, Math.max(0, index - CONTEXT), index + CONTEXT + 1);
+  });
+  const lines: string[] = [];
+  let [before, after] = [0, 0];
+  changes.forEach((change, index) => {
+    if (isNear[index] === true) {
+      if (isNear[index - 1] !== true) lines.push(paint('cyan', `  @@ line ${before + 1} → ${after + 1} @@`));
+      lines.push(lineText(change, paint));
+    }
+    if (change.kind !== 'added') before += 1;
+    if (change.kind !== 'removed') after += 1;
+  });
+  return lines;
+}
+
+function lineText({ kind, text }: LineChange, paint: Paint): string {
+  const line = printable(text);
+  if (kind === 'same') return `    ${line}`;
+  return kind === 'removed' ? paint('red', `  - ${line}`) : paint('green', `  + ${line}`);
+}
+
+// A folded run for a reader: a line a field, then its texts.
+
+const NAME = 14;
+
+const STATUS_STYLES: Readonly<Record<FoldedRun['status'], Style>> = {
+  pending: 'dim',
+  running: 'cyan',
+  paused: 'yellow',
+  completed: 'green',
+  failed: 'red',
+};
+
+export function stateText(run: FoldedRun, paint: Paint): string {
+  const field = (name: string, value: string | number | null, style?: Style): string => {
+    const text = value === null ? '-' : inOneLine(String(value));
+    return `${paint('bold', name.padEnd(NAME))}${style === undefined ? text : paint(style, text)}\n`;
+  };
+  const isDraftFinal = run.final_draft !== null && run.final_draft === run.current_draft;
+  return [
+    field('run', `${run.run_id} after event ${run.seq}`),
+    field('status', run.status, STATUS_STYLES[run.status]),
+    ...(run.error === null ? [] : [field('error', run.error, 'red')]),
+    field('topic', run.input_topic),
+    field('active node', run.active_node),
+    ...(run.paused ? [field('waits before', run.next_nodes.join(', '), 'yellow')] : []),
+    field('iterations', run.iteration_count),
+    field('score', run.critic_score),
+    field('route', run.route_decision),
+    ...run.feedback_history.map((feedback, index) => field(`feedback ${index + 1}`, feedback)),
+    text(isDraftFinal ? 'final draft' : 'draft', run.current_draft, paint),
+    ...(isDraftFinal ? [] : [text('final draft', run.final_draft, paint)]),
+  ].join('');
+}
+
+function text(name: string, content: string | null, paint: Paint): string {
+  if (content === null) return '';
+  return `${paint('bold', `${name}:`)}\n${printable(content).replaceAll(/^/gm, '  ')}\n`;
+}

@@ -1,0 +1,54 @@
+/** The tool that reads uploaded PDF documents: the passages nearest to a query. */
+import type { Passage, PassageSearch } from '../../search/port.js';
+import { countOf, queryOf } from './tool.js';
+import { writeDown } from './result-text.js';
+import type { Tool } from './tool.js';
+
+/** `pdf_reader(query, top_k)` over a search; available while that has passages. */
+export function pdfReader(search: PassageSearch): Tool {
+  return {
+    grant: 'pdfReader',
+    name: 'pdf_reader',
+    description:
+      'Finds passages in the PDF documents that were uploaded to this service. Each passage comes with the mark to ' +
+      'cite it by, its document and its page.',
+    parameters: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'What the passages should be about, in a few words or a sentence.' },
+        top_k: { type: 'integer', description: `How many passages, 1 to ${MAX_TOP_K}; ${DEFAULT_TOP_K} when absent.` },
+      },
+      required: ['query'],
+    },
+    isAvailable: () => search.hasPassages(),
+    read(given) {
+      const query = queryOf(given['query'], MAX_QUERY_CHARS);
+      if (query === null) return { isUsable: false, fault: '"query" must be a text that is not empty' };
+      const topK = countOf(given['top_k'], { min: 1, max: MAX_TOP_K, fallback: DEFAULT_TOP_K });
+      return { isUsable: true, arguments: { query, top_k: topK } };
+    },
+    async run(given, { signal, maxBytes }) {
+      const topK = Number(given['top_k'] ?? DEFAULT_TOP_K);
+      const passages = await search.search(String(given['query'] ?? ''), topK, { signal });
+      return { isFound: true, ...writeDown('passage', passages.slice(0, topK).map(pieceOf), maxBytes) };
+    },
+  };
+}
+
+function pieceOf({ document, page, chunk, text, score, filename }: Passage) {
+  return {
+    attributes: {
+      cite: `[${document.slice(0, MARK_CHARS)}:${page}]`,
+      ...(filename !== undefined && { document: filename.slice(0, 200) }),
+      page: String(page),
+    },
+    text,
+    hit: { document, page, chunk, score: Number.isFinite(score) ? score : 0 },
+  };
+}
+
+const DEFAULT_TOP_K = 5;
+const MAX_TOP_K = 20;
+const MAX_QUERY_CHARS = 1000;
+/** Of a document's id in a mark, in hex digits; council/citations.ts reads it so. */
+const MARK_CHARS = 8;

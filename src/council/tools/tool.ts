@@ -1,0 +1,90 @@
+/** A node's tools between its graph, the record and its prompt. */
+import type { NodeTools, ToolArguments, ToolHit } from '../../generated/schemas.js';
+import type { Brief, ToolDeclaration, ToolName } from '../../models/port.js';
+
+/** The tools of a node as its start is recorded: `webSearch: unavailable` is one it may use and does not have now. */
+export function toolsAsRecorded(tools: NodeTools, available: readonly ToolName[]): string[] {
+  return TOOL_NAMES.filter((tool) => tools[tool]).map((tool) => (available.includes(tool) ? tool : missing(tool)));
+}
+
+/** What a brief tells of the tools that were recorded. */
+export function toldTools(recorded: readonly string[]): Pick<Brief, 'tools' | 'missingTools'> {
+  const tools = grantedTools(recorded);
+  const missingTools = TOOL_NAMES.filter((tool) => recorded.includes(missing(tool)));
+  return { ...(tools.length > 0 && { tools }), ...(missingTools.length > 0 && { missingTools }) };
+}
+
+/** The tools that were recorded as given. What a node may call is decided by this alone, never by a text. */
+export function grantedTools(recorded: readonly string[]): readonly ToolName[] {
+  return TOOL_NAMES.filter((tool) => recorded.includes(tool));
+}
+
+function missing(tool: ToolName): string {
+  return `${tool}: unavailable`;
+}
+
+const TOOL_NAMES: readonly ToolName[] = ['webSearch', 'pdfReader'];
+
+// What agents can do besides writing. Tools: web search and PDF reader.
+
+/** What came of reading a model's arguments. `fault` is told to the model. */
+export type ArgumentsRead =
+  { readonly isUsable: true; readonly arguments: ToolArguments } | { readonly isUsable: false; readonly fault: string };
+
+/** What came of a call. A failure is told to the model, which may go on without: it never fails a run. */
+export type ToolOutcome =
+  | { readonly isFound: true; readonly text: string; readonly hits: readonly ToolHit[] }
+  | { readonly isFound: false; readonly fault: string };
+
+export interface ToolLimits {
+  readonly signal: AbortSignal;
+  /** Most that the text may take, in bytes of UTF-8. */
+  readonly maxBytes: number;
+}
+
+/** What models are told of it stands in its declaration. */
+export interface Tool extends ToolDeclaration {
+  /** The field of a node's `tools` that grants it. */
+  readonly grant: ToolName;
+  /** Whether a node that starts now can be given it. */
+  isAvailable(): boolean;
+  /** Takes what the tool knows out of a model's arguments and drops the rest. */
+  read(given: Readonly<Record<string, unknown>>): ArgumentsRead;
+  /**
+   * Finds what fits. `hits` name what stands in `text`, in its order. Text from outside is well-formed, and nothing in
+   * it can close the tags the tool puts around it.
+   */
+  run(given: ToolArguments, limits: ToolLimits): Promise<ToolOutcome>;
+}
+
+/** The tools of an instance. */
+export interface Toolbox {
+  /** What a node that starts now can be given. */
+  available(): readonly ToolName[];
+  /** The tools behind grants, whether or not there is anything left to find with them. */
+  granted(grants: readonly ToolName[]): readonly Tool[];
+}
+
+// Reads the arguments that models give, each of which may be anything.
+
+/** A query as a tool takes it: one line, well-formed, cut; null for what is none. */
+export function queryOf(given: unknown, maxCodePoints: number): string | null {
+  if (typeof given !== 'string') return null;
+  const line = given
+    .slice(0, 4 * maxCodePoints)
+    .toWellFormed()
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  const query = [...line].slice(0, maxCodePoints).join('').trim();
+  return query === '' ? null : query;
+}
+
+/** A count between bounds: numbers are rounded and drawn to the nearest bound, also when written as text; else the fallback. */
+export function countOf(
+  given: unknown,
+  { min, max, fallback }: { min: number; max: number; fallback: number },
+): number {
+  const number = typeof given === 'string' && /^\d{1,6}$/.test(given.trim()) ? Number(given) : given;
+  if (typeof number !== 'number' || Number.isNaN(number)) return fallback;
+  return Math.min(max, Math.max(min, Math.round(number)));
+}

@@ -1,0 +1,81 @@
+/**
+ * The tool that searches the web. It gives what the provider says about each page and never opens a page: no request
+ * goes to an address that a search result, or a model, has named.
+ */
+import { queryOf } from './tool.js';
+import { writeDown } from './result-text.js';
+import type { Tool } from './tool.js';
+
+export interface SearchResult {
+  readonly url: string;
+  readonly title: string;
+  /** What the provider quotes of the page. */
+  readonly snippet: string;
+  /** null: the provider gives none. */
+  readonly score: number | null;
+}
+
+/** What came of a search. `fault` is one line for the model and for the log, without keys. */
+export type SearchOutcome =
+  | { readonly isFound: true; readonly results: readonly SearchResult[] }
+  | { readonly isFound: false; readonly fault: string };
+
+/** A search engine. Adapters: Tavily and SearXNG. */
+export interface SearchProvider {
+  readonly name: string;
+  /** Best first. Rejects only when the signal aborts. */
+  search(query: string, signal: AbortSignal): Promise<SearchOutcome>;
+}
+
+/** `web_search(query)` through a provider. */
+export function webSearch(provider: SearchProvider): Tool {
+  return {
+    grant: 'webSearch',
+    name: 'web_search',
+    description: 'Searches the web. Answers with titles, addresses and short quotations of the pages found.',
+    parameters: {
+      type: 'object',
+      properties: { query: { type: 'string', description: 'What to look for, as one would type it.' } },
+      required: ['query'],
+    },
+    isAvailable: () => true,
+    read(given) {
+      const query = queryOf(given['query'], MAX_QUERY_CHARS);
+      if (query === null) return { isUsable: false, fault: '"query" must be a text that is not empty' };
+      return { isUsable: true, arguments: { query } };
+    },
+    async run(given, { signal, maxBytes }) {
+      const outcome = await provider.search(String(given['query'] ?? ''), signal);
+      if (!outcome.isFound) return outcome;
+      const pieces = outcome.results.filter(isWebPage).slice(0, MAX_RESULTS).map(pieceOf);
+      return { isFound: true, ...writeDown('page', pieces, maxBytes) };
+    },
+  };
+}
+
+/**
+ * A name for a page, which models and people may follow: other schemes are left out, and what is too long as it is shown,
+ * which may be nine times as long as it came.
+ */
+function isWebPage({ url }: SearchResult): boolean {
+  if (url.length > MAX_URL_CHARS || !URL.canParse(url)) return false;
+  const { protocol, href } = new URL(url);
+  return href.length <= MAX_URL_CHARS && /^https?:$/.test(protocol);
+}
+
+function pieceOf({ url, title, snippet, score }: SearchResult) {
+  const name = title.slice(0, MAX_TITLE_CHARS).toWellFormed();
+  const { href } = new URL(url);
+  return {
+    attributes: { cite: href, title: name },
+    text: snippet.slice(0, MAX_SNIPPET_CHARS),
+    hit: { url: href, title: name, score },
+  };
+}
+
+/** Tavily takes no more. */
+const MAX_QUERY_CHARS = 400;
+const MAX_RESULTS = 8;
+const MAX_URL_CHARS = 1000;
+const MAX_TITLE_CHARS = 200;
+const MAX_SNIPPET_CHARS = 4000;

@@ -1,0 +1,146 @@
+/** The passages of many pages, cut without holding up the process. */
+import type { Ambient } from '../system/system.js';
+
+/** UTF-16 units that are cut in one turn, about 2 ms; a page is never divided. */
+const UNITS_AT_ONCE = 200_000;
+
+/** As `chunk`, other work coming to its turn in between. */
+export async function chunkedPages(
+  pages: readonly { readonly page: number; readonly text: string }[],
+  { after }: Pick<Ambient, 'after'>,
+): Promise<readonly Chunk[]> {
+  const chunks: Chunk[] = [];
+  let units = 0;
+  for (const each of pages) {
+    for (const piece of chunk([each])) chunks.push(piece);
+    units += each.text.length;
+    if (units < UNITS_AT_ONCE) continue;
+    units = 0;
+    await new Promise<void>((resolve) => void after(0, resolve));
+  }
+  return chunks;
+}
+
+// * Cuts pages into passages: what is embedded, searched and quoted. Pure and deterministic; no passage crosses a
+// page, so that a citation has one page.
+
+/** A passage. `page` counts from 1; `from` and `to` (exclusive) are offsets in UTF-16 code units of the page's text. */
+export interface Chunk {
+  readonly page: number;
+  readonly from: number;
+  readonly to: number;
+  /** Exactly the page's text from `from` to `to`. */
+  readonly text: string;
+}
+
+/**
+ * Code units of a passage at the most, but for a page's last one: about 200 words or 300 tokens, a paragraph or two.
+ * Smaller ones are found more exactly, larger ones are understood better alone.
+ */
+export const CHUNK_UNITS = 1_200;
+/** Code units a passage repeats of the one before, about: a sentence at the cut is whole in one of them. */
+export const OVERLAP_UNITS = 150;
+
+/** A cut is looked for from this share of a passage on. */
+const EARLIEST_CUT = 0.5;
+/** What is left of a page goes into its last passage up to this share: no passage of a few words at the end. */
+const LONGEST_LAST = 1.25;
+/** The overlap may be longer by this share to begin with a sentence. */
+const LONGEST_OVERLAP = 1.4;
+
+/** Code units behind a place that are looked at for the grapheme there; families of emoji have 25. */
+const LONGEST_GRAPHEME = 64;
+const GRAPHEMES = new Intl.Segmenter('und');
+
+/** Where a text is best cut: after each match, from the best kind to the worst. */
+const CUTS = [
+  /\n\n+/gu,
+  /(?:[.!?…]["'»”’)\]]*\s+(?=["'«“‘([]?[\p{Lu}\p{N}])|[。！？]["'」』）]*\n?)/gu,
+  /\n/gu,
+  /\s+/gu,
+];
+
+/**
+ * The passages of pages, in their order. Of each page they cover every character, each begins within or at the end of
+ * the one before, and none begins or ends within a character as readers see it (a grapheme), unless that is itself
+ * longer than half a passage: then no surrogate pair is split. An empty page has none.
+ */
+export function chunk(pages: Iterable<{ readonly page: number; readonly text: string }>): readonly Chunk[] {
+  return [...pages].flatMap(({ page, text }) =>
+    spansOf(text).map(({ from, to }) => ({ page, from, to, text: text.slice(from, to) })),
+  );
+}
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A passage that is being cut: its text's page, and where it begins. */
+interface Place {
+  readonly text: string;
+  readonly since: number;
+}
+
+function spansOf(text: string): readonly Span[] {
+  const spans: Span[] = [];
+  let from = 0;
+  while (text.length - from > CHUNK_UNITS * LONGEST_LAST) {
+    const to = cut({ text, since: from }, { from: from + CHUNK_UNITS * EARLIEST_CUT, to: from + CHUNK_UNITS });
+    spans.push({ from, to });
+    from = overlapFrom({ text, since: from }, to);
+  }
+  if (from < text.length) spans.push({ from, to: text.length });
+  return spans;
+}
+
+/** The best place to end a passage: the last one of the best kind within the range. */
+function cut({ text, since }: Place, range: Span): number {
+  for (const kind of CUTS) {
+    const place = placesAfter(text, range, kind).findLast((at) => graphemeAt(text, at, since) === at);
+    if (place !== undefined) return place;
+  }
+  return wholeAtOrBefore(range.to, range.from, { text, since });
+}
+
+/** Where the next passage begins: with the first sentence, or word, of the overlap. */
+function overlapFrom({ text, since }: Place, to: number): number {
+  const [, sentence, , word] = CUTS;
+  const wide = { from: to - OVERLAP_UNITS * LONGEST_OVERLAP, to: to - OVERLAP_UNITS / 3 };
+  const narrow = { from: to - OVERLAP_UNITS, to: to - 1 };
+  const places = [...placesAfter(text, wide, sentence), ...placesAfter(text, narrow, word)];
+  return (
+    places.find((at) => graphemeAt(text, at, since) === at) ??
+    wholeAtOrBefore(narrow.from, narrow.from - OVERLAP_UNITS, { text, since })
+  );
+}
+
+/** Ends of the matches that lie in a range, from the first. */
+function placesAfter(text: string, { from, to }: Span, kind: RegExp | undefined): readonly number[] {
+  if (kind === undefined) return [];
+  const start = Math.floor(from);
+  // What decides whether a match is one may stand a little behind it.
+  const part = text.slice(start, Math.ceil(to) + 2);
+  return [...part.matchAll(kind)].map(({ 0: match, index }) => start + index + match.length).filter((at) => at <= to);
+}
+
+function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): number {
+  const place = graphemeAt(text, Math.floor(at), since);
+  if (place > earliest) return place;
+  return isLowSurrogate(text, Math.floor(at)) ? Math.floor(at) - 1 : Math.floor(at);
+}
+
+/**
+ * Where the grapheme begins that holds the code unit at this place. Looked at from the passage's own beginning, which
+ * is one of a grapheme: two flags in a row can be told apart from one end only.
+ */
+function graphemeAt(text: string, at: number, since: number): number {
+  if (at >= text.length) return text.length;
+  const near = text.slice(since, at + LONGEST_GRAPHEME);
+  return since + (GRAPHEMES.segment(near).containing(at - since)?.index ?? 0);
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

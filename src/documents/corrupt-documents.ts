@@ -1,0 +1,48 @@
+/**
+ * The documents whose record was found not to bear out: none of them is found by agents or shown as true. Not stored:
+ * every start looks for them. One small entry a damaged document.
+ */
+import { DocumentDamaged } from './errors.js';
+
+export class DamagedDocuments {
+  readonly #onFound: (error: DocumentDamaged) => void;
+  readonly #found = new Map<string, DocumentDamaged>();
+
+  /** @param onFound told of each once, when it is found */
+  constructor(onFound: (error: DocumentDamaged) => void) {
+    this.#onFound = onFound;
+  }
+
+  has(documentId: string): boolean {
+    return this.#found.has(documentId);
+  }
+
+  /** Takes note of a document. */
+  found(error: DocumentDamaged): void {
+    const { documentId } = error.data;
+    if (this.#found.has(documentId)) return;
+    this.#found.set(documentId, error);
+    this.#onFound(error);
+  }
+
+  /** Takes note of the damage that work on documents fails with. */
+  async noting<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof DocumentDamaged) this.found(error);
+      throw error;
+    }
+  }
+
+  /** What counts of it bears out again: it was deleted, or taken in anew. */
+  forget(documentId: string): void {
+    this.#found.delete(documentId);
+  }
+
+  /** @throws {DocumentDamaged} for a document that was found damaged */
+  assertSound(documentId: string): void {
+    const error = this.#found.get(documentId);
+    if (error !== undefined) throw error;
+  }
+}

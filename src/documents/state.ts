@@ -1,0 +1,134 @@
+/**
+ * A document as its events tell it, and what is to be recorded next until it is ingested. Pure: whoever goes on, after a
+ * crash or beside another instance, finds the same next step.
+ */
+import type { Chunk } from './chunk.js';
+import type { DocumentEvent, DocumentFact } from './events.js';
+import { VECTORS_PER_EVENT } from '../embeddings/port.js';
+
+export interface DocumentState {
+  readonly status: 'receiving' | 'ingested' | 'deleted';
+  /** Its last event. */
+  readonly head: { readonly seq: number; readonly hash: string; readonly id: string };
+  readonly filename: string;
+  /** Of the file. */
+  readonly bytes: number;
+  readonly pages: number;
+  /** Seq of the DocumentReceived it goes by. */
+  readonly since: number;
+  readonly chunks: readonly Chunk[];
+  /** By model, how many chunks have their vectors, from the first one on. */
+  readonly embedded: ReadonlyMap<string, number>;
+  /** Whether vectors have come since it was said to be ingested: it has to be said again. */
+  readonly hasNews: boolean;
+  /** When it was first ingested; null: not yet. */
+  readonly ingestedAt: string | null;
+}
+
+/** What is to be recorded of a file. */
+export type DocumentSource = Pick<DocumentState, 'filename' | 'bytes' | 'pages' | 'chunks'>;
+
+export type NextStep =
+  | { readonly kind: 'append'; readonly facts: readonly DocumentFact[] }
+  /** The vectors of these texts, the first of which is that of chunk `from`. */
+  | { readonly kind: 'embed'; readonly from: number; readonly texts: readonly string[] }
+  | { readonly kind: 'done' };
+
+/** UTF-16 units of the chunks of one event at the most: in JSON they are six bytes each at the worst, 384 KiB. */
+const UNITS_PER_EVENT = 64_000;
+
+/** The document after an event. */
+export function evolveDocument(state: DocumentState | null, event: DocumentEvent): DocumentState {
+  const { seq, hash, id } = event;
+  const head = { seq, hash, id };
+  const before = state ?? UNBEGUN;
+  switch (event.type) {
+    case 'DocumentReceived':
+      return { ...UNBEGUN, ...event.data, head, since: seq };
+    case 'ChunksAdded':
+      return { ...before, head, chunks: [...before.chunks, ...event.data.chunks] };
+    case 'ChunksEmbedded':
+      return { ...before, head, embedded: withVectors(before.embedded, event.data), hasNews: true };
+    case 'DocumentIngested':
+      return { ...before, head, status: 'ingested', hasNews: false, ingestedAt: event.data.ingestedAt ?? event.at };
+    case 'DocumentDeleted':
+      return { ...before, head, status: 'deleted', ingestedAt: null };
+    default:
+      return event satisfies never;
+  }
+}
+
+const UNBEGUN: DocumentState = {
+  status: 'receiving',
+  head: { seq: -1, hash: '', id: '' },
+  filename: '',
+  bytes: 0,
+  pages: 0,
+  since: 0,
+  chunks: [],
+  embedded: new Map(),
+  hasNews: false,
+  ingestedAt: null,
+};
+
+function withVectors(
+  embedded: DocumentState['embedded'],
+  { model, from, vectors }: { readonly model: string; readonly from: number; readonly vectors: readonly string[] },
+): DocumentState['embedded'] {
+  // Vectors that leave some out before them are none to go on from.
+  if (from !== (embedded.get(model) ?? 0)) return embedded;
+  return new Map([...embedded, [model, from + vectors.length]]);
+}
+
+/**
+ * What is to be done so that a file is ingested. What is recorded of it stands as far as the file says the same; when
+ * it does not (its text was read differently), or the document was deleted, it begins anew.
+ *
+ * @param model whose vectors are recorded; null: none are
+ */
+export function nextStep(state: DocumentState | null, source: DocumentSource, model: string | null): NextStep {
+  if (state === null || state.status === 'deleted') return begun(source);
+  const { chunks, status, since, filename, pages, ingestedAt } = state;
+  if (status === 'receiving') {
+    if (!isBeginningOf(chunks, source.chunks)) return begun(source);
+    const missing = packFrom(source.chunks, chunks.length);
+    if (missing.length > 0) return appending({ type: 'ChunksAdded', data: { chunks: missing } });
+  }
+  const from = model === null ? chunks.length : (state.embedded.get(model) ?? 0);
+  if (from < chunks.length) {
+    const texts = chunks.slice(from, from + VECTORS_PER_EVENT).map(({ text }) => text);
+    return { kind: 'embed', from, texts };
+  }
+  if (status === 'ingested' && !state.hasNews) return { kind: 'done' };
+  return appending({ type: 'DocumentIngested', data: { chunks: chunks.length, filename, pages, since, ingestedAt } });
+}
+
+function begun({ filename, bytes, pages, chunks }: DocumentSource): NextStep {
+  const first = packFrom(chunks, 0);
+  return appending(
+    { type: 'DocumentReceived', data: { filename, bytes, pages } },
+    ...(first.length === 0 ? [] : [{ type: 'ChunksAdded' as const, data: { chunks: [...first] } }]),
+  );
+}
+
+function appending(...facts: readonly DocumentFact[]): NextStep {
+  return { kind: 'append', facts };
+}
+
+function isBeginningOf(recorded: readonly Chunk[], chunks: readonly Chunk[]): boolean {
+  return recorded.every(({ page, from, to, text }, at) => {
+    const other = chunks[at];
+    return other?.page === page && other.from === from && other.to === to && other.text === text;
+  });
+}
+
+/** As many chunks as one event takes, at least one if there is any. */
+function packFrom(chunks: readonly Chunk[], from: number): Chunk[] {
+  let units = 0;
+  let to = from;
+  for (; to < chunks.length; to += 1) {
+    units += chunks[to]?.text.length ?? 0;
+    if (units > UNITS_PER_EVENT && to > from) break;
+  }
+  return chunks.slice(from, to);
+}

@@ -1,0 +1,237 @@
+/**
+ * The documents: one stream each on the log, named by the hash of the file, so that the same bytes are the same document
+ * whoever uploads them. What is recorded is never done again: an upload goes on from the stream, at its exact revision.
+ */
+import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
+import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
+import type { Position, RecordedEvent } from '../eventlog/port.js';
+import { underWay } from '../system/async/task-tracker.js';
+import { chunkedPages } from './chunk.js';
+import { DocumentContended, DocumentDamaged, DocumentUnknown } from './errors.js';
+import type { DocumentFact } from './events.js';
+import type { DocumentRecord } from './events.js';
+import { documentRecordOf } from './events.js';
+import { lastEventOf } from './streams.js';
+import type { DocumentSource, DocumentState } from './state.js';
+import { evolveDocument, nextStep } from './state.js';
+import type { DocumentStreams, StreamsOptions } from './streams.js';
+import { documentStreams } from './streams.js';
+import type { Embeddings } from '../embeddings/port.js';
+import type { PdfExtractor } from '../pdf/extract.js';
+import { vectorToBase64 } from '../embeddings/port.js';
+
+/** Conflicts with other instances before a change gives up. Each of them means that another got on by one event. */
+const MAX_CONFLICTS = 200;
+
+export interface ShelfOptions extends StreamsOptions {
+  readonly extractor: PdfExtractor;
+  readonly embeddings: Embeddings;
+  /** Whether vectors are recorded; else they are computed wherever they are needed. */
+  readonly recordsVectors: boolean;
+  /** Whether a document was found damaged. */
+  readonly isDamaged: (documentId: string) => boolean;
+}
+
+/** A file that was uploaded. */
+export interface UploadedFile {
+  /** Lower-case hex SHA-256 of its bytes. */
+  readonly id: string;
+  readonly filename: string;
+  /** How many there are. */
+  readonly bytes: number;
+  /** Asked for when they are needed, once. */
+  read(): Promise<Uint8Array>;
+}
+
+export interface Ingested {
+  readonly chunks: number;
+  /** Whether this upload made it so. */
+  readonly isNew: boolean;
+  /** Of the event from which on it can be found. */
+  readonly position: Position;
+}
+
+export class DocumentShelf {
+  readonly #options: ShelfOptions;
+  readonly #streams: DocumentStreams;
+  /** Of each document that is being ingested here, the last of those who want that: why it got no vectors, or null. */
+  readonly #turns = new Map<string, Promise<ModelFailed | null>>();
+  readonly #underWay = underWay();
+  readonly #stopping = new AbortController();
+
+  constructor(options: ShelfOptions) {
+    this.#options = options;
+    this.#streams = documentStreams(options, this.#underWay);
+  }
+
+  /** The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentDamaged} */
+  async find(documentId: string): Promise<DocumentRecord | null> {
+    const { decisive } = await this.#streams.standing(documentId);
+    return decisive === null ? null : documentRecordOf(decisive);
+  }
+
+  /**
+   * Ingests a file, or as much of it as is missing; who uploads the same bytes meanwhile waits for that.
+   *
+   * @throws {PdfRefused | ExtractionBusy} its text cannot be had
+   * @throws {ModelFailed} its vectors cannot be had
+   * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer
+   * @throws {DocumentContended | DocumentDamaged | ServiceStopping}
+   */
+  ingest(file: UploadedFile): Promise<Ingested> {
+    return this.#inTurn(file.id, async () => {
+      const state = await this.#streams.fold(file.id, null);
+      const source = state?.status === 'ingested' ? state : await this.#sourceOf(file);
+      return await this.#untilIngested(file.id, state, source);
+    });
+  }
+
+  /** Has the vectors made that an ingested document lacks of this model. Throws as `ingest`. */
+  complete(documentId: string): Promise<void> {
+    return this.#inTurn(documentId, async () => {
+      const state = await this.#streams.fold(documentId, null);
+      if (state?.status === 'ingested') await this.#untilIngested(documentId, state, null);
+    });
+  }
+
+  /**
+   * Takes it away, also when its record is damaged.
+   *
+   * @returns position from which on it cannot be found
+   * @throws {DocumentUnknown | DocumentContended}
+   */
+  async remove(documentId: string): Promise<Position> {
+    for (let conflicts = 0; ; conflicts += 1) {
+      const last = await lastEventOf(this.#options.log, documentId);
+      if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
+      try {
+        const deleted: DocumentFact = { type: 'DocumentDeleted', data: {} };
+        return (await this.#streams.append(documentId, [deleted], last && headAt(last))).position;
+      } catch (error) {
+        assertContinuable(error, documentId, conflicts);
+      }
+    }
+  }
+
+  /** Of a damaged one, of which even the end may be missing, all that counts is whether it was taken away. */
+  async #isThere(documentId: string, last: RecordedEvent | null): Promise<boolean> {
+    if (last?.type === 'DocumentDeleted') return false;
+    if (this.#options.isDamaged(documentId)) return true;
+    try {
+      return (await this.#streams.standing(documentId)).decisive?.type === 'DocumentIngested';
+    } catch (error) {
+      if (error instanceof DocumentDamaged) return true;
+      throw error;
+    }
+  }
+
+  /** Ends waits and model calls; resolves once nothing is under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([this.#underWay.end(), this.#options.extractor.stop()]);
+  }
+
+  /** One after the other for each document. Whoever waited while a model failed has waited through its tries, too. */
+  async #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(documentId) ?? Promise.resolve(null);
+    const turn = this.#underWay.track(
+      before.then((failure) => {
+        if (this.#underWay.isEnding) throw new ServiceStopping();
+        if (failure !== null) throw failure;
+        return work();
+      }),
+    );
+    const settled = turn.then(
+      () => null,
+      (error: unknown) => (error instanceof ModelFailed ? error : null),
+    );
+    this.#turns.set(documentId, settled);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(documentId) === settled) this.#turns.delete(documentId);
+    }
+  }
+
+  async #sourceOf({ filename, bytes, read }: UploadedFile): Promise<DocumentSource> {
+    const { extractor, ambient } = this.#options;
+    const { pages } = await extractor.extract(read);
+    return { filename, bytes, pages: pages.length, chunks: await chunkedPages(pages, ambient) };
+  }
+
+  /** @param source null: what is recorded, as long as it is not deleted */
+  async #untilIngested(
+    documentId: string,
+    begun: DocumentState | null,
+    source: DocumentSource | null,
+  ): Promise<Ingested> {
+    let [state, isNew] = [begun, false];
+    const isThere = (): boolean => state?.status === 'ingested';
+    for (let conflicts = 0; ;) {
+      if (this.#underWay.isEnding) throw new ServiceStopping();
+      const facts = await this.#missing(documentId, state, source);
+      if (facts === null) break;
+      try {
+        const { events } = await this.#streams.append(documentId, facts, state?.head ?? null);
+        const wasThere = isThere();
+        state = events.reduce(evolveDocument, state);
+        isNew ||= isThere() && !wasThere;
+      } catch (error) {
+        assertContinuable(error, documentId, (conflicts += 1));
+        state = await this.#streams.fold(documentId, state);
+      }
+    }
+    const { decisive } = await this.#streams.standing(documentId);
+    // Deleted in this moment: what is found there is that it is gone.
+    if (decisive === null) throw new DocumentUnknown({ documentId });
+    return { chunks: state?.chunks.length ?? 0, isNew, position: decisive.position };
+  }
+
+  /** What is to be recorded next; null: nothing is missing. */
+  async #missing(
+    documentId: string,
+    state: DocumentState | null,
+    source: DocumentSource | null,
+  ): Promise<readonly DocumentFact[] | null> {
+    const wanted = source ?? (state?.status === 'ingested' ? state : null);
+    if (wanted === null) throw new DocumentUnknown({ documentId });
+    const { recordsVectors, embeddings } = this.#options;
+    const step = nextStep(state, wanted, recordsVectors ? embeddings.model : null);
+    switch (step.kind) {
+      case 'append':
+        return step.facts;
+      case 'embed':
+        return [await this.#embedded(step)];
+      case 'done':
+        return null;
+      default:
+        return step satisfies never;
+    }
+  }
+
+  async #embedded({
+    from,
+    texts,
+  }: {
+    readonly from: number;
+    readonly texts: readonly string[];
+  }): Promise<DocumentFact> {
+    const { model, dimensions, embed } = this.#options.embeddings;
+    const { signal } = this.#stopping;
+    const vectors = await embed(texts, { kind: 'passage', signal }).catch((error: unknown) => {
+      throw signal.aborted ? new ServiceStopping() : error;
+    });
+    return { type: 'ChunksEmbedded', data: { model, dimensions, from, vectors: vectors.map(vectorToBase64) } };
+  }
+}
+
+/** Where the next event goes, whatever the last one holds. */
+function headAt({ revision, id, metadata }: RecordedEvent): DocumentState['head'] {
+  return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
+}
+
+/** @throws the error, unless it is a conflict after which it is worth to try again */
+function assertContinuable(error: unknown, documentId: string, conflicts: number): void {
+  if (!(error instanceof RevisionConflict)) throw error;
+  if (conflicts >= MAX_CONFLICTS) throw new DocumentContended({ documentId }, { cause: error });
+}

@@ -1,0 +1,113 @@
+/** Documents on the log: events appended to their streams, and read back. */
+import type { Ambient } from '../system/system.js';
+import { appendSurely } from '../eventsourcing/append-with-retry.js';
+import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { UnderWay } from '../system/async/task-tracker.js';
+import type { DocumentEvent, DocumentFact } from './events.js';
+import { documentEventOf, documentStream, isDocumentEvent, readDocument } from './events.js';
+import type { DocumentState } from './state.js';
+import { evolveDocument } from './state.js';
+
+export interface StreamsOptions {
+  readonly log: EventLog;
+  readonly ambient: Ambient;
+  readonly instanceId: string;
+  /** How long an append is tried, in milliseconds. */
+  readonly appendDeadlineMs: number;
+}
+
+export interface DocumentStreams {
+  /**
+   * Appends after an event, null for the first.
+   *
+   * @throws {RevisionConflict} another event stands there
+   * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer in time
+   */
+  append(
+    documentId: string,
+    facts: readonly DocumentFact[],
+    head: DocumentState['head'] | null,
+  ): Promise<{ readonly events: readonly DocumentEvent[]; readonly position: Position }>;
+  /** The document after all of its events that count and follow those it was folded from. @throws {DocumentDamaged} */
+  fold(documentId: string, folded: DocumentState | null): Promise<DocumentState | null>;
+  /** @throws {DocumentDamaged} */
+  standing(documentId: string): Promise<Standing>;
+}
+
+/** @param underWay whose end ends the waits of appends */
+export function documentStreams(
+  { log, ambient, instanceId, appendDeadlineMs }: StreamsOptions,
+  underWay: UnderWay,
+): DocumentStreams {
+  const standing = (documentId: string): Promise<Standing> => documentStanding(log, documentId);
+  return {
+    async append(documentId, facts, head) {
+      const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
+        at: ambient.now(),
+        nextId: ambient.uuid,
+        sha256: ambient.sha256,
+        instanceId,
+        correlationId: documentId,
+        causationId: head?.id ?? documentId,
+      });
+      const append = { stream: documentStream(documentId), events, expected: head?.seq ?? ('none' as const) };
+      const late = new AbortController();
+      const cancel = ambient.after(appendDeadlineMs, () => late.abort());
+      try {
+        const { position } = await underWay.untilEnd((signal) =>
+          appendSurely(log, append, { ambient, signal: AbortSignal.any([signal, late.signal]) }),
+        );
+        return { events: exported.filter(isDocumentEvent), position };
+      } finally {
+        cancel();
+      }
+    },
+    async fold(documentId, folded) {
+      const from = folded === null ? (await standing(documentId)).since : folded.head.seq + 1;
+      let state = folded;
+      for await (const event of readDocument(log, documentId, { sha256: ambient.sha256, from })) {
+        state = evolveDocument(state, event);
+      }
+      return state;
+    },
+    standing,
+  };
+}
+
+// Where a document stands, read from the end of its stream.
+
+interface Standing {
+  /** Its last event; null: it has none. */
+  readonly head: RecordedEvent | null;
+  /** The last one that made it findable or took it away; null: it was received since, or never. */
+  readonly decisive: RecordedEvent | null;
+  /** Seq of the first event that counts: what was before it was deleted, or begun anew. */
+  readonly since: number;
+}
+
+type Reading = Pick<EventLog, 'readStream'>;
+
+/** @throws {DocumentDamaged} for an event on the way that is none of a document */
+export async function documentStanding(log: Reading, documentId: string): Promise<Standing> {
+  const head = await eventAt(log, documentId);
+  for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
+    const { type, data, seq } = documentEventOf(event);
+    if (type === 'DocumentReceived') return { head, decisive: null, since: seq };
+    if (type === 'DocumentIngested') return { head, decisive: event, since: data.since };
+    if (type === 'DocumentDeleted') return { head, decisive: event, since: seq };
+  }
+  return { head, decisive: null, since: 0 };
+}
+
+/** Its last event; null: it has none. */
+export function lastEventOf(log: Reading, documentId: string): Promise<RecordedEvent | null> {
+  return eventAt(log, documentId);
+}
+
+/** One event at a time: those with vectors are large. */
+async function eventAt(log: Reading, documentId: string, revision?: number): Promise<RecordedEvent | null> {
+  const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;
+  for await (const event of log.readStream(documentStream(documentId), range)) return event;
+  return null;
+}

@@ -1,0 +1,113 @@
+/** Whether a document bears out as this service has it: the hash chain of its record, and the view of it that is stored. */
+import type { Ambient } from '../system/system.js';
+import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
+import type { EventLog } from '../eventlog/port.js';
+import { DocumentDamaged } from './errors.js';
+import { readDocument } from './events.js';
+import type { DocumentRecord } from './events.js';
+import { isDecisive, recordAfter } from './events.js';
+import { documentStanding, lastEventOf } from './streams.js';
+
+export interface DocumentAudit {
+  /** Events that bear out, from the first. */
+  readonly events: number;
+  /** Hash of the last of them; 64 zeros when there is none. */
+  readonly headHash: string;
+  readonly firstDifference: { readonly seq: number; readonly what: string } | null;
+}
+
+export interface DocumentAuditDeps {
+  readonly log: Pick<EventLog, 'readStream'>;
+  readonly sha256: Ambient['sha256'];
+  /** The stored view of a document, with everything in it that is recorded by the call; null when there is none. */
+  readonly stored: (documentId: string) => Promise<DocumentRecord | null>;
+  /** Puts the fold in the place of a stored view that differs from it. */
+  readonly replaceView: (seen: DocumentRecord | null, fold: DocumentRecord | null) => Promise<void>;
+  /** Told of a document that must not be shown as true. */
+  readonly onDamaged: (error: DocumentDamaged) => void;
+  /** Told of one that may be: all that counts of its record bears out, or all of it. */
+  readonly onSound: (documentId: string) => void;
+}
+
+/**
+ * Reads and checks the whole record of a document; null when nothing is known of it. What was before it was deleted or
+ * begun anew is told where it does not bear out, and costs nothing else: a damaged document that was deleted can be
+ * taken in again. A stored view that differs is told and replaced at once.
+ */
+export async function auditDocument(documentId: string, deps: DocumentAuditDeps): Promise<DocumentAudit | null> {
+  const { log, onDamaged, onSound } = deps;
+  const recorded = (await lastEventOf(log, documentId))?.revision ?? -1;
+  // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
+  const stored = await deps.stored(documentId);
+  const record = await wholeRecord(documentId, deps);
+  const { events, headHash, turns } = record;
+  const known = Math.max(recorded, stored?.seq ?? -1);
+  if (known < 0 && events === 0 && record.damage === null) return null;
+  const damage = record.damage ?? cutOff(documentId, events, known);
+  if (damage !== null) {
+    if (record.damage !== null && (await bearsOutSince(documentId, deps))) onSound(documentId);
+    else onDamaged(damage);
+    return { events, headHash, firstDifference: { seq: damage.data.seq, what: damage.data.reason } };
+  }
+  onSound(documentId);
+  if (isView(stored, turns, recorded)) return { events, headHash, firstDifference: null };
+  await deps.replaceView(stored, turns.at(-1)?.record ?? null);
+  const seq = stored?.seq ?? turns.at(-1)?.seq ?? 0;
+  const what = 'the stored view of the document is not the fold of its events';
+  return { events, headHash, firstDifference: { seq, what } };
+}
+
+/** An event that made the document findable or took it away, with what is listed of it from then on. */
+interface Turn {
+  readonly seq: number;
+  readonly record: DocumentRecord | null;
+}
+
+interface WholeRecord extends Pick<DocumentAudit, 'events' | 'headHash'> {
+  readonly turns: readonly Turn[];
+  /** What its reading ended with. */
+  readonly damage: DocumentDamaged | null;
+}
+
+async function wholeRecord(documentId: string, { log, sha256 }: DocumentAuditDeps): Promise<WholeRecord> {
+  const turns: Turn[] = [];
+  let [events, headHash] = [0, GENESIS_HASH];
+  try {
+    for await (const event of readDocument(log, documentId, { sha256 })) {
+      events += 1;
+      headHash = event.hash;
+      if (isDecisive(event)) turns.push({ seq: event.seq, record: recordAfter(documentId, event) });
+    }
+    return { events, headHash, turns, damage: null };
+  } catch (error) {
+    if (!(error instanceof DocumentDamaged)) throw error;
+    return { events, headHash, turns, damage: error };
+  }
+}
+
+/** A record that ends before an event that it once had. */
+function cutOff(documentId: string, events: number, known: number): DocumentDamaged | null {
+  if (known < events) return null;
+  const reason = `the record ends before it, and has gone on to event ${known} once`;
+  return new DocumentDamaged({ documentId, seq: events, reason });
+}
+
+/** Whether all of its record bears out that the document goes by. */
+async function bearsOutSince(documentId: string, { log, sha256 }: DocumentAuditDeps): Promise<boolean> {
+  try {
+    const { head, since } = await documentStanding(log, documentId);
+    let seq = -1;
+    for await (const event of readDocument(log, documentId, { sha256, from: since })) seq = event.seq;
+    return seq >= (head?.revision ?? 0);
+  } catch (error) {
+    if (error instanceof DocumentDamaged) return false;
+    throw error;
+  }
+}
+
+/** Whether a view is what the record made of the document when its head stood at a revision, or later. */
+function isView(stored: DocumentRecord | null, turns: readonly Turn[], recorded: number): boolean {
+  const before = turns.filter(({ seq }) => seq <= recorded).at(-1);
+  const possible = [before?.record ?? null, ...turns.filter(({ seq }) => seq > recorded).map(({ record }) => record)];
+  return possible.some((record) => JSON.stringify(record) === JSON.stringify(stored));
+}

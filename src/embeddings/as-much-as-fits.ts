@@ -1,0 +1,78 @@
+import { ModelFailed } from '../errors.js';
+import { normalised, type EmbeddingTerms, type Embeddings } from './port.js';
+
+type Embed = Embeddings['embed'];
+
+/**
+ * Embeds texts though the server takes less at once: fewer texts a request, and a text that is too large alone in pieces,
+ * whose vectors are averaged by their length. The passage itself, what is found and cited, stays as it is. How long a
+ * piece may be is remembered.
+ *
+ * @throws {ModelFailed} `input_too_large` when not even a few words fit
+ */
+export function asMuchAsFits(embed: Embed): Embed {
+  let longestUnits = Number.POSITIVE_INFINITY;
+
+  async function embedAll(texts: readonly string[], terms: EmbeddingTerms): Promise<readonly Float32Array[]> {
+    const pieces = texts.map((text) => piecesOf(text, longestUnits));
+    const vectors = await embedPieces(pieces.flat(), terms);
+    let from = 0;
+    return pieces.map((each) => {
+      const own = vectors.slice(from, (from += each.length));
+      return meanOf(own, each);
+    });
+  }
+
+  async function embedPieces(texts: readonly string[], terms: EmbeddingTerms): Promise<readonly Float32Array[]> {
+    try {
+      return await embed(texts, terms);
+    } catch (error) {
+      if (!(error instanceof ModelFailed) || error.data.kind !== 'input_too_large') throw error;
+      const half = Math.ceil(texts.length / 2);
+      if (texts.length > 1) {
+        return [...(await embedAll(texts.slice(0, half), terms)), ...(await embedAll(texts.slice(half), terms))];
+      }
+      const units = texts[0]?.length ?? 0;
+      if (units < 2 * SHORTEST_UNITS) throw error;
+      longestUnits = Math.min(longestUnits, Math.ceil(units / 2));
+      return await embedAll(texts, terms);
+    }
+  }
+
+  return embedAll;
+}
+
+/** Cut behind a space, where there is one. */
+function piecesOf(text: string, longestUnits: number): readonly string[] {
+  const pieces: string[] = [];
+  let rest = text;
+  while (rest.length > longestUnits) {
+    const at = cutOf(rest, longestUnits);
+    pieces.push(rest.slice(0, at));
+    rest = rest.slice(at);
+  }
+  return [...pieces, rest];
+}
+
+function cutOf(text: string, longestUnits: number): number {
+  const space = text.lastIndexOf(' ', longestUnits - 1) + 1;
+  if (space > longestUnits / 2) return space;
+  const unit = text.charCodeAt(longestUnits);
+  const isWithinPair = unit >= 0xdc00 && unit <= 0xdfff;
+  return isWithinPair ? longestUnits - 1 : longestUnits;
+}
+
+/** Of one vector itself. Vectors that cancel each other out have no mean: the first one stands for all. */
+function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Float32Array {
+  const [first = new Float32Array()] = vectors;
+  if (vectors.length === 1) return first;
+  const sum = new Float64Array(first.length);
+  vectors.forEach((vector, index) => {
+    const weight = texts[index]?.length ?? 0;
+    vector.forEach((value, at) => (sum[at] = (sum[at] ?? 0) + weight * value));
+  });
+  return normalised(sum) ?? first;
+}
+
+/** Of a piece, in UTF-16 units: a server that takes less is set up wrongly. */
+const SHORTEST_UNITS = 100;

@@ -1,0 +1,211 @@
+/** One request for vectors over HTTP: its deadline, its retries, and how it fails. The same for every provider. */
+import type { Ambient } from '../system/system.js';
+import { BodyTooLarge, boundedText } from '../system/untrusted.js';
+import { ModelFailed } from '../errors.js';
+import { callAborted } from '../models/port.js';
+import type { FaultKind } from '../models/failed-exchange.js';
+import {
+  hintOfConnection,
+  isModelUnknown,
+  kindOfConnection,
+  kindOfStatus,
+  quoted,
+  wordsOfError,
+} from '../models/failed-exchange.js';
+import { fieldOf } from '../system/untrusted.js';
+import { waitOfDetails, waitOfHeader } from '../models/failed-exchange.js';
+import { wait } from '../system/async/wait.js';
+import { normalised } from './port.js';
+
+/** Whose vectors they are, and the settings that say so. */
+export interface EmbeddingSource {
+  readonly model: string;
+  readonly settings: { readonly key: string; readonly model: string; readonly baseUrl: string };
+}
+
+export interface EmbeddingCall {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+  readonly source: EmbeddingSource;
+  /** Texts that no message may hold: the key, the texts. */
+  readonly hidden: readonly string[];
+}
+
+export interface EmbeddingLimits {
+  /** Of one request, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Requests until the call fails. */
+  readonly maxAttempts: number;
+}
+
+export const EMBEDDING_LIMITS: EmbeddingLimits = { timeoutMs: 60_000, maxAttempts: 5 };
+
+export interface EmbeddingAmbient {
+  readonly limits: EmbeddingLimits;
+  readonly ambient: Pick<Ambient, 'after' | 'now' | 'random'>;
+}
+
+/** 100 vectors of 3,072 numbers of 20 digits are 6 MiB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+/** A Retry-After is honoured up to this (contract, section 1). */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/**
+ * What the server answered, read by `read`. What may pass by itself is asked again: after a wait that doubles, with full
+ * jitter, and is never shorter than the server asks for. Redirects are not followed, for the key would go with them.
+ *
+ * @throws {ModelFailed} of the last try, or `aborted` by the signal
+ */
+export async function askForVectors<T>(
+  call: EmbeddingCall,
+  { signal, read }: { readonly signal: AbortSignal; readonly read: (answer: unknown) => T },
+  { limits, ambient }: EmbeddingAmbient,
+): Promise<T> {
+  const isStopped = (): boolean => signal.aborted;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return read(await exchanged(call, signal, { limits, ambient }));
+    } catch (error) {
+      if (isStopped()) throw callAborted(signal);
+      const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || attempt >= limits.maxAttempts;
+      if (isFinal) throw error;
+      const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * ambient.random();
+      const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, error.data.retryAfterMs ?? 0);
+      await wait(ambient, Math.max(backoffMs, askedMs), signal);
+      if (isStopped()) throw callAborted(signal);
+    }
+  }
+}
+
+/** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
+export function vectorIn(values: unknown, dimensions: number, source: EmbeddingSource): Float32Array {
+  if (!Array.isArray(values) || values.length !== dimensions) {
+    const found = Array.isArray(values) ? `${values.length} dimensions` : 'none';
+    const why = `a vector of ${dimensions} dimensions is wanted, ${found} came (check ${source.settings.model})`;
+    throw failure(source, why, { kind: 'bad_vector', retryable: false });
+  }
+  const numbers: readonly unknown[] = values;
+  const vector = numbers.every((each) => typeof each === 'number') ? normalised(numbers) : null;
+  if (vector !== null) return vector;
+  const why = 'a vector of its answer is zero, or holds something else than numbers';
+  throw failure(source, why, { kind: 'bad_vector', retryable: false });
+}
+
+/** The list of an answer when it has one entry a text. @throws {ModelFailed} `unreadable_answer` */
+export function listIn(answer: unknown, name: string, count: number, source: EmbeddingSource): readonly unknown[] {
+  const list = fieldOf(answer, name);
+  if (Array.isArray(list) && list.length === count) return list;
+  const came = Array.isArray(list) ? `${list.length} came` : 'no list came';
+  throw failure(source, `${count} vectors are wanted, ${came}`, UNREADABLE);
+}
+
+export function failure(
+  { model }: EmbeddingSource,
+  why: string,
+  fault: FaultKind & { readonly retryAfterMs?: number },
+): ModelFailed {
+  return new ModelFailed(`Cannot get vectors of model "${model}": ${why}`, fault);
+}
+
+/** An answer that may come better the next time. */
+export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: true };
+
+/** Settles by the deadline, also where the server sends one byte after the other. */
+async function exchanged(
+  call: EmbeddingCall,
+  signal: AbortSignal,
+  { limits, ambient }: EmbeddingAmbient,
+): Promise<unknown> {
+  const deadline = new AbortController();
+  const cancel = ambient.after(limits.timeoutMs, () => deadline.abort());
+  try {
+    const response = await fetch(call.url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...call.headers },
+      body: JSON.stringify(call.body),
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, deadline.signal]),
+    });
+    if (!response.ok) {
+      const said = await boundedText(response, MAX_ERROR_BYTES).catch(() => '');
+      throw statusFailure(response, said, call, ambient.now());
+    }
+    return JSON.parse(await boundedText(response, MAX_ANSWER_BYTES)) as unknown;
+  } catch (error) {
+    if (error instanceof ModelFailed) throw error;
+    if (deadline.signal.aborted) {
+      throw failure(call.source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
+    }
+    throw thrownFailure(error, call.source);
+  } finally {
+    cancel();
+  }
+}
+
+function statusFailure({ status, headers }: Response, body: string, call: EmbeddingCall, now: string): ModelFailed {
+  const { source, hidden } = call;
+  if (status >= 300 && status < 400) {
+    return failure(source, 'it answered with a redirect', { kind: 'redirected', retryable: false });
+  }
+  const told = parsed(body);
+  const details = fieldOf(fieldOf(told, 'error'), 'details');
+  const said = wordsOfError(told);
+  const fault = kindOf(status, said, details);
+  const setting = settingBehind(fault.kind, source);
+  const words = quoted(said, hidden);
+  const waits = [waitOfHeader(headers.get('retry-after'), now), waitOfDetails(details)].filter((each) => each !== null);
+  const why = `it answered ${status}${setting === null ? '' : ` (check ${setting})`}${words === '' ? '' : `: ${words}`}`;
+  return failure(source, why, { ...fault, ...(waits.length > 0 && { retryAfterMs: Math.max(...waits) }) });
+}
+
+/** What no wait mends is not asked again, whatever the status: llama.cpp answers 500 to an input past its batch. */
+function kindOf(status: number, said: string, details: unknown): FaultKind {
+  if (isKeyRefused(details)) return { kind: 'unauthorized', retryable: false };
+  if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(said))) {
+    return { kind: 'input_too_large', retryable: false };
+  }
+  if (isModelUnknown(status, said)) return { kind: 'model_unknown', retryable: false };
+  return kindOfStatus(status);
+}
+
+function settingBehind(kind: string, { settings }: EmbeddingSource): string | null {
+  if (kind === 'unauthorized' || kind === 'forbidden') return settings.key;
+  if (kind === 'model_unknown') return `${settings.model} and ${settings.baseUrl}`;
+  return kind === 'not_implemented' ? settings.model : null;
+}
+
+/** It has no `cause`: that may quote the server. */
+function thrownFailure(error: unknown, source: EmbeddingSource): ModelFailed {
+  if (error instanceof BodyTooLarge) {
+    return failure(source, 'its answer is too large', { kind: 'answer_too_large', retryable: false });
+  }
+  if (error instanceof SyntaxError) return failure(source, 'the body of its answer is cut off or no JSON', UNREADABLE);
+  const code = fieldOf(fieldOf(error, 'cause'), 'code');
+  const { why, ...fault } = kindOfConnection(typeof code === 'string' ? code : null);
+  if (typeof code !== 'string') return failure(source, why, fault);
+  return failure(source, `${why} (${code})${hintOfConnection(code, source.settings.baseUrl)}`, fault);
+}
+
+/** Gemini answers a wrong key with 400 and says so in the details. */
+function isKeyRefused(details: unknown): boolean {
+  return Array.isArray(details) && details.some((each) => fieldOf(each, 'reason') === 'API_KEY_INVALID');
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+/** Of a request that can be too large: 500 is llama.cpp's. */
+const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
+
+/** In the words of llama.cpp, the vendor, vLLM, Ollama, TEI and Gemini. */
+const TOO_LARGE =
+  /\b(?:too (?:large|long)|larger than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;

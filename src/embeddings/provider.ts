@@ -1,0 +1,39 @@
+/** The embeddings that the environment chooses. */
+import type { Ambient } from '../system/system.js';
+import type { Config } from '../config.js';
+import { ConfigInvalid } from '../errors.js';
+import { EMBEDDING_LIMITS } from './http-call.js';
+import type { Embeddings } from './port.js';
+import { geminiEmbeddings } from './gemini.js';
+import { offlineEmbeddings } from './offline.js';
+import { openAiEmbeddings } from './openai.js';
+
+/**
+ * Builds the adapter of a provider; nothing is sent.
+ *
+ * @throws {ConfigInvalid} for a `GEMINI_EMBEDDING_MODEL` that cannot be a name
+ */
+export async function embeddingsOf(
+  settings: Config['embeddings'],
+  ambient: Pick<Ambient, 'after' | 'now' | 'random'>,
+): Promise<Embeddings> {
+  switch (settings.name) {
+    case 'offline':
+      return offlineEmbeddings();
+    case 'gemini': {
+      const { isModelName, MODEL_NAMES } = await import('../models/gemini/client.js');
+      if (!isModelName(settings.model)) {
+        throw new ConfigInvalid({
+          variable: 'GEMINI_EMBEDDING_MODEL',
+          value: settings.model,
+          accepted: MODEL_NAMES,
+        });
+      }
+      return geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, ambient });
+    }
+    case 'openai':
+      return openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, ambient });
+    default:
+      return settings satisfies never;
+  }
+}

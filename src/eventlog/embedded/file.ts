@@ -1,0 +1,144 @@
+/** The file of the embedded log: its settings, its tables, its name. */
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+/** Marks the file as a council's log ("CRSL"), so that another program's database is not taken for one. */
+const APPLICATION_ID = 0x4352534c;
+const SCHEMA_VERSION = 1;
+
+/** Page cache in KiB. The index over stream names is looked up at random places and should stay in it. */
+const CACHE_KIB = 64 * 1024;
+
+/** How long an opening waits, in milliseconds, for whoever only looks whether the file is free (read-only.ts). */
+const LOOK_MS = 1_000;
+
+/**
+ * What is acknowledged survives a power cut (synchronous, fullfsync); one process writes (locking_mode); the journal
+ * is folded into the file by the store itself (wal_autocheckpoint), because SQLite hides an automatic one's failure.
+ */
+const SETTINGS = [
+  `busy_timeout = ${LOOK_MS}`,
+  'locking_mode = EXCLUSIVE',
+  'journal_mode = WAL',
+  'synchronous = FULL',
+  'fullfsync = ON',
+  'checkpoint_fullfsync = ON',
+  'wal_autocheckpoint = 0',
+  `cache_size = -${CACHE_KIB}`,
+];
+
+/** Integer keys in creation order are what makes it fast; a stream's long name is kept and indexed once. */
+const TABLES = `
+  CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    stream INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    data TEXT NOT NULL,
+    metadata TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX events_by_stream ON events (stream, revision);
+  CREATE TABLE log (identity TEXT NOT NULL) STRICT;
+`;
+
+/**
+ * Opens a log's file for this process alone, beginning it when it is missing.
+ *
+ * @throws {Error} when another process has it ("database is locked"), it cannot be opened, or it is no log
+ */
+export function openLogFile(file: string): DatabaseSyncInstance {
+  if (!existsSync(file)) beginLog(file);
+  if (statSync(file).size === 0) throw new Error(IS_EMPTY);
+  const database = new DatabaseSync(file);
+  try {
+    for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
+    database.exec('BEGIN IMMEDIATE');
+    if (kindOf(database) === 'new') throw new Error(IS_EMPTY);
+    database.exec('COMMIT');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** A log that has lost everything: a new one is never without its tables. SQLite would drop the journal beside it. */
+const IS_EMPTY = 'the file is empty: restore it from a backup';
+
+/** Appears whole, or not at all: so a file that is empty was a log once. */
+function beginLog(file: string): void {
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new Error('there is no such file, but the journal of one: restore both from a backup');
+  }
+  const draft = `${file}.new`;
+  for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true });
+  const database = new DatabaseSync(draft);
+  try {
+    database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; BEGIN IMMEDIATE');
+    createTables(database);
+    database.exec('COMMIT');
+  } finally {
+    database.close();
+  }
+  renameSync(draft, file);
+  syncFolder(dirname(file));
+}
+
+/** What a database file holds. @throws {Error} when it is something else than a log of this version */
+export function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
+  const applicationId = pragmaOf(database, 'application_id');
+  const version = pragmaOf(database, 'user_version');
+  if (applicationId === 0 && version === 0 && pragmaOf(database, 'schema_version') === 0) return 'new';
+  if (applicationId !== APPLICATION_ID) throw new Error('the file is no event log');
+  if (version !== SCHEMA_VERSION) throw new Error(`the log has version ${String(version)}, not ${SCHEMA_VERSION}`);
+  return 'log';
+}
+
+function createTables(database: DatabaseSyncInstance): void {
+  database.exec(TABLES);
+  database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  database.prepare('INSERT INTO log (identity) VALUES (?)').run(randomUUID());
+}
+
+/** A new file's name is durable only once its folder is; Windows has no such thing. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function pragmaOf(database: DatabaseSyncInstance, name: string): unknown {
+  const row: unknown = database.prepare(`PRAGMA ${name}`).get();
+  return typeof row === 'object' && row !== null ? Object.values(row)[0] : undefined;
+}
+
+// Cells of a row as SQLite gives it: `unknown`, narrowed here, so that a damaged file is noticed where it is read.
+
+/** The text in a column. */
+export function textIn(row: readonly unknown[], column: number): string {
+  const cell = row[column];
+  if (typeof cell !== 'string') throw new TypeError(`No text in column ${column}`);
+  return cell;
+}
+
+/** The number in a column. */
+export function numberIn(row: readonly unknown[], column: number): number {
+  const cell = row[column];
+  if (typeof cell !== 'number') throw new TypeError(`No number in column ${column}`);
+  return cell;
+}
+
+/** A row of a statement that returns arrays. */
+export function isRow(row: unknown): row is readonly unknown[] {
+  return Array.isArray(row);
+}

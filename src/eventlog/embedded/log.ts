@@ -1,0 +1,170 @@
+/** The embedded log: SQLite in a thread of its own behind the EventLog port. For one process, with nothing to install. */
+import { existsSync } from 'node:fs';
+import type { LogUnavailable } from '../../errors.js';
+import { LogClosed } from '../../errors.js';
+import { checkAppend } from '../append-check.js';
+import { LogUnreadable } from '../port.js';
+import { AppendQueue, recordedOf } from './append-queue.js';
+import { EmbeddedLink } from './worker-client.js';
+import type { AppendBatch, Page, PageQuery } from './messages.js';
+import { eventsOn } from './messages.js';
+import { ordinalOf, positionOf } from './position.js';
+import { follow } from './subscription.js';
+import { liveFeed } from './live-feed.js';
+import { streamPages } from './stream-pages.js';
+import type {
+  AllRange,
+  Appended,
+  EventLog,
+  ExpectedRevision,
+  Followed,
+  Following,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  StreamRange,
+} from '../port.js';
+
+/**
+ * Opens the log in a file, which is begun when missing; its folder must be there.
+ *
+ * @throws {DataDirHeld} another process has it open
+ * @throws {LogUnreadable} the file is missing and must not be, cannot be opened or holds something else
+ */
+export async function openEmbeddedLog({
+  file,
+  viewsOf = null,
+  onBroken = () => undefined,
+}: {
+  readonly file: string;
+  /** Folder of views that were folded from a log here, so that it must be there; null: it may be missing. */
+  readonly viewsOf?: string | null;
+  /** Told once when a write has failed or the thread has died: nothing more is taken until the file is opened anew. */
+  readonly onBroken?: (fault: LogUnavailable) => void;
+}): Promise<EventLog> {
+  if (viewsOf !== null && !existsSync(file)) {
+    const reason = `there is no such file, but "${viewsOf}" was made from one: restore it, or delete that folder to begin anew`;
+    throw new LogUnreadable({ file, reason });
+  }
+  const link = new EmbeddedLink(file);
+  const { identity, head } = await link.opened(file);
+  return new EmbeddedLog(link, { identity, head, onBroken });
+}
+
+class EmbeddedLog implements EventLog {
+  readonly #link: EmbeddedLink;
+  readonly #identity: string;
+  readonly #feed = liveFeed();
+  readonly #queue: AppendQueue;
+  /** Ordinal of the newest event whose append has been acknowledged, 0 for none. */
+  #head: number;
+  /** Why nothing more is taken: closed, or failed. */
+  #ended: Error | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(
+    link: EmbeddedLink,
+    {
+      identity,
+      head,
+      onBroken,
+    }: { readonly identity: string; readonly head: number; readonly onBroken: (fault: LogUnavailable) => void },
+  ) {
+    this.#link = link;
+    this.#identity = identity;
+    this.#head = head;
+    this.#queue = new AppendQueue({
+      write: (batch) => this.#write(batch),
+      onWritten: (append, appended) => {
+        this.#head = appended.ordinal;
+        if (this.#feed.hasListeners()) this.#feed.publish(recordedOf(append, appended));
+      },
+    });
+    link.onFault((fault) => {
+      this.#ended ??= fault;
+      this.#queue.refuse(fault);
+      this.#feed.close(fault);
+      onBroken(fault);
+    });
+  }
+
+  async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
+    this.#checkOpen();
+    const metadata = checkAppend(stream, events, expected);
+    return this.#queue.add({ stream, events, expected, metadata });
+  }
+
+  readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
+    return streamPages((query) => this.#page(query), stream, range);
+  }
+
+  async *readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
+    const categories = range.categories ?? null;
+    const until = this.#head;
+    let left = range.max ?? Number.MAX_SAFE_INTEGER;
+    for (let seen: number | null = ordinalOf(after); seen !== null && left > 0;) {
+      const page = await this.#page({ of: 'all', after: seen, until, categories, max: left });
+      const events = eventsOn(page);
+      yield* events;
+      left -= events.length;
+      seen = page.end;
+    }
+  }
+
+  subscribe(after: Position | null, following: Following): AsyncIterable<Followed> {
+    const page = async (query: Omit<Extract<PageQuery, { of: 'all' }>, 'of' | 'max'>) => {
+      const found = await this.#page({ of: 'all', ...query, max: Number.MAX_SAFE_INTEGER });
+      return { events: eventsOn(found), end: found.end };
+    };
+    return follow({ feed: this.#feed, head: () => this.#head, page }, after, following);
+  }
+
+  async identity(): Promise<string> {
+    this.#checkOpen();
+    return this.#identity;
+  }
+
+  async head(): Promise<Position | null> {
+    this.#checkOpen();
+    return this.#head === 0 ? null : positionOf(this.#head);
+  }
+
+  async ping(): Promise<void> {
+    this.#checkOpen();
+    await this.#link.request({ kind: 'ping' });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const isWhole = this.#ended === null;
+    this.#ended ??= new LogClosed();
+    await this.#queue.idle();
+    this.#feed.close(this.#ended);
+    try {
+      if (isWhole) await this.#link.request({ kind: 'close' });
+    } finally {
+      await this.#link.end();
+    }
+  }
+
+  async #write(batch: AppendBatch): Promise<readonly number[]> {
+    const reply = await this.#link.request({ kind: 'append', batch });
+    if (reply.kind !== 'appended') throw new Error(`The event log's thread answered an append with "${reply.kind}"`);
+    return reply.outcomes;
+  }
+
+  async #page(query: PageQuery): Promise<Page> {
+    this.#checkOpen();
+    const reply = await this.#link.request({ kind: 'page', query });
+    if (reply.kind !== 'page') throw new Error(`The event log's thread answered a read with "${reply.kind}"`);
+    return reply.page;
+  }
+
+  #checkOpen(): void {
+    if (this.#ended !== null) throw this.#ended;
+  }
+}

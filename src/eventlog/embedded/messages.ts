@@ -1,0 +1,123 @@
+/** Events as they come from the worker, given the port's shape. */
+import type { RecordedEvent } from '../port.js';
+import { flatMetadata } from '../port.js';
+import { textIn } from './file.js';
+import { positionOf } from './position.js';
+
+/** The events on a page, in its order. */
+export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
+  const events: RecordedEvent[] = [];
+  for (let text = 0, number = 0; text < texts.length; text += TEXTS_PER_EVENT, number += NUMBERS_PER_EVENT) {
+    events.push({
+      stream: textIn(texts, text),
+      id: textIn(texts, text + 1),
+      type: textIn(texts, text + 2),
+      data: textIn(texts, text + 3),
+      metadata: flatMetadata(textIn(texts, text + 4)),
+      position: positionOf(numbers[number] ?? 0),
+      revision: numbers[number + 1] ?? 0,
+    });
+  }
+  return events;
+}
+
+// * What the embedded log and its worker say to each other. Lists are flat (several fields of a record one after
+// the other) because the structured clone of many small objects costs more than the storage does.
+
+/** Appends for one transaction. */
+export interface AppendBatch {
+  /** One of each an append: stream name, expected revision (-1: none), number of events. */
+  readonly streams: readonly string[];
+  readonly expected: readonly number[];
+  readonly counts: readonly number[];
+  /** Four an event: id, type, data, metadata as JSON. */
+  readonly texts: readonly string[];
+}
+
+/** Texts an event in a batch. */
+export const TEXTS_PER_NEW_EVENT = 4;
+
+/** What became of an append. */
+export const OUTCOME = { written: 0, repeated: 1, conflict: 2 } as const;
+
+/** Numbers an outcome: which one, revision (of the last event; at a conflict the stream's, -1: none), position of the last event. */
+export const NUMBERS_PER_OUTCOME = 3;
+
+/** A page of events: of one stream, or of all in global order. */
+export type PageQuery =
+  | {
+      readonly of: 'stream';
+      readonly stream: string;
+      /** First revision, inclusive; null: the first, or backwards the last. */
+      readonly from: number | null;
+      readonly backwards: boolean;
+      readonly max: number;
+    }
+  | {
+      readonly of: 'all';
+      /** Position, exclusive; 0 is before the first. */
+      readonly after: number;
+      /** Last position, inclusive. */
+      readonly until: number;
+      readonly categories: readonly string[] | null;
+      readonly max: number;
+    };
+
+export interface Page {
+  /** Five an event: stream, id, type, data, metadata as JSON. */
+  readonly texts: readonly string[];
+  /** Two an event: position, revision. */
+  readonly numbers: readonly number[];
+  /** How far it looked (position, or revision of a stream) when there may be more; null when there is not. */
+  readonly end: number | null;
+}
+
+/** Texts an event on a page. */
+const TEXTS_PER_EVENT = 5;
+/** Numbers an event on a page. */
+const NUMBERS_PER_EVENT = 2;
+
+/** To the worker. Each is answered once, in order. */
+export type Request =
+  | { readonly kind: 'append'; readonly batch: AppendBatch }
+  | { readonly kind: 'page'; readonly query: PageQuery }
+  | { readonly kind: 'ping' }
+  | { readonly kind: 'close' };
+
+/** From the worker: `opened` or `refused` once, unasked; then one answer a request. */
+export type Reply =
+  | { readonly kind: 'opened'; readonly identity: string; readonly head: number }
+  | { readonly kind: 'refused'; readonly held: boolean; readonly reason: string }
+  | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
+  | { readonly kind: 'page'; readonly page: Page }
+  | { readonly kind: 'done' }
+  /** A read failed; nothing else is touched by it. */
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** A write failed: what the file holds is uncertain, nothing more is written. */
+  | { readonly kind: 'broken'; readonly reason: string };
+
+const REPLY_KINDS: Readonly<Record<Reply['kind'], true>> = {
+  opened: true,
+  refused: true,
+  appended: true,
+  page: true,
+  done: true,
+  failed: true,
+  broken: true,
+};
+
+const REQUEST_KINDS: Readonly<Record<Request['kind'], true>> = { append: true, page: true, ping: true, close: true };
+
+/** Whether a message is one of the worker's; its fields are taken at their word, both ends being one program. */
+export function isReply(message: unknown): message is Reply {
+  return hasKind(message) && Object.hasOwn(REPLY_KINDS, message.kind);
+}
+
+/** Whether a message is one to the worker. */
+export function isRequest(message: unknown): message is Request {
+  return hasKind(message) && Object.hasOwn(REQUEST_KINDS, message.kind);
+}
+
+function hasKind(message: unknown): message is { readonly kind: string } {
+  return typeof message === 'object' && message !== null && 'kind' in message && typeof message.kind === 'string';
+}

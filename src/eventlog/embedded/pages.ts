@@ -1,0 +1,77 @@
+/** Reads of the embedded log, a page at a time, so that no read holds up the appends for long. */
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+import { isRow, numberIn, textIn } from './file.js';
+import type { Page, PageQuery } from './messages.js';
+
+/** Most events and characters on a page; one event larger than that still comes, alone. */
+const PAGE_EVENTS = 512;
+const PAGE_CHARS = 1024 * 1024;
+
+/** Most positions looked at for one page when categories are asked for: about 4 ms. */
+const PAGE_POSITIONS = 4096;
+
+const EVENT = 's.name, e.id, e.type, e.data, e.metadata, e.position, e.revision';
+
+/** CROSS JOIN keeps SQLite from turning the loops round: events come first, in their order. */
+const ALL = `
+  SELECT ${EVENT} FROM events e CROSS JOIN streams s ON s.id = e.stream
+  WHERE e.position > ? AND e.position <= ?`;
+
+const CATEGORY = `substr(s.name, 1, instr(s.name || '-', '-') - 1)`;
+
+const STREAM = `
+  SELECT ${EVENT} FROM streams s CROSS JOIN events e ON e.stream = s.id
+  WHERE s.name = ?`;
+
+type StreamQuery = Extract<PageQuery, { of: 'stream' }>;
+type AllQuery = Extract<PageQuery, { of: 'all' }>;
+
+/** Answers page queries over an open log file. */
+export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) => Page {
+  const prepare = (sql: string): StatementSyncInstance => database.prepare(sql, { returnArrays: true });
+  const all = prepare(`${ALL} ORDER BY e.position LIMIT ?`);
+  const some = prepare(`${ALL} AND ${CATEGORY} IN (SELECT value FROM json_each(?)) ORDER BY e.position LIMIT ?`);
+  const forwards = prepare(`${STREAM} AND e.revision >= ? ORDER BY e.revision LIMIT ?`);
+  const backwards = prepare(`${STREAM} AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`);
+
+  function pageOfStream(query: StreamQuery): Page {
+    const statement = query.backwards ? backwards : forwards;
+    const from = query.from ?? (query.backwards ? Number.MAX_SAFE_INTEGER : 0);
+    const limit = Math.min(query.max, PAGE_EVENTS);
+    const { texts, numbers, isFull } = collect(statement.iterate(query.stream, from, limit), limit);
+    return { texts, numbers, end: isFull ? (numbers.at(-1) ?? null) : null };
+  }
+
+  function pageOfAll({ after, until, categories, max }: AllQuery): Page {
+    const limit = Math.min(max, PAGE_EVENTS);
+    const last = categories === null ? until : Math.min(until, after + PAGE_POSITIONS);
+    const rows =
+      categories === null
+        ? all.iterate(after, last, limit)
+        : some.iterate(after, last, JSON.stringify(categories), limit);
+    const { texts, numbers, isFull } = collect(rows, limit);
+    const end = isFull ? (numbers.at(-2) ?? last) : last;
+    return { texts, numbers, end: end < until ? end : null };
+  }
+
+  return (query) => (query.of === 'stream' ? pageOfStream(query) : pageOfAll(query));
+}
+
+function collect(
+  rows: Iterable<unknown>,
+  limit: number,
+): { readonly texts: readonly string[]; readonly numbers: readonly number[]; readonly isFull: boolean } {
+  const texts: string[] = [];
+  const numbers: number[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    if (!isRow(row)) throw new TypeError('No row');
+    const data = textIn(row, 3);
+    const metadata = textIn(row, 4);
+    texts.push(textIn(row, 0), textIn(row, 1), textIn(row, 2), data, metadata);
+    numbers.push(numberIn(row, 5), numberIn(row, 6));
+    chars += data.length + metadata.length;
+    if (chars >= PAGE_CHARS || numbers.length === 2 * limit) return { texts, numbers, isFull: true };
+  }
+  return { texts, numbers, isFull: false };
+}

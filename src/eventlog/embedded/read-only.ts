@@ -1,0 +1,137 @@
+/**
+ * The log of a stopped service for those who only look: no byte of its folder changes, no lock is held, and the folder
+ * may be one that nobody can write to.
+ */
+import { constants, copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { DataDirHeld } from '../../errors.js';
+import type { EventLog } from '../port.js';
+import { LogUnreadable } from '../port.js';
+import { kindOf } from './file.js';
+import type { Page, PageQuery } from './messages.js';
+import { pageReader } from './pages.js';
+import { streamPages } from './stream-pages.js';
+
+export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
+  /** @throws {LogUnreadable} when the file is not the one that was opened any more: what was read may be torn */
+  assertUnchanged(): void;
+  /** Removes what was copied. May be called twice. */
+  close(): void;
+}
+
+/**
+ * Opens the file of a log that no process has open.
+ *
+ * @throws {DataDirHeld} a process has it open
+ * @throws {LogUnreadable} it is missing, cannot be read or is no log
+ */
+export function openLogReadOnly(file: string): ReadOnlyLog {
+  const opened = explained(file, () => open(file));
+  const { database, marks, folder } = opened;
+  const read = pageReader(database);
+  const page = (query: PageQuery): Page => explained(file, () => read(query));
+  return {
+    readStream: (stream, range = {}) => streamPages(page, stream, range),
+    assertUnchanged() {
+      if (marksOf(file) === marks) return;
+      throw new LogUnreadable({ file, reason: 'it has changed meanwhile, a service may have started' });
+    },
+    close() {
+      if (database.isOpen) database.close();
+      if (folder !== null) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Opened {
+  readonly database: DatabaseSyncInstance;
+  readonly marks: string;
+  /** Holds a copy of the log; null when the log itself is read. */
+  readonly folder: string | null;
+}
+
+function open(file: string): Opened {
+  if (statSync(file).size === 0) throw new Error('the file is empty');
+  if (isHeld(file)) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
+  const marks = marksOf(file);
+  const folder = hasJournal(file) ? mkdtempSync(join(tmpdir(), 'council-log-')) : null;
+  try {
+    const database = folder === null ? openImmutable(file) : openCopy(file, folder);
+    if (kindOf(database) === 'log' && marksOf(file) === marks) return { database, marks, folder };
+    database.close();
+    throw new Error('the file is empty, or has changed meanwhile');
+  } catch (error) {
+    if (folder !== null) rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/**
+ * Whether another process has the log open, asked without a trace. Its lock is exclusive (file.ts), so that the shared
+ * one of a reader is refused as busy. Where it is not, the exclusive one is asked for next, which a descriptor without
+ * the right to write cannot have: this fails before SQLite makes a journal beside the file, and drops the shared one.
+ */
+function isHeld(file: string): boolean {
+  const database = new DatabaseSync(uriOf(file, 'mode=ro'), { readOnly: true });
+  try {
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE');
+    database.exec('SELECT identity FROM log');
+    return false;
+  } catch (error) {
+    return error instanceof Error && /locked|busy/i.test(error.message);
+  } finally {
+    database.close();
+  }
+}
+
+/** A journal that a killed service has left holds what is not in the file yet. */
+function hasJournal(file: string): boolean {
+  return (statSync(journalOf(file), { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+function openImmutable(file: string): DatabaseSyncInstance {
+  return new DatabaseSync(uriOf(file, 'immutable=1'), { readOnly: true });
+}
+
+/** The journal can only be read by writing beside it: so both are copied, where the system can without taking room. */
+function openCopy(file: string, folder: string): DatabaseSyncInstance {
+  const copy = join(folder, 'log.sqlite');
+  copyFileSync(file, copy, constants.COPYFILE_FICLONE);
+  copyFileSync(journalOf(file), journalOf(copy), constants.COPYFILE_FICLONE);
+  return new DatabaseSync(copy);
+}
+
+/** What changes about the files of a log whenever something is written to it. */
+function marksOf(file: string): string {
+  return [file, journalOf(file)]
+    .map((each) => statSync(each, { bigint: true, throwIfNoEntry: false }))
+    .map((found) => (found === undefined ? '-' : `${found.ino}:${found.size}:${found.mtimeNs}`))
+    .join(' ');
+}
+
+function journalOf(file: string): string {
+  return `${file}-wal`;
+}
+
+function uriOf(file: string, query: string): string {
+  return `${pathToFileURL(file).href}?${query}`;
+}
+
+/** Does what may fail on a file, in words that name it. */
+function explained<T>(file: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof DataDirHeld) throw error;
+    throw new LogUnreadable({ file, reason: reasonOf(error) }, { cause: error });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : error.message;
+}

@@ -1,0 +1,166 @@
+/** The embedded log's storage: appends a batch in one durable transaction. Lives in the worker. */
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+import { isRow, numberIn, textIn } from './file.js';
+import type { AppendBatch } from './messages.js';
+import { OUTCOME, TEXTS_PER_NEW_EVENT } from './messages.js';
+
+/** Streams whose heads are kept in memory, the last appended to; about 150 bytes each. Others cost two look-ups. */
+const RECENT_STREAMS = 20_000;
+
+/** Journal pages (4 KiB) after which they are folded into the file. More makes it rarer, the journal larger and a start after a crash slower. */
+const CHECKPOINT_PAGES = 4_000;
+
+interface StreamHead {
+  readonly stream: number;
+  /** Revision of its last event, -1 for none. */
+  revision: number;
+}
+
+/** Owns what an append needs: prepared statements, the next keys, the heads of recent streams. */
+export class EmbeddedStore {
+  readonly #statements: Statements;
+  readonly #recent = new Map<string, StreamHead>();
+  #position: number;
+  #lastStream: number;
+
+  constructor(database: DatabaseSyncInstance) {
+    this.#statements = prepareAll(database);
+    this.#position = firstNumber(this.#statements.head.get());
+    this.#lastStream = firstNumber(this.#statements.lastStream.get());
+  }
+
+  /** Position of the newest event, 0 for none. */
+  get head(): number {
+    return this.#position;
+  }
+
+  /** The name given to this log at its creation. */
+  identity(): string {
+    const row: unknown = this.#statements.identity.get();
+    return textIn(isRow(row) ? row : [], 0);
+  }
+
+  /**
+   * Appends in one transaction; each append stands or falls alone. Returns the outcomes, flat.
+   *
+   * @throws {Error} when the storage fails: then nothing may be appended any more
+   */
+  append(batch: AppendBatch): number[] {
+    const outcomes: number[] = [];
+    this.#statements.begin.run();
+    let text = 0;
+    for (let i = 0; i < batch.streams.length; i += 1) {
+      const append = { stream: batch.streams[i] ?? '', expected: batch.expected[i] ?? -1, count: batch.counts[i] ?? 0 };
+      outcomes.push(...this.#appendOne(append, batch.texts, text));
+      text += append.count * TEXTS_PER_NEW_EVENT;
+    }
+    this.#statements.commit.run();
+    return outcomes;
+  }
+
+  /** Folds the journal into the file once it is long. @throws {Error} as `append` does */
+  checkpointWhenDue(): void {
+    const row: unknown = this.#statements.journal.get();
+    if (isRow(row) && numberIn(row, 1) >= CHECKPOINT_PAGES) this.#statements.checkpoint.get();
+  }
+
+  #appendOne(append: Append, texts: readonly string[], first: number): readonly [number, number, number] {
+    const head = this.#headOf(append);
+    if (head === null) return [OUTCOME.conflict, -1, 0];
+    if (head.revision !== append.expected) return this.#repeatedOrConflict(append, head, texts, first);
+    for (let i = 0, text = first; i < append.count; i += 1, text += TEXTS_PER_NEW_EVENT) {
+      this.#position += 1;
+      head.revision += 1;
+      this.#statements.insert.run(
+        this.#position,
+        head.stream,
+        head.revision,
+        texts[text] ?? null,
+        texts[text + 1] ?? null,
+        texts[text + 2] ?? null,
+        texts[text + 3] ?? null,
+      );
+    }
+    return [OUTCOME.written, head.revision, this.#position];
+  }
+
+  /** The same ids where they would have gone the first time are a retry; it gets the first answer. */
+  #repeatedOrConflict(
+    { expected, count }: Append,
+    head: StreamHead,
+    texts: readonly string[],
+    first: number,
+  ): readonly [number, number, number] {
+    const conflict = [OUTCOME.conflict, head.revision, 0] as const;
+    if (head.revision < expected + count) return conflict;
+    let position = 0;
+    for (let i = 0; i < count; i += 1) {
+      const row: unknown = this.#statements.event.get(head.stream, expected + 1 + i);
+      if (!isRow(row) || textIn(row, 0) !== texts[first + i * TEXTS_PER_NEW_EVENT]) return conflict;
+      position = numberIn(row, 1);
+    }
+    return [OUTCOME.repeated, expected + count, position];
+  }
+
+  /** The stream's head, from memory or storage; a stream that may begin here is created; null: there is none. */
+  #headOf({ stream, expected }: Append): StreamHead | null {
+    const known = this.#recent.get(stream);
+    const head = known ?? (expected === -1 ? this.#created(stream) : null) ?? this.#stored(stream);
+    if (head === null) return null;
+    if (known !== undefined) this.#recent.delete(stream);
+    this.#recent.set(stream, head);
+    if (this.#recent.size > RECENT_STREAMS) this.#forgetOldest();
+    return head;
+  }
+
+  #created(stream: string): StreamHead | null {
+    if (this.#statements.create.run(this.#lastStream + 1, stream).changes === 0) return null;
+    this.#lastStream += 1;
+    return { stream: this.#lastStream, revision: -1 };
+  }
+
+  #stored(stream: string): StreamHead | null {
+    const row: unknown = this.#statements.stream.get(stream);
+    return isRow(row) ? { stream: numberIn(row, 0), revision: numberIn(row, 1) } : null;
+  }
+
+  #forgetOldest(): void {
+    for (const stream of this.#recent.keys()) {
+      this.#recent.delete(stream);
+      return;
+    }
+  }
+}
+
+interface Append {
+  readonly stream: string;
+  readonly expected: number;
+  readonly count: number;
+}
+
+type Statements = ReturnType<typeof prepareAll>;
+
+function prepareAll(database: DatabaseSyncInstance) {
+  const prepare = (sql: string): StatementSyncInstance => database.prepare(sql, { returnArrays: true });
+  return {
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    insert: prepare(
+      'INSERT INTO events (position, stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ),
+    create: prepare('INSERT INTO streams (id, name) VALUES (?, ?) ON CONFLICT (name) DO NOTHING'),
+    stream: prepare(
+      'SELECT id, (SELECT coalesce(max(revision), -1) FROM events WHERE stream = streams.id) FROM streams WHERE name = ?',
+    ),
+    event: prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?'),
+    head: prepare('SELECT coalesce(max(position), 0) FROM events'),
+    lastStream: prepare('SELECT coalesce(max(id), 0) FROM streams'),
+    identity: prepare('SELECT identity FROM log'),
+    journal: prepare('PRAGMA wal_checkpoint(NOOP)'),
+    checkpoint: prepare('PRAGMA wal_checkpoint(PASSIVE)'),
+  };
+}
+
+function firstNumber(row: unknown): number {
+  return numberIn(isRow(row) ? row : [], 0);
+}

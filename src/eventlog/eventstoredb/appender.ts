@@ -1,0 +1,154 @@
+/** Appends with a deadline of their own, over a line that is opened when needed and opened anew when it ends. */
+import type { Ambient } from '../../system/system.js';
+import { AppendOutcomeUnknown, LogUnavailable } from '../../errors.js';
+import { wait } from '../../system/async/wait.js';
+import type { Appended } from '../port.js';
+import { AppendLine } from './append-stream.js';
+import type { CheckedAppend } from './append-message.js';
+import type { Connection, Route } from './connection.js';
+import { batchAppend } from './wire.js';
+
+/** What may wait for an answer; more is refused, surely not sent. */
+export const MAX_WAITING = 20_000;
+const MAX_WAITING_CHARS = 64 * 1024 * 1024;
+
+/** Wait between attempts to reach the server, in milliseconds. */
+const RECONNECT_MS = 100;
+
+export interface AppenderOptions {
+  readonly connection: Connection;
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** From the call to the answer, in milliseconds. */
+  readonly deadlineMs: number;
+}
+
+interface Waiting {
+  readonly dispatch: Parameters<AppendLine['send']>[0];
+  /** Where it was sent, and how many answers had been heard there. Null: not sent yet. */
+  sent: { readonly line: AppendLine; readonly route: Route; readonly id: string; readonly heard: number } | null;
+}
+
+interface OpenLine {
+  readonly line: AppendLine;
+  readonly route: Route;
+}
+
+/** Sends each append once; what became of it when the answer does not come is the caller's to settle, by asking again. */
+export class Appender {
+  readonly #options: AppenderOptions;
+  readonly #stopping = new AbortController();
+  /** Everything without an answer. */
+  readonly #unanswered = new Set<Promise<Appended>>();
+  /** The same, by what makes two appends the same. */
+  readonly #underWay = new Map<string, { readonly append: CheckedAppend; readonly answer: Promise<Appended> }>();
+  #unsent = new Set<Waiting>();
+  #chars = 0;
+  #open: OpenLine | null = null;
+  #isConnecting = false;
+  #fault: unknown = null;
+
+  constructor(options: AppenderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves once durable; rejects as the port says. The same append made again while its first copy is under way
+   * shares its answer: the server would let the second go unanswered.
+   */
+  append(append: CheckedAppend, serverStream: string): Promise<Appended> {
+    const key = `${String(append.expected)} ${append.events[0]?.id ?? ''} ${append.stream}`;
+    const first = this.#underWay.get(key);
+    if (first !== undefined && hasSameIds(first.append, append)) return first.answer;
+    const chars = append.events.reduce((sum, { data }) => sum + data.length, 0);
+    if (this.#unanswered.size >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS)
+      return Promise.reject(new LogUnavailable());
+    const answer = this.#dispatch(append, serverStream);
+    if (first === undefined) this.#underWay.set(key, { append, answer });
+    this.#unanswered.add(answer);
+    this.#chars += chars;
+    const settled = (): void => {
+      if (first === undefined) this.#underWay.delete(key);
+      this.#unanswered.delete(answer);
+      this.#chars -= chars;
+    };
+    answer.then(settled, settled);
+    return answer;
+  }
+
+  /** Waits for every answer, none longer than its deadline; nothing may be appended from then on. */
+  async stop(): Promise<void> {
+    await Promise.allSettled(this.#unanswered);
+    this.#stopping.abort();
+    this.#open?.line.close();
+  }
+
+  #dispatch(append: CheckedAppend, serverStream: string): Promise<Appended> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        sent: null,
+        dispatch: {
+          append,
+          serverStream,
+          resolve: (appended) => {
+            cancel();
+            resolve(appended);
+          },
+          reject: (error) => {
+            cancel();
+            reject(error);
+          },
+        },
+      };
+      const cancel = this.#options.ambient.after(this.#options.deadlineMs, () => this.#expire(waiting));
+      if (this.#open !== null && this.#open.line.isOpen) return this.#send(waiting, this.#open);
+      this.#unsent.add(waiting);
+      if (!this.#isConnecting) void this.#connect();
+    });
+  }
+
+  #send(waiting: Waiting, { line, route }: OpenLine): void {
+    waiting.sent = { line, route, id: line.send(waiting.dispatch), heard: line.heard };
+  }
+
+  /** A line on which nothing at all was heard meanwhile is given up with its connection. */
+  #expire({ sent, dispatch }: Waiting): void {
+    const { connection, deadlineMs } = this.#options;
+    const { stream } = dispatch.append;
+    if (sent === null) {
+      for (const waiting of this.#unsent) if (waiting.dispatch === dispatch) this.#unsent.delete(waiting);
+      return dispatch.reject(new LogUnavailable({ cause: this.#fault }));
+    }
+    sent.line.forget(sent.id);
+    dispatch.reject(new AppendOutcomeUnknown({ stream }, { cause: new Error(`No answer within ${deadlineMs} ms`) }));
+    if (sent.line.heard === sent.heard) connection.replace(sent.route);
+  }
+
+  async #connect(): Promise<void> {
+    const { connection, ambient } = this.#options;
+    this.#isConnecting = true;
+    while (this.#unsent.size > 0 && !this.#stopping.signal.aborted) {
+      try {
+        const open = this.#opened(await connection.route());
+        this.#open = open;
+        const unsent = this.#unsent;
+        this.#unsent = new Set();
+        for (const waiting of unsent) this.#send(waiting, open);
+      } catch (error) {
+        this.#fault = error;
+        await wait(ambient, RECONNECT_MS, this.#stopping.signal);
+      }
+    }
+    this.#isConnecting = false;
+  }
+
+  #opened(route: Route): OpenLine {
+    const { connection } = this.#options;
+    const call = connection.begin(route, batchAppend);
+    return { route, line: new AppendLine(call, (error) => connection.failed(route, error)) };
+  }
+}
+
+function hasSameIds(one: CheckedAppend, other: CheckedAppend): boolean {
+  if (one.events.length !== other.events.length) return false;
+  return one.events.every(({ id }, index) => id === other.events[index]?.id);
+}

@@ -1,0 +1,179 @@
+/**
+ * The way to the server: finds the node that leads, keeps one channel to it, and begins every call on it. A channel that
+ * is lost or hangs is given up with its calls; the next call opens another.
+ */
+import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
+import { Client, connectivityState, Metadata } from '@grpc/grpc-js';
+import type { Ambient } from '../../system/system.js';
+import { LogClosed, LogUnavailable } from '../../errors.js';
+import type { Address } from './connection-string.js';
+import { addressIn } from './connection-string.js';
+import { faultOf, leaderNamedIn } from './server-errors.js';
+import { leaderOf } from './leader.js';
+import { NEWEST_OF_ALL } from './read-message.js';
+import { read } from './wire.js';
+
+/** A ready connection, as far as anyone knows; to be handed back when a call on it fails. */
+export interface Route {
+  readonly streams: Client;
+}
+
+export interface ConnectionOptions {
+  /** Connection string of the server or cluster. */
+  readonly url: string;
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** How long finding the server and connecting to it may take, in milliseconds. */
+  readonly deadlineMs: number;
+}
+
+interface Call {
+  cancel(): void;
+  on(event: 'status' | 'error', listener: () => void): unknown;
+}
+
+/** One connection from the search for its node to its end. */
+interface Attempt {
+  readonly ready: Promise<Route>;
+  /** Null: its node is still looked for. */
+  route: Route | null;
+  readonly over: AbortController;
+}
+
+/** Owns the channel and whatever is called through it. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #address: Address;
+  readonly #calls = new Set<Call>();
+  #attempt: Attempt | null = null;
+  /** Where the leader is, as a node that is none has said: the next connection goes there. */
+  #leader: string | null = null;
+  #made = 0;
+  #isClosed = false;
+
+  /** @throws {Error} the string cannot be used, for a certificate file that is not there for example */
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#address = addressIn(options.url);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /**
+   * The way to take now, once it is ready.
+   *
+   * @throws {LogClosed} after `close` @throws {LogUnavailable} the server cannot be reached at the moment
+   */
+  async route(): Promise<Route> {
+    if (this.#isClosed) throw new LogClosed();
+    const attempt = (this.#attempt ??= this.#begun());
+    const { ambient, deadlineMs } = this.#options;
+    let cancel = (): void => undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      cancel = ambient.after(deadlineMs, () => {
+        reject(new Error(`No connection within ${deadlineMs} ms`));
+      });
+    });
+    try {
+      return await Promise.race([attempt.ready, tooLate]);
+    } catch (cause) {
+      // Not one that still looks for its node: the next call joins it.
+      if (attempt.route !== null) this.#giveUp(attempt);
+      throw this.isClosed ? new LogClosed() : new LogUnavailable({ cause });
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Begins a call on a route; it is cancelled when the route goes. Errors that nobody listens for end nowhere. */
+  begin<T extends Call>(route: Route, start: (streams: Client, metadata: Metadata, options: CallOptions) => T): T {
+    if (route !== this.#attempt?.route) throw new LogUnavailable();
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(this.#address.headers)) metadata.set(name, value);
+    const call = start(route.streams, metadata, {});
+    this.#calls.add(call);
+    call.on('status', () => this.#calls.delete(call));
+    call.on('error', () => undefined);
+    return call;
+  }
+
+  /** Hears of a call's error: the next connection goes to the leader it names, or is a new one where the old is gone. */
+  failed(route: Route, error: unknown): void {
+    const fault = faultOf(error);
+    if (route !== this.#attempt?.route || (fault !== 'not-leader' && fault !== 'lost')) return;
+    this.#leader = leaderNamedIn(error);
+    this.replace(route);
+  }
+
+  /** Gives up a connection that is silent or gone; its calls end with an error. */
+  replace(route: Route): void {
+    if (this.#attempt !== null && route === this.#attempt.route) this.#giveUp(this.#attempt);
+  }
+
+  /** Ends every call and the connection. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#attempt !== null) this.#giveUp(this.#attempt);
+  }
+
+  #begun(): Attempt {
+    const over = new AbortController();
+    const attempt: Attempt = { over, route: null, ready: Promise.resolve().then(() => this.#connected(attempt)) };
+    attempt.ready.catch(() => this.#giveUp(attempt));
+    this.#made += 1;
+    return attempt;
+  }
+
+  async #connected(attempt: Attempt): Promise<Route> {
+    const { security, channelOptions } = this.#address;
+    const node = await this.#node(attempt.over.signal);
+    attempt.over.signal.throwIfAborted();
+    const streams = new Client(node, security, channelOptions);
+    attempt.route = { streams };
+    await whenReady(streams.getChannel()).catch(async () => Promise.reject(await whyNot(streams)));
+    return attempt.route;
+  }
+
+  async #node(signal: AbortSignal): Promise<string> {
+    const [leader, [host = '']] = [this.#leader, this.#address.hosts];
+    this.#leader = null;
+    if (leader !== null) return leader;
+    if (!this.#address.isCluster) return host;
+    return await leaderOf(this.#address, { ambient: this.#options.ambient, first: this.#made, signal });
+  }
+
+  /** In this order: cancelled calls leave the socket, and a socket without calls closes with its channel. */
+  #giveUp(attempt: Attempt): void {
+    if (attempt !== this.#attempt) return;
+    this.#attempt = null;
+    attempt.over.abort();
+    const calls = [...this.#calls];
+    this.#calls.clear();
+    for (const call of calls) call.cancel();
+    attempt.route?.streams.close();
+  }
+}
+
+/** Why a channel carries nothing, such as a certificate that is not trusted: told to calls alone. */
+function whyNot(streams: Client): Promise<Error> {
+  return new Promise((resolve) => {
+    const call = read(streams, NEWEST_OF_ALL, { metadata: new Metadata(), options: {} });
+    call.on('error', resolve);
+    call.on('data', () => call.cancel());
+  });
+}
+
+/** Resolves once calls will be carried; rejects when the attempt under way has failed. */
+function whenReady(channel: ChannelInterface): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      const state = channel.getConnectivityState(true);
+      if (state === connectivityState.READY) return resolve();
+      if (state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN)
+        return reject(new Error(`No connection: ${connectivityState[state]}`));
+      channel.watchConnectivityState(state, Infinity, (error) => (error === undefined ? look() : reject(error)));
+    };
+    look();
+  });
+}

@@ -1,0 +1,51 @@
+/** How long is waited for a server that says nothing. */
+import type { Ambient } from '../../system/system.js';
+import { ServerSilent } from './read-call.js';
+
+export interface Patience {
+  /** Aborts with ServerSilent once patience is at its end, or as the signal that was given. */
+  readonly signal: AbortSignal;
+  /** Stands still while what came is dealt with. */
+  pause(): void;
+  /** The server is waited for again. */
+  resume(): void;
+  end(): void;
+}
+
+/**
+ * Lasts for the deadline, from now and from each answer on; once answers come, up to twice as long, because a timer
+ * for each would cost more than reading them does.
+ *
+ * @param given ends it too; nothing of it is kept after `end`, as AbortSignal.any would
+ */
+export function patience(ambient: Pick<Ambient, 'after'>, deadlineMs: number, given?: AbortSignal): Patience {
+  const over = new AbortController();
+  const leave = (): void => over.abort(given?.reason);
+  if (given?.aborted === true) leave();
+  given?.addEventListener('abort', leave);
+  let isPaused = false;
+  let isFresh = false;
+  let cancel = (): void => undefined;
+  const set = (): void => {
+    cancel = ambient.after(deadlineMs, () => {
+      if (!isPaused && !isFresh) return over.abort(new ServerSilent(deadlineMs));
+      isFresh = false;
+      set();
+    });
+  };
+  set();
+  return {
+    signal: over.signal,
+    pause() {
+      isPaused = true;
+    },
+    resume() {
+      isPaused = false;
+      isFresh = true;
+    },
+    end() {
+      cancel();
+      given?.removeEventListener('abort', leave);
+    },
+  };
+}

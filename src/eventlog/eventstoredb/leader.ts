@@ -1,0 +1,65 @@
+/** The node that leads a cluster, as its nodes tell whoever asks them. */
+import { Client } from '@grpc/grpc-js';
+import type { Ambient } from '../../system/system.js';
+import { wait } from '../../system/async/wait.js';
+import type { Address } from './connection-string.js';
+import type { Gossip } from './wire.js';
+import { gossip, LEADER } from './wire.js';
+
+export interface DiscoveryOptions {
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** Place of the host that is asked first: another one each time, so that none misleads for ever. */
+  readonly first: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `host:port` of the leader, as the first host says that knows it.
+ *
+ * @throws {Error} none knows it, however often they are asked, or the signal aborted
+ */
+export async function leaderOf(address: Address, { ambient, first, signal }: DiscoveryOptions): Promise<string> {
+  const { hosts, discovery } = address;
+  let cause: unknown = null;
+  for (let attempt = 0; attempt < discovery.maxAttempts; attempt += 1) {
+    for (const index of hosts.keys()) {
+      signal.throwIfAborted();
+      const host = hosts[(first + index) % hosts.length];
+      if (host === undefined) continue;
+      try {
+        const leader = leaderIn(await told(host, address, { ambient, signal }));
+        if (leader !== null) return leader;
+      } catch (error) {
+        cause = error;
+      }
+    }
+    await wait(ambient, discovery.intervalMs, signal);
+  }
+  throw new Error(`No host names a leader, asked ${discovery.maxAttempts} times`, { cause });
+}
+
+function leaderIn({ members }: Gossip): string | null {
+  const leader = members.find(({ state, isAlive }) => isAlive && state === LEADER)?.endPoint ?? null;
+  return leader === null ? null : `${leader.host}:${leader.port}`;
+}
+
+/** What a node tells, over a connection of its own. */
+function told(
+  host: string,
+  { security, channelOptions, discovery }: Address,
+  { ambient, signal }: Pick<DiscoveryOptions, 'ambient' | 'signal'>,
+): Promise<Gossip> {
+  const node = new Client(host, security, channelOptions);
+  return new Promise((resolve, reject) => {
+    const call = gossip(node, (error, answer) => {
+      cancelTimer();
+      signal.removeEventListener('abort', leave);
+      node.close();
+      if (answer === undefined) reject(error ?? new Error('The answer is empty'));
+      else resolve(answer);
+    });
+    const leave = (): void => call.cancel();
+    const cancelTimer = ambient.after(discovery.timeoutMs, leave);
+    signal.addEventListener('abort', leave);
+  });
+}

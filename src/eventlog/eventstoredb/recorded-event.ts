@@ -1,0 +1,33 @@
+/** Events as they come over the wire, given the port's shape. */
+import { flatMetadata } from '../port.js';
+import type { RecordedEvent } from '../port.js';
+import { positionOf } from './position.js';
+import type { StreamNames } from './stream-names.js';
+import type { ReadAnswer } from './wire.js';
+import { narrow } from './wire.js';
+
+/** An event as it was read; its stream is null when it is not for readers of this log. */
+export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
+
+export function isOurs(read: ReadEvent): read is RecordedEvent {
+  return read.stream !== null;
+}
+
+/** The event in an answer, null when it holds something else. */
+export function eventIn(answer: ReadAnswer, names: StreamNames): ReadEvent | null {
+  const record = answer.event?.event ?? null;
+  if (record === null) return null;
+  const type = record.metadata['type'] ?? '';
+  const revision = narrow(record.revision);
+  // The mark a deleted stream leaves has the greatest revision there is.
+  const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
+  return {
+    stream: isForReaders ? names.fromServer(record.stream?.name ?? '') : null,
+    id: record.id?.string ?? '',
+    type,
+    data: record.data,
+    metadata: flatMetadata(record.customMetadata),
+    revision,
+    position: positionOf(record),
+  };
+}

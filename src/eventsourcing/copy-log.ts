@@ -1,0 +1,154 @@
+/** Copies a log into another, event by event in the global order, and proves that the copy is the same. */
+import { CouncilError } from '../errors.js';
+import { appendSurely } from './append-with-retry.js';
+import type { Patience } from './append-with-retry.js';
+import { checkLink, exportedOf, GENESIS_HASH } from './hash-chain.js';
+import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
+import { MAX_APPEND_BYTES } from '../eventlog/port.js';
+
+export interface CopyOptions extends Patience {
+  /** SHA-256 of a text's UTF-8 as lower-case hex. */
+  readonly sha256: (text: string) => string;
+  /** Streams that stay behind, such as heartbeats, which mean nothing elsewhere. */
+  readonly isSkipped?: (stream: string) => boolean;
+  /** Told now and then how many events have been looked at. */
+  readonly onProgress?: (events: number) => void;
+}
+
+export interface Copied {
+  /** Events of the log, those left behind not counted. */
+  readonly events: number;
+  readonly streams: number;
+  /** Events that were there from an earlier, broken-off copy. */
+  readonly found: number;
+}
+
+/** A log cannot be copied into another, or the copy is not the same. */
+export class CopyRefused extends CouncilError<{ stream: string; revision: number; reason: string }> {
+  readonly code = 'log.copy-refused';
+  constructor(data: { stream: string; revision: number; reason: string }) {
+    super(`Cannot copy the log: at revision ${data.revision} of stream "${data.stream}" ${data.reason}`, data);
+  }
+}
+
+const PROGRESS_EVERY = 1_000;
+/** Room for what an adapter adds to an event. */
+const BATCH_BYTES = MAX_APPEND_BYTES / 2;
+
+/** The last event of a stream: how far it is copied, and what the copy must end with. */
+interface StreamEnd {
+  readonly revision: number;
+  readonly id: string;
+  readonly hash: string;
+}
+
+/**
+ * Copies every stream with ids, types, data, metadata and order. May be broken off at any time and asked again: it goes
+ * on where it was. The copy is read back in full and its hash chains are computed again.
+ *
+ * @throws {CopyRefused} the target holds something else, or the source or the copy is damaged
+ */
+export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions): Promise<Copied> {
+  const ends = new Map<string, StreamEnd>();
+  const there = new Map<string, StreamEnd | null>();
+  let [events, found] = [0, 0];
+  for await (const batch of batchesOf(from, options)) {
+    const [first] = batch;
+    if (first === undefined) continue;
+    options.signal.throwIfAborted();
+    const { stream } = first;
+    if (!there.has(stream)) there.set(stream, await endOf(to, stream));
+    const missing = missingOf(batch, there.get(stream) ?? null);
+    if (missing.length > 0) await append(to, missing, options);
+    for (const event of batch) ends.set(stream, follow(ends.get(stream), event, options.sha256));
+    found += batch.length - missing.length;
+    const before = events;
+    events += batch.length;
+    if (Math.floor(events / PROGRESS_EVERY) > Math.floor(before / PROGRESS_EVERY)) options.onProgress?.(events);
+  }
+  await verifyCopy(to, ends, options);
+  return { events, streams: ends.size, found };
+}
+
+/** Neighbours of one stream, as many as fit one append. */
+async function* batchesOf(from: EventLog, { isSkipped }: CopyOptions): AsyncIterable<readonly RecordedEvent[]> {
+  let batch: RecordedEvent[] = [];
+  let bytes = 0;
+  for await (const event of from.readAll(null)) {
+    if (isSkipped?.(event.stream) === true) continue;
+    const size = sizeOf(event);
+    if (batch.length > 0 && (batch[0]?.stream !== event.stream || bytes + size > BATCH_BYTES)) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(event);
+    bytes += size;
+  }
+  yield batch;
+}
+
+/** An upper bound: UTF-8 takes at most three bytes for a UTF-16 unit. */
+function sizeOf({ type, data, metadata }: RecordedEvent): number {
+  return 3 * (type.length + data.length + JSON.stringify(metadata).length);
+}
+
+async function endOf(log: EventLog, stream: string): Promise<StreamEnd | null> {
+  for await (const event of log.readStream(stream, { direction: 'backwards', max: 1 })) {
+    return { revision: event.revision, id: event.id, hash: event.metadata['hash'] ?? '' };
+  }
+  return null;
+}
+
+/** What of a batch is not there yet. */
+function missingOf(batch: readonly RecordedEvent[], there: StreamEnd | null): readonly RecordedEvent[] {
+  if (there === null) return batch;
+  const last = batch.find(({ revision }) => revision === there.revision);
+  if (last !== undefined && last.id !== there.id) {
+    throw refused(last, 'the target holds another event at this revision');
+  }
+  return batch.filter(({ revision }) => revision > there.revision);
+}
+
+async function append(to: EventLog, events: readonly RecordedEvent[], patience: Patience): Promise<void> {
+  const [first] = events;
+  if (first === undefined) return;
+  const { stream, revision } = first;
+  const expected = revision === 0 ? ('none' as const) : revision - 1;
+  await appendSurely(to, { stream, events: events.map(newEventOf), expected }, patience);
+}
+
+function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEvent {
+  return { id, type, data, metadata };
+}
+
+/** @throws {CopyRefused} when the event does not follow, by its revision and its hash */
+function follow(before: StreamEnd | undefined, event: RecordedEvent, sha256: CopyOptions['sha256']): StreamEnd {
+  const exported = exportedOf(event);
+  if (event.revision !== (before?.revision ?? -1) + 1) throw refused(event, 'an event before it is missing');
+  if (!checkLink(before?.hash ?? GENESIS_HASH, exported, sha256)) {
+    throw refused(event, 'its hash does not follow from the event before it');
+  }
+  return { revision: event.revision, id: event.id, hash: exported.hash };
+}
+
+/** Computes every chain of the copy again and compares where each ends. */
+async function verifyCopy(
+  to: EventLog,
+  ends: ReadonlyMap<string, StreamEnd>,
+  { sha256, isSkipped }: CopyOptions,
+): Promise<void> {
+  const copied = new Map<string, StreamEnd>();
+  for await (const event of to.readAll(null)) {
+    if (isSkipped?.(event.stream) === true) continue;
+    if (!ends.has(event.stream)) throw refused(event, 'the target holds a stream that the source has not');
+    copied.set(event.stream, follow(copied.get(event.stream), event, sha256));
+  }
+  for (const [stream, end] of ends) {
+    if (copied.get(stream)?.hash === end.hash) continue;
+    throw refused({ stream, revision: end.revision }, 'the copy does not end as the source does');
+  }
+}
+
+function refused({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>, reason: string): CopyRefused {
+  return new CopyRefused({ stream, revision, reason });
+}

@@ -1,0 +1,119 @@
+/**
+ * The hash chain over a stream: each event's hash covers the one before it, so that a stranger holding the export
+ * alone can tell whether anything was changed, left out or moved.
+ */
+import { canonical } from './canonical-json.js';
+import type { NewEvent, RecordedEvent } from '../eventlog/port.js';
+
+/** Stands for the hash before a stream's first event. */
+export const GENESIS_HASH = '0'.repeat(64);
+
+/** Version of the events' data written today; readers upcast older ones (run/upcast.ts). */
+export const SCHEMA_VERSION = 1;
+
+/** Where a stream ends: its last event's place (-1: no event yet) and hash. */
+export interface ChainHead {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** What an event states, before it has a place and a date. */
+export interface Fact {
+  readonly type: string;
+  /** A JSON object. */
+  readonly data: object;
+}
+
+/** An event without its hash: exactly what the hash covers. */
+export interface HashedFields extends Fact {
+  /** Place in the stream, from 0. */
+  readonly seq: number;
+  readonly id: string;
+  /** ISO 8601 text. */
+  readonly at: string;
+}
+
+/** An event as the audit endpoints show it. */
+export interface ExportedEvent extends HashedFields {
+  readonly hash: string;
+}
+
+type Sha256 = (text: string) => string;
+
+/** What an append's events have in common. */
+export interface Sealing {
+  /** When the facts became so, ISO 8601. */
+  readonly at: string;
+  readonly nextId: () => string;
+  readonly sha256: Sha256;
+  /** The instance that appends them. */
+  readonly instanceId: string;
+  readonly correlationId: string;
+  /** What caused the first event; each later one is caused by the one before it. */
+  readonly causationId: string;
+}
+
+/** Events ready for one append, the same events as they will be exported, and the stream's head once they are in. */
+export interface Sealed {
+  readonly events: readonly NewEvent[];
+  readonly exported: readonly ExportedEvent[];
+  readonly head: ChainHead;
+}
+
+/**
+ * Numbers, dates and hashes facts so that they follow a stream's head.
+ *
+ * @throws {TypeError} when a fact's data is no JSON
+ */
+export function sealEvents(head: ChainHead, facts: readonly Fact[], sealing: Sealing): Sealed {
+  const { at, nextId, sha256, instanceId, correlationId } = sealing;
+  const events: NewEvent[] = [];
+  const exported: ExportedEvent[] = [];
+  let { seq, hash } = head;
+  let causationId = sealing.causationId;
+  const shared = { instanceId, schemaVersion: String(SCHEMA_VERSION), $correlationId: correlationId, occurredAt: at };
+  for (const { type, data } of facts) {
+    const id = nextId();
+    const text = canonical(data);
+    seq += 1;
+    hash = sha256(hash + hashedText({ at, id, seq, type }, text));
+    events.push({ id, type, data: text, metadata: { $causationId: causationId, hash, ...shared } });
+    exported.push({ seq, id, type, at, data, hash });
+    causationId = id;
+  }
+  return { events, exported, head: { seq, hash } };
+}
+
+/** Hash of an event that follows one with the hash `previous`: SHA-256 over it and canonical({at, data, id, seq, type}). */
+export function nextHash(previous: string, event: HashedFields, sha256: Sha256): string {
+  return sha256(previous + hashedText(event, canonical(event.data)));
+}
+
+/** canonical({at, data, id, seq, type}), put together around data that is canonical already. */
+function hashedText({ at, id, seq, type }: Omit<HashedFields, 'data'>, canonicalData: string): string {
+  return `{"at":${canonical(at)},"data":${canonicalData},"id":${canonical(id)},"seq":${canonical(seq)},"type":${canonical(type)}}`;
+}
+
+/**
+ * A recorded event as the audit endpoints show it. Without the chain's metadata (another program wrote it) `at` and
+ * `hash` are empty, and no link leads to it.
+ *
+ * @throws {SyntaxError | TypeError} when its data is no JSON object
+ */
+export function exportedOf(recorded: RecordedEvent): ExportedEvent {
+  const data: unknown = JSON.parse(recorded.data);
+  if (typeof data !== 'object' || data === null) throw new TypeError(`Event ${recorded.id} holds no JSON object`);
+  return {
+    seq: recorded.revision,
+    id: recorded.id,
+    type: recorded.type,
+    at: recorded.metadata['occurredAt'] ?? '',
+    data,
+    hash: recorded.metadata['hash'] ?? '',
+  };
+}
+
+/** Whether an event's hash follows from the hash before it and its own fields. */
+export function checkLink(previousHash: string, exported: ExportedEvent, sha256: Sha256): boolean {
+  return nextHash(previousHash, exported, sha256) === exported.hash;
+}

@@ -1,0 +1,29 @@
+/** Where a run goes after a node: the edges' conditions read on recorded facts, nothing guessed. */
+import type { ConditionFacts } from './condition.js';
+import type { GraphEdge, Route } from '../generated/schemas.js';
+import type { Plan } from './plan.js';
+
+/**
+ * The route after a node: the first conditional edge whose condition holds, else all linear edges, else the end of
+ * the branch when the node has no outgoing edge (contract, "How a blueprint runs").
+ *
+ * @returns null when the node has only conditional edges and none of them holds
+ */
+export function routeAfter(plan: Plan, node: string, facts: ConditionFacts): Route | null {
+  const edges = plan.edgesFrom(node);
+  if (edges.length === 0) return { next: [], reason: 'no outgoing edge' };
+  const chosen = edges.find((edge) => edge.condition !== null && plan.condition(edge.condition)?.holds(facts) === true);
+  if (chosen !== undefined) return { next: [chosen.target], reason: `condition ${chosen.condition}` };
+  const linear = edges.filter((edge) => edge.condition === null);
+  if (linear.length === 0) return null;
+  return { next: targetsOf(linear), reason: linear.length === 1 ? 'linear edge' : 'linear edges' };
+}
+
+/** Why a run stops at a node that has no route. */
+export function noRoute(node: string, { route, score }: ConditionFacts): string {
+  return `No outgoing edge of node "${node}" holds: route ${route}, score ${score}`;
+}
+
+function targetsOf(edges: readonly GraphEdge[]): string[] {
+  return [...new Set(edges.map((edge) => edge.target))];
+}

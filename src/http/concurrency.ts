@@ -1,0 +1,55 @@
+/** Room for some at a time; the others wait their turn. */
+import { RequestRefused } from '../api/problems.js';
+import type { Edge } from './route.js';
+
+/** Most that may wait; the next is refused. */
+const MAX_WAITING = 100;
+
+export interface Room {
+  /**
+   * Resolves once there is room, with how to leave again.
+   *
+   * @throws {RequestRefused} 503 when too many wait already
+   */
+  enter(): Promise<() => void>;
+}
+
+/** @param places how many are in it at a time */
+export function roomFor(places: number): Room {
+  const waiting: (() => void)[] = [];
+  let free = places;
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+  return {
+    async enter() {
+      if (free > 0) free -= 1;
+      else if (waiting.length >= MAX_WAITING) throw crowded();
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      return leave;
+    },
+  };
+}
+
+/**
+ * A work for which there is room. Its place is free again once it has settled, whoever still waits for it; the deadline
+ * of the edge counts for the wait and for the work, each by itself.
+ *
+ * @throws {RequestRefused} 503 without room in time, or what the edge says of what takes too long
+ */
+export async function inRoom<T>(room: Room, edge: Pick<Edge, 'inTime'>, work: () => Promise<T>): Promise<T> {
+  const entered = room.enter();
+  const leave = await edge.inTime(entered, crowded).catch((error: unknown) => {
+    entered.then((late) => late()).catch(() => undefined);
+    throw error;
+  });
+  return await edge.inTime(work().finally(leave));
+}
+
+/** What is said to whom there is no room for, or none in time. */
+export function crowded(): RequestRefused {
+  const headers = { 'Retry-After': '2' };
+  return new RequestRefused('Too many are asking for this at once: try again', { status: 503, headers });
+}

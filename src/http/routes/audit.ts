@@ -1,0 +1,150 @@
+/** The record of a run, for who must know what it did (contract, section 4). */
+import type { RouterContext } from '@koa/router';
+import { exportLine } from '../../audit/export.js';
+import { RunUnknown } from '../../errors.js';
+import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import type { Answer } from '../answer.js';
+import { isKnown, tagged } from '../entity-tag.js';
+import { begun, sentInPieces } from '../chunked-body.js';
+import type { RequestRefused } from '../../api/problems.js';
+import { brokenRules } from '../../api/problems.js';
+import { queryOf } from '../query.js';
+import type { Room } from '../concurrency.js';
+import { crowded, inRoom, roomFor } from '../concurrency.js';
+import type { Edge, Route } from '../route.js';
+import { runIdIn } from '../route.js';
+import { whenClosed } from '../answer.js';
+import { foldedRun, verification } from '../../api/serializers.js';
+
+const NDJSON = 'application/x-ndjson';
+
+/** Records sent at a time; each holds a piece in memory. */
+const RECORDS_AT_A_TIME = 16;
+/** Records folded or verified at a time; each is read from its beginning. */
+const READINGS_AT_A_TIME = 16;
+
+/** GET /api/runs/{run_id}/events, …/state and …/verify. */
+export function auditRoutes(edge: Edge): readonly Route[] {
+  const room = roomFor(READINGS_AT_A_TIME);
+  return [eventsRoute(edge), stateRoute(edge, room), verifyRoute(edge, room)];
+}
+
+function eventsRoute(edge: Edge): Route {
+  const query = queryOf(edge.schemas, 'events-query.json');
+  const room = roomFor(RECORDS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/events',
+    name: 'listRunEvents',
+    summary: "Lists a run's events in order, as they are stored",
+    description: 'With them alone the chain of hashes can be worked out again; `hash` of an event tells how.',
+    tag: 'audit',
+    query,
+    isConditional: true,
+    success: {
+      status: 200,
+      description: "A page of the run's events; the ETag is the revision of the last one",
+      schema: 'run-events-page.json',
+      alsoAs: {
+        [NDJSON]: {
+          description: 'All events, whatever `from` and `limit`, one a line in the form of RFC 8785',
+          each: 'run-event.json',
+        },
+      },
+    },
+    problems: [503],
+    async handle(ctx) {
+      const page = query.read(ctx);
+      const runId = runIdIn(ctx);
+      const isLines = ctx.accepts('application/json', NDJSON) === NDJSON;
+      const all = { from: 0, limit: Number.MAX_SAFE_INTEGER };
+      const record = await edge.inTime(edge.queries.record(runId, isLines ? all : page));
+      if (record === null) throw new RunUnknown({ runId });
+      const headers = tagged(String(record.head));
+      ctx.vary('Accept');
+      if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
+      await edge.inTime(
+        room.enter().then((leave) => whenClosed(ctx.res, leave)),
+        crowded,
+      );
+      const texts = isLines ? linesOf(record.events()) : pageText(record.events(), { runId, next: record.next });
+      const type = isLines ? NDJSON : 'json';
+      return { status: 200, body: await bodyOf(texts, { ctx, edge }), type, headers };
+    },
+  };
+}
+
+function stateRoute(edge: Edge, room: Room): Route {
+  const query = queryOf(edge.schemas, 'state-query.json');
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/state',
+    name: 'getFoldedRun',
+    summary: 'Tells what a run was after one of its events',
+    tag: 'audit',
+    query,
+    success: { status: 200, description: 'The run, folded from its events', schema: 'folded-run.json' },
+    problems: [503],
+    async handle(ctx) {
+      const { at } = query.read(ctx);
+      const runId = runIdIn(ctx);
+      const run = await inRoom(room, edge, () => edge.queries.folded(runId, at));
+      if (run === null) throw new RunUnknown({ runId });
+      if (at !== undefined && run.seq < at) throw beyondTheEnd(run.seq);
+      return { status: 200, body: foldedRun(run) };
+    },
+  };
+}
+
+function verifyRoute(edge: Edge, room: Room): Route {
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/verify',
+    name: 'verifyRun',
+    summary: 'Tells whether the record of a run bears out, and where it first does not',
+    tag: 'audit',
+    success: { status: 200, description: 'What was found', schema: 'verification.json' },
+    problems: [503],
+    async handle(ctx) {
+      const runId = runIdIn(ctx);
+      const audit = await inRoom(room, edge, () => edge.verify(runId));
+      if (audit === null) throw new RunUnknown({ runId });
+      return { status: 200, body: verification(runId, audit) };
+    },
+  };
+}
+
+/** 422 for an `at` that no event has. */
+export function beyondTheEnd(head: number): RequestRefused {
+  const msg = `Input should be at most ${head}, the revision of the last event`;
+  return brokenRules([{ loc: ['query', 'at'], msg, type: 'less_than_equal' }]);
+}
+
+async function bodyOf(
+  texts: AsyncGenerator<string>,
+  { ctx, edge }: { readonly ctx: RouterContext; readonly edge: Edge },
+): Promise<NonNullable<Answer['body']>> {
+  // A body that nobody reads is not ended by whoever drops it: to HEAD, or when the client has gone.
+  whenClosed(ctx.res, () => void texts.return(undefined).catch(() => undefined));
+  const beginning = begun(texts);
+  const body = await edge.inTime(beginning);
+  return typeof body === 'string' ? body : sentInPieces(body, { edge, response: ctx.res });
+}
+
+async function* linesOf(events: AsyncIterable<ExportedEvent>): AsyncGenerator<string> {
+  for await (const event of events) yield `${exportLine(event)}\n`;
+}
+
+/** The JSON text of a page; what comes after the events is known before them. */
+async function* pageText(
+  events: AsyncIterable<ExportedEvent>,
+  { runId, next }: { readonly runId: string; readonly next: number | null },
+): AsyncGenerator<string> {
+  yield `{"run_id":${JSON.stringify(runId)},"events":[`;
+  let before = '';
+  for await (const { seq, id, type, at, data, hash } of events) {
+    yield before + JSON.stringify({ seq, id, type, at, data, hash });
+    before = ',';
+  }
+  yield `],"next":${next}}`;
+}

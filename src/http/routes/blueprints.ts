@@ -1,0 +1,207 @@
+/** Saved councils: list, create, read, change, delete, validate. */
+import { blueprintStream } from '../../blueprint/events.js';
+import { inspect, warningsOf } from '../../blueprint/validate.js';
+import { councilOf } from '../../blueprint/record.js';
+import type { RouterContext } from '@koa/router';
+import { rolesOf } from '../../council/roles.js';
+import type { IsExpected } from '../../blueprint/store.js';
+import { AppendOutcomeUnknown, BlueprintUnknown } from '../../errors.js';
+import type { Blueprint, BlueprintValidation } from '../../generated/schemas.js';
+import { BODY_LIMITS, assertRules } from '../../api/validation.js';
+import { bodyOf } from '../body.js';
+import { IF_MATCH, ifMatch, isKnown, tagged } from '../entity-tag.js';
+import type { Edge, Route } from '../route.js';
+import { blueprintIdIn } from '../route.js';
+import { nextLink } from '../list-page.js';
+import { sentInPieces } from '../chunked-body.js';
+import { queryOf } from '../query.js';
+import { crowded, roomFor } from '../concurrency.js';
+import { whenClosed } from '../answer.js';
+
+/** Everything at /api/councils/ that is about blueprints and starts no run. */
+export function blueprintRoutes(edge: Edge): readonly Route[] {
+  return [
+    validateRoute(edge),
+    blueprintListRoute(edge),
+    createRoute(edge),
+    getRoute(edge),
+    putRoute(edge),
+    deleteRoute(edge),
+  ];
+}
+
+function validateRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+  return {
+    method: 'POST',
+    path: '/api/councils/validate',
+    name: 'validateBlueprint',
+    summary: 'Tells what is wrong or odd with a blueprint; saves nothing',
+    tag: 'blueprints',
+    body,
+    success: { status: 200, description: 'What was found', schema: 'blueprint-validation.json' },
+    async handle(ctx) {
+      const draft = await body.read(ctx);
+      assertRules(draft);
+      const council = councilOf(draft);
+      const findings = inspect(council);
+      const valid = !findings.some(({ isFault }) => isFault);
+      const told: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
+      return { status: 200, body: told };
+    },
+  };
+}
+
+function createRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+  return {
+    method: 'POST',
+    path: '/api/councils/',
+    name: 'createBlueprint',
+    summary: 'Saves a new council; a graph with faults is saved with warnings',
+    tag: 'blueprints',
+    body,
+    success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location', 'ETag'] },
+    problems: [409, 503],
+    async handle(ctx) {
+      const draft = await body.read(ctx);
+      assertRules(draft);
+      const id = draft.id ?? edge.ambient.uuid();
+      const blueprint = await edge.inTime(edge.blueprints.create({ ...draft, id }), outcomeUnknown(id));
+      edge.log.info({ blueprintId: id }, 'blueprint created');
+      const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, edge) };
+      return { status: 201, body: blueprint, headers };
+    },
+  };
+}
+
+function getRoute(edge: Edge): Route {
+  return {
+    method: 'GET',
+    path: '/api/councils/{blueprint_id}',
+    name: 'getBlueprint',
+    summary: 'Shows one saved council',
+    tag: 'blueprints',
+    isConditional: true,
+    success: { status: 200, description: 'The record', schema: 'blueprint.json' },
+    problems: [503],
+    async handle(ctx) {
+      const blueprintId = blueprintIdIn(ctx);
+      const blueprint = await edge.inTime(edge.blueprints.find(blueprintId));
+      if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
+      const headers = tagOf(blueprint, edge);
+      if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
+      return { status: 200, body: blueprint, headers };
+    },
+  };
+}
+
+function putRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'blueprint-update.json', { isRequired: true, lists: BODY_LIMITS });
+  return {
+    method: 'PUT',
+    path: '/api/councils/{blueprint_id}',
+    name: 'updateBlueprint',
+    summary: 'Changes the fields it names of a saved council',
+    tag: 'blueprints',
+    body,
+    header: IF_MATCH,
+    success: {
+      status: 200,
+      description: 'The record after the change',
+      schema: 'blueprint.json',
+      headers: ['ETag'],
+    },
+    problems: [412, 503],
+    async handle(ctx) {
+      const change = await body.read(ctx);
+      assertRules(change);
+      const id = blueprintIdIn(ctx);
+      const blueprint = await edge.inTime(
+        edge.blueprints.update(id, change, expectedBy(ctx, edge)),
+        outcomeUnknown(id),
+      );
+      edge.log.info({ blueprintId: id, version: blueprint.version }, 'blueprint updated');
+      return { status: 200, body: blueprint, headers: tagOf(blueprint, edge) };
+    },
+  };
+}
+
+function deleteRoute(edge: Edge): Route {
+  return {
+    method: 'DELETE',
+    path: '/api/councils/{blueprint_id}',
+    name: 'deleteBlueprint',
+    summary: 'Deletes a saved council; its runs stay as they are',
+    tag: 'blueprints',
+    header: IF_MATCH,
+    success: { status: 204, description: 'It is deleted', schema: null },
+    problems: [412, 503],
+    async handle(ctx) {
+      const id = blueprintIdIn(ctx);
+      await edge.inTime(edge.blueprints.remove(id, expectedBy(ctx, edge)), outcomeUnknown(id));
+      edge.log.info({ blueprintId: id }, 'blueprint deleted');
+      return { status: 204, body: null };
+    },
+  };
+}
+
+/** Of the record as a JSON value: it holds its version, and when it was made and changed. */
+function tagIn(blueprint: Blueprint, { ambient: { sha256 }, canonical }: Edge): string {
+  return sha256(canonical(blueprint));
+}
+
+function tagOf(blueprint: Blueprint, edge: Edge): ReturnType<typeof tagged> {
+  return tagged(tagIn(blueprint, edge));
+}
+
+/** What If-Match asks of the blueprint that a change would follow. */
+function expectedBy(ctx: RouterContext, edge: Edge): IsExpected | null {
+  const matches = ifMatch(ctx);
+  return matches === null ? null : (current) => matches(tagIn(current, edge));
+}
+
+function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
+  return () => new AppendOutcomeUnknown({ stream: blueprintStream(blueprintId) });
+}
+
+// * The list of saved councils. It may hold hundreds of megabytes, so it is never there as a whole: records go
+// from the stored views to the client as they are kept, as fast as it reads.
+
+/** Lists sent at a time; each holds a few records in memory. */
+const LISTS_AT_A_TIME = 2;
+
+/** GET /api/councils/. */
+function blueprintListRoute(edge: Edge): Route {
+  const query = queryOf(edge.schemas, 'blueprint-query.json');
+  const room = roomFor(LISTS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/councils/',
+    name: 'listBlueprints',
+    summary: 'Lists the saved councils, newest update first',
+    tag: 'blueprints',
+    query,
+    success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json', headers: ['Link'] },
+    problems: [503],
+    async handle(ctx) {
+      const page = query.read(ctx);
+      const entered = room.enter().then((leave) => whenClosed(ctx.res, leave));
+      await edge.inTime(entered, crowded);
+      const { records, hasMore } = await edge.inTime(edge.blueprintList(page));
+      const headers = hasMore ? nextLink(ctx, page) : {};
+      return { status: 200, body: sentInPieces(jsonList(records), { edge, response: ctx.res }), headers };
+    },
+  };
+}
+
+/** JSON texts as one JSON list. */
+async function* jsonList(pieces: AsyncIterable<readonly string[]>): AsyncGenerator<string> {
+  let before = '[';
+  for await (const texts of pieces) {
+    if (texts.length === 0) continue;
+    yield before + texts.join(',');
+    before = ',';
+  }
+  yield before === '[' ? '[]' : ']';
+}

@@ -1,0 +1,115 @@
+/** What a run or a council looks like: where drafts come from, and the statechart. As JSON, or as Mermaid's text. */
+import type { RouterContext } from '@koa/router';
+import { chartDiagram } from '../../audit/diagrams.js';
+import { councilChart, runChart } from '../../audit/chart.js';
+import { genealogyDiagram } from '../../audit/diagrams.js';
+import { compileBlueprint } from '../../blueprint/compile.js';
+import { BlueprintUnknown, RunUnknown } from '../../errors.js';
+import type { Answer } from '../answer.js';
+import { beyondTheEnd } from './audit.js';
+import { RequestRefused } from '../../api/problems.js';
+import { queryOf } from '../query.js';
+import type { Room } from '../concurrency.js';
+import { inRoom, roomFor } from '../concurrency.js';
+import type { Edge, Route } from '../route.js';
+import { blueprintIdIn, runIdIn } from '../route.js';
+
+const MERMAID = 'text/vnd.mermaid';
+const AS_MERMAID = { [MERMAID]: { description: 'The same as a Mermaid diagram; also with `format=mermaid`' } };
+
+/** Runs drawn or told of at a time; each reads a whole record. */
+const RUNS_AT_A_TIME = 4;
+
+/** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
+export function diagramRoutes(edge: Edge): readonly Route[] {
+  const room = roomFor(RUNS_AT_A_TIME);
+  return [genealogyRoute(edge, room), runChartRoute(edge, room), councilChartRoute(edge)];
+}
+
+function genealogyRoute(edge: Edge, room: Room): Route {
+  const query = queryOf(edge.schemas, 'diagram-query.json');
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/genealogy',
+    name: 'getGenealogy',
+    summary: 'Tells which drafts and feedback led to which draft, the scores, and what humans decided',
+    tag: 'audit',
+    query,
+    success: {
+      status: 200,
+      description: 'Where the drafts come from, texts told by hash, length and first line',
+      schema: 'genealogy.json',
+      alsoAs: AS_MERMAID,
+    },
+    problems: [503],
+    async handle(ctx) {
+      const form = formOf(ctx, query.read(ctx));
+      const runId = runIdIn(ctx);
+      const genealogy = await inRoom(room, edge, () => edge.genealogy(runId));
+      if (genealogy === null) throw new RunUnknown({ runId });
+      return form === 'json' ? { status: 200, body: genealogy } : mermaid(genealogyDiagram(genealogy));
+    },
+  };
+}
+
+function runChartRoute(edge: Edge, room: Room): Route {
+  const query = queryOf(edge.schemas, 'chart-query.json');
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/chart',
+    name: 'getRunChart',
+    summary: 'Shows the statechart of a run, and where it stood after one of its events',
+    tag: 'audit',
+    query,
+    success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
+    problems: [503],
+    async handle(ctx) {
+      const asked = query.read(ctx);
+      const form = formOf(ctx, asked);
+      const runId = runIdIn(ctx);
+      const run = await inRoom(room, edge, () => edge.queries.folded(runId, asked.at));
+      if (run === null) throw new RunUnknown({ runId });
+      if (asked.at !== undefined && run.seq < asked.at) throw beyondTheEnd(run.seq);
+      const chart = runChart(run);
+      return form === 'json' ? { status: 200, body: chart } : mermaid(chartDiagram(chart, run.plan.graph));
+    },
+  };
+}
+
+function councilChartRoute(edge: Edge): Route {
+  const query = queryOf(edge.schemas, 'diagram-query.json');
+  return {
+    method: 'GET',
+    path: '/api/councils/{blueprint_id}/chart',
+    name: 'getCouncilChart',
+    summary: 'Shows the statechart that a run of a saved council would have',
+    tag: 'blueprints',
+    query,
+    success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
+    problems: [409, 503],
+    async handle(ctx) {
+      const form = formOf(ctx, query.read(ctx));
+      const blueprintId = blueprintIdIn(ctx);
+      const blueprint = await edge.inTime(edge.blueprints.find(blueprintId));
+      if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
+      const compiled = compileBlueprint(blueprint, edge.nodeDefaults);
+      if (!compiled.isRunnable) throw new RequestRefused(compiled.failure.error, { status: 409 });
+      const chart = councilChart(compiled.graph, { blueprint_id: blueprintId, version: blueprint.version });
+      return form === 'json' ? { status: 200, body: chart } : mermaid(chartDiagram(chart, compiled.graph));
+    },
+  };
+}
+
+const CHART = "The configuration of the machine, as XState's createMachine takes it";
+
+type Form = 'json' | 'mermaid';
+
+/** What the query names comes before what is accepted; JSON for whoever takes either. */
+function formOf(ctx: RouterContext, { format }: { readonly format?: Form }): Form {
+  ctx.vary('Accept');
+  return format ?? (ctx.accepts('application/json', MERMAID) === MERMAID ? 'mermaid' : 'json');
+}
+
+function mermaid(body: string): Answer {
+  return { status: 200, body, type: MERMAID };
+}

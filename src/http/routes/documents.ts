@@ -1,0 +1,178 @@
+/** Documents that agents read: uploaded, listed, shown, deleted. */
+import { AppendOutcomeUnknown } from '../../errors.js';
+import type { UploadResult } from '../../generated/schemas.js';
+import { DocumentUnknown } from '../../documents/errors.js';
+import { documentStream, isDocumentId } from '../../documents/events.js';
+import type { Ingested } from '../../documents/store.js';
+import { pageOf } from '../list-page.js';
+import { RequestRefused } from '../../api/problems.js';
+import { queryOf } from '../query.js';
+import { crowded, inRoom, roomFor } from '../concurrency.js';
+import type { Edge, Route } from '../route.js';
+import { assertForm, withUpload } from '../upload.js';
+import { documentRecord, documentVerification, listedDocument } from '../../api/serializers.js';
+
+/** Uploads that are read and ingested at a time, of at most 50 MiB each on the disk; others wait unread. */
+const UPLOADS_AT_A_TIME = 8;
+/** Records verified at a time; each is read from its beginning. */
+const READINGS_AT_A_TIME = 4;
+
+/** POST /api/councils/upload-pdf and everything at /api/documents. */
+export function documentRoutes(edge: Edge): readonly Route[] {
+  return [uploadRoute(edge), listRoute(edge), getRoute(edge), verifyRoute(edge), deleteRoute(edge)];
+}
+
+function uploadRoute(edge: Edge): Route {
+  const room = roomFor(UPLOADS_AT_A_TIME);
+  const { ambient, uploadDir: folder, documents, log } = edge;
+  const entered = async (): Promise<() => void> => {
+    const entering = room.enter();
+    return await edge.inTime(entering, crowded).catch((error: unknown) => {
+      // Who has given up waiting leaves as soon as there is room.
+      entering.then(
+        (leave) => leave(),
+        () => undefined,
+      );
+      throw error;
+    });
+  };
+  const found = async (ingested: Ingested): Promise<void> => {
+    const late = new AbortController();
+    try {
+      await edge.inTime(documents.reached(ingested, late.signal), notFoundYet);
+    } finally {
+      late.abort();
+    }
+  };
+  return {
+    method: 'POST',
+    path: '/api/councils/upload-pdf',
+    name: 'uploadPdf',
+    summary: 'Takes in a PDF, for agents that have the PDF reader to find its passages',
+    description: 'The same bytes twice add nothing: the answer tells what was there.',
+    tag: 'documents',
+    body: { schema: 'upload-form.json', isRequired: true, mediaType: 'multipart/form-data' },
+    success: {
+      status: 200,
+      description: 'It can be searched',
+      schema: 'upload-result.json',
+      headers: ['Content-Location'],
+    },
+    problems: [400, 408, 503],
+    async handle(ctx) {
+      assertForm(ctx);
+      const leave = await entered();
+      try {
+        return await withUpload(ctx, { folder, name: ambient.uuid(), after: ambient.after }, async (upload) => {
+          const { id: documentId, filename } = upload;
+          const ingested = await documents.ingest(upload);
+          await found(ingested);
+          const { chunks, isNew } = ingested;
+          log.info({ documentId, chunks, isNew }, 'document ingested');
+          const body: UploadResult = { filename, chunks_ingested: chunks, message: messageOf(filename, ingested) };
+          return { status: 200, body, headers: { 'Content-Location': `/api/documents/${documentId}` } };
+        });
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+/** It is recorded for good: the same bytes add nothing, and wait for the index again. */
+function notFoundYet(): RequestRefused {
+  const headers = { 'Retry-After': '5' };
+  return new RequestRefused('The file is taken in, but cannot be searched yet: send it again', {
+    status: 503,
+    headers,
+  });
+}
+
+/** Names the count and the file (specification, upload). */
+function messageOf(filename: string, { chunks, isNew }: Ingested): string {
+  const count = `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'}`;
+  if (!isNew) return `Nothing was added: the content of ${filename} had been ingested before, ${count}`;
+  return chunks === 0 ? `No text was found in ${filename}: ${count} ingested` : `${count} of ${filename} ingested`;
+}
+
+function listRoute(edge: Edge): Route {
+  const query = queryOf(edge.schemas, 'document-query.json');
+  return {
+    method: 'GET',
+    path: '/api/documents',
+    name: 'listDocuments',
+    summary: 'Lists the documents, newest first',
+    tag: 'documents',
+    query,
+    success: { status: 200, description: 'A page of the documents', schema: 'document-list.json', headers: ['Link'] },
+    problems: [503],
+    async handle(ctx) {
+      const list = pageOf(ctx, query.read(ctx), (page) => edge.documentList(page));
+      const { items, headers } = await edge.inTime(list);
+      return { status: 200, body: items.map(listedDocument), headers };
+    },
+  };
+}
+
+function getRoute(edge: Edge): Route {
+  return {
+    method: 'GET',
+    path: '/api/documents/{document_id}',
+    name: 'getDocument',
+    summary: 'Shows one document',
+    tag: 'documents',
+    success: { status: 200, description: 'The document', schema: 'document.json' },
+    problems: [503],
+    async handle(ctx) {
+      const documentId = documentIdIn(ctx.params);
+      const found = await edge.inTime(edge.documents.find(documentId));
+      if (found === null) throw new DocumentUnknown({ documentId });
+      return { status: 200, body: documentRecord(found) };
+    },
+  };
+}
+
+function verifyRoute(edge: Edge): Route {
+  const room = roomFor(READINGS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/documents/{document_id}/verify',
+    name: 'verifyDocument',
+    summary: 'Tells whether the record of a document bears out, and where it first does not',
+    tag: 'audit',
+    success: { status: 200, description: 'What was found', schema: 'document-verification.json' },
+    problems: [503],
+    async handle(ctx) {
+      const documentId = documentIdIn(ctx.params);
+      const audit = await inRoom(room, edge, () => edge.documents.verify(documentId));
+      if (audit === null) throw new DocumentUnknown({ documentId });
+      return { status: 200, body: documentVerification(documentId, audit) };
+    },
+  };
+}
+
+function deleteRoute(edge: Edge): Route {
+  return {
+    method: 'DELETE',
+    path: '/api/documents/{document_id}',
+    name: 'deleteDocument',
+    summary: 'Deletes a document: no agent finds it any more; runs that have read it keep what they were given',
+    tag: 'documents',
+    success: { status: 204, description: 'It is deleted', schema: null },
+    problems: [503],
+    async handle(ctx) {
+      const documentId = documentIdIn(ctx.params);
+      const late = (): Error => new AppendOutcomeUnknown({ stream: documentStream(documentId) });
+      await edge.inTime(edge.documents.remove(documentId), late);
+      edge.log.info({ documentId }, 'document deleted');
+      return { status: 204, body: null };
+    },
+  };
+}
+
+/** @throws {DocumentUnknown} for any text that is no document's id */
+function documentIdIn(params: Readonly<Record<string, string | undefined>>): string {
+  const documentId = params['document_id'] ?? '';
+  if (!isDocumentId(documentId)) throw new DocumentUnknown({ documentId });
+  return documentId;
+}

@@ -1,0 +1,129 @@
+/** A new run that goes on from an event of another (contract, section 4). */
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import type { RouterContext } from '@koa/router';
+import { mostNodeExecutions } from '../../graph/limits.js';
+import { RunUnknown } from '../../errors.js';
+import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../../generated/schemas.js';
+import type { ForkChanges } from '../../run/fork.js';
+import { boundReached, foreseen, forkedRun } from '../../run/fork.js';
+import type { RunState } from '../../run/state.js';
+import { bodyOf } from '../body.js';
+import { assertFits, overrideOf, refuseOverride } from '../override.js';
+import type { RequestRefused } from '../../api/problems.js';
+import { brokenRules } from '../../api/problems.js';
+import { queryOf } from '../query.js';
+import type { Room } from '../concurrency.js';
+import { inRoom, roomFor } from '../concurrency.js';
+import type { Edge, Route } from '../route.js';
+import { runIdIn } from '../route.js';
+import { outcomeUnknown } from '../idempotency.js';
+import { forkPlan, runStart } from '../../api/serializers.js';
+
+/** Runs read at a time to go on from; each from its beginning. */
+const PARENTS_AT_A_TIME = 4;
+/** How a dry run is asked for. */
+const DRY: ReadonlySet<string> = new Set(['1', 'true']);
+/** Where a fork holds its override. */
+const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
+/** Where a fork holds its bound of executions. */
+const AT_BOUND = ['body', 'changes', 'max_node_executions'];
+
+/** POST /api/runs/{run_id}/fork. */
+export function forkRoutes(edge: Edge): readonly Route[] {
+  const body = bodyOf(edge.schemas, 'fork-request.json', { isRequired: true });
+  const query = queryOf(edge.schemas, 'fork-query.json');
+  const isOverride = edge.schemas.validator('state-override.json');
+  const room = roomFor(PARENTS_AT_A_TIME);
+  const route: Route = {
+    method: 'POST',
+    path: '/api/runs/{run_id}/fork',
+    name: 'forkRun',
+    summary: 'Starts a run that goes on from an event of another, with what is changed there',
+    tag: 'audit',
+    body,
+    query,
+    success: {
+      status: 202,
+      description: 'The new run is recorded and goes on in the background',
+      schema: 'run-start.json',
+    },
+    otherSuccess: { status: 200, description: 'With `dry_run=1`: what the fork would do', schema: 'fork-plan.json' },
+    problems: [503],
+    async handle(ctx) {
+      const request = await body.read(ctx);
+      const isDry = DRY.has(query.read(ctx).dry_run);
+      const changes = changesIn(request, isOverride);
+      const requested = await askedFor(ctx, edge, { request, changes, room });
+      const facts = edge.registry.foresee(requested);
+      assertRoom(requested, boundReached(facts));
+      if (isDry) return { status: 200, body: forkPlan(foreseen(facts)) };
+      const begun = await edge.inTime(edge.registry.start(requested), outcomeUnknown(requested.runId));
+      edge.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
+      return { status: 202, body: runStart(begun) };
+    },
+  };
+  return [route];
+}
+
+/** What the new run begins with. */
+async function askedFor(
+  ctx: RouterContext,
+  edge: Edge,
+  { request, changes, room }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly room: Room },
+): Promise<RunRequestedData> {
+  const parentId = runIdIn(ctx);
+  const point = await inRoom(room, edge, () => edge.queries.forkPoint(parentId, request.at));
+  if (point === null) throw new RunUnknown({ runId: parentId });
+  if (point.run === null) throw noForkPoint(point.refusal);
+  const { run: parent } = point;
+  assertKnown(parent, changes.nodes);
+  assertBound(parent, changes.maxNodeExecutions);
+  const { uuid, sha256 } = edge.ambient;
+  const fork = { runId: uuid(), bodyHash: sha256(edge.canonical(request)), sha256 };
+  try {
+    return forkedRun(parent, changes, fork);
+  } catch (error) {
+    return refuseOverride(error, AT_OVERRIDE);
+  }
+}
+
+/** @throws {RequestRefused} 413, 422 */
+function changesIn({ changes = {} }: ForkRequest, isOverride: ValidateFunction<StateOverride>): ForkChanges {
+  const { input_topic: inputTopic = null, modified_state: sent = null, nodes = [] } = changes;
+  const { max_node_executions: maxNodeExecutions = null } = changes;
+  assertFits(sent);
+  const override = sent === null ? null : overrideOf(sent, { isOverride, at: AT_OVERRIDE });
+  const repeated = nodes.findIndex(({ id }, index) => nodes.slice(0, index).some((earlier) => earlier.id === id));
+  if (repeated >= 0) throw brokenRules([nodeError(repeated, 'An earlier node has this id', 'duplicate')]);
+  return { inputTopic, override, nodes, maxNodeExecutions };
+}
+
+function assertKnown({ plan }: RunState, nodes: readonly NodeChange[]): void {
+  const unknown = nodes.flatMap(({ id }, index) =>
+    plan.nodeOrder(id) < 0 ? [nodeError(index, 'The run has no such node', 'unknown_node')] : [],
+  );
+  if (unknown.length > 0) throw brokenRules(unknown);
+}
+
+function assertBound({ plan }: RunState, wanted: number | null): void {
+  const most = mostNodeExecutions(plan.graph.nodes.length);
+  if (wanted === null || wanted <= most) return;
+  throw brokenRules([{ loc: AT_BOUND, msg: `Input should be less than or equal to ${most}`, type: 'less_than_equal' }]);
+}
+
+/** A fork that would fail before it calls anybody is not started; with a higher bound it goes on. */
+function assertRoom({ graph }: RunRequestedData, reached: string | null): void {
+  if (reached === null) return;
+  const raise = `${AT_BOUND.slice(1).join('.')} raises it, up to ${mostNodeExecutions(graph.nodes.length)}`;
+  throw brokenRules([
+    { loc: ['body', 'at'], msg: `No run can go on from there: ${reached}; ${raise}`, type: 'execution_limit' },
+  ]);
+}
+
+function nodeError(index: number, msg: string, type: string): FieldError {
+  return { loc: ['body', 'changes', 'nodes', index, 'id'], msg, type };
+}
+
+function noForkPoint(refusal: string): RequestRefused {
+  return brokenRules([{ loc: ['body', 'at'], msg: `No run can go on from there: ${refusal}`, type: 'no_fork_point' }]);
+}

@@ -1,0 +1,103 @@
+/** A human between the steps of a run: shows what is waiting, takes the decision (contract, section 2). */
+import type { RouterContext } from '@koa/router';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { RunNotPaused, SessionUnknown } from '../../errors.js';
+import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
+import { sessionOf } from '../../run/pause-view.js';
+import { bodyOf } from '../body.js';
+import { keyed } from '../idempotency.js';
+import { assertFits, overrideOf, refuseOverride } from '../override.js';
+import { brokenRules } from '../../api/problems.js';
+import type { Edge, Route } from '../route.js';
+import { isRunId, runIdText } from '../route.js';
+import { outcomeUnknown } from '../idempotency.js';
+import { decisionResult, godModeState } from '../../api/serializers.js';
+
+/** Where a decision holds its override. */
+const AT = ['body', 'modified_state'];
+
+/** POST /api/councils/run/{run_id}/approve and GET /api/councils/run/{run_id}/state. */
+export function godModeRoutes(edge: Edge): readonly Route[] {
+  return [approveRoute(edge), stateRoute(edge)];
+}
+
+function approveRoute(edge: Edge): Route {
+  const body = bodyOf(edge.schemas, 'approval-request.json', { isRequired: true });
+  const isOverride = edge.schemas.validator('state-override.json');
+  return {
+    method: 'POST',
+    path: '/api/councils/run/{run_id}/approve',
+    name: 'approveRun',
+    summary: 'Decides a pause: approves, rejects or modifies',
+    description:
+      'Of several decisions on one pause exactly one is taken. Every other one is told that the run is not paused.',
+    tag: 'god mode',
+    body,
+    isKeyed: true,
+    hasUnknown: false,
+    success: { status: 200, description: 'The decision is recorded', schema: 'run-result.json' },
+    problems: [400, 503],
+    async handle(ctx) {
+      const read = await body.readToCompare(ctx);
+      const request = read.value;
+      assertFits(request.modified_state);
+      const { keyHash, bodyHash, sentHash } = keyed(ctx, edge, read);
+      const runId = pausableRunId(ctx);
+      const deciding = edge.registry.decideGate(runId, {
+        keyHash,
+        bodyHash,
+        sentHash,
+        expectedSeq: request.expected_seq ?? null,
+        choose: () => choiceOf(request, isOverride),
+      });
+      const answer = await edge.inTime(
+        deciding.catch((error: unknown) => refuseOverride(error, AT)),
+        outcomeUnknown(runId),
+      );
+      if (!answer.isRepeated) edge.log.info({ runId, action: request.action }, 'pause decided');
+      return { status: 200, body: decisionResult(runId, answer) };
+    },
+  };
+}
+
+/** An id that no run can have is that of a run which is not paused. */
+function pausableRunId(ctx: RouterContext): string {
+  const runId = runIdText(ctx);
+  if (!isRunId(runId)) throw new RunNotPaused({ runId, status: 'unknown' });
+  return runId;
+}
+
+/** @throws {RequestRefused} 422, which leaves the pause as it is */
+function choiceOf(request: ApprovalRequest, isOverride: ValidateFunction<StateOverride>): GateChoice {
+  const { action, modified_state: sent = null } = request;
+  switch (action) {
+    case 'approve':
+    case 'reject':
+      return { action, modifiedState: sent };
+    case 'modify':
+      return { action, modifiedState: sent === null ? null : overrideOf(sent, { isOverride, at: AT }) };
+    default:
+      throw brokenRules([
+        { loc: ['body', 'action'], msg: 'Input should be one of ["approve","reject","modify"]', type: 'enum' },
+      ]);
+  }
+}
+
+function stateRoute(edge: Edge): Route {
+  return {
+    method: 'GET',
+    path: '/api/councils/run/{run_id}/state',
+    name: 'getGodModeState',
+    summary: 'Shows what waits for a decision',
+    tag: 'god mode',
+    success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
+    problems: [503],
+    async handle(ctx) {
+      const runId = runIdText(ctx);
+      const run = isRunId(runId) ? await edge.inTime(edge.queries.state(runId)) : null;
+      const session = run === null ? null : sessionOf(run);
+      if (session === null) throw new SessionUnknown({ runId });
+      return { status: 200, body: godModeState(session) };
+    },
+  };
+}

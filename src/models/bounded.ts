@@ -1,0 +1,165 @@
+/** A language model with a bound on the calls at once and a deadline on each, whose server may be out for a while. */
+import type { Ambient } from '../system/system.js';
+import { ModelFailed } from '../errors.js';
+import { callAborted } from './port.js';
+import type { Pass } from './circuit-breaker.js';
+import { circuitBreaker } from './circuit-breaker.js';
+import { isOutage } from './failed-exchange.js';
+import type { Outage } from './outage.js';
+import { outageMet, outageWait, outlasted } from './outage.js';
+import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import { turnstile } from './fair-semaphore.js';
+
+export interface BoundedModelOptions {
+  /** Calls at once, from 1; more wait, fairly by run. */
+  readonly maxCalls: number;
+  /** How long an outage of a model's server is waited out, in milliseconds; 0: it is a failure like any other. */
+  readonly outageMs: number;
+  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'now' | 'random'>;
+  /** Told with the failure when a model's server is found out, and with null when it has answered again. */
+  readonly onOutage?: (model: string, failure: ModelFailed | null) => void;
+}
+
+/** On whose behalf a call is made and how long it may take. */
+export interface CallTerms {
+  readonly runId: string;
+  /** From the moment the call has its slot, in milliseconds. */
+  readonly timeoutMs: number;
+  /** The outage that the caller waits out; null: it knows of none. */
+  readonly outage: Outage | null;
+  /** Withdraws the call, waiting or under way. */
+  readonly signal: AbortSignal;
+}
+
+export interface BoundedModel {
+  readonly defaultModel: string;
+  /**
+   * Asks the model once a slot is free. Settles by the deadline even if the adapter never does; what the adapter
+   * answers after that is dropped. In an outage that the caller waits out it asks again, in turn with all who wait for
+   * the same model, until there is an answer or the outage's budget has ended.
+   *
+   * @throws {ModelFailed} `timeout` (retryable) at the deadline, `aborted` by the signal, else what the adapter throws;
+   * with `outageMs` when an outage begins for the caller, not retryable when one has outlasted its budget
+   */
+  ask(request: ModelRequest, terms: CallTerms): Promise<ModelAnswer>;
+  /** How many calls wait for a slot. */
+  waiting(): number;
+  /** Models whose servers are out. */
+  unreachable(): readonly string[];
+}
+
+/** Puts the bounds around a model. */
+export function boundedModel(
+  model: LanguageModel,
+  { maxCalls, outageMs, ambient, onOutage = () => undefined }: BoundedModelOptions,
+): BoundedModel {
+  const gate = turnstile(maxCalls);
+  const breaker = circuitBreaker({ outageMs, ambient, onOutage });
+
+  /**
+   * One call, once there is a slot; what it learns of the server is told before the next in line has the slot. Null: the
+   * server went out while it waited.
+   */
+  async function askInTurn(request: ModelRequest, terms: CallTerms, pass: Pass): Promise<Answered | null> {
+    const name = request.model ?? model.defaultModel;
+    await gate.enter({ runId: terms.runId, model: name }, terms.signal).catch((error: unknown) => {
+      pass.givenUp();
+      throw error;
+    });
+    try {
+      if (pass.isRevoked()) return null;
+      const startedMs = ambient.monotonicMs();
+      const answer = await askInTime(model, request, terms, ambient);
+      pass.answered();
+      return { answer, startedMs };
+    } catch (error) {
+      const failure = outageIn(error, outageMs);
+      if (failure !== null) pass.failed(failure);
+      else if (terms.signal.aborted) pass.givenUp();
+      else pass.answered();
+      throw error;
+    } finally {
+      gate.leave(name);
+    }
+  }
+
+  return {
+    defaultModel: model.defaultModel,
+    async ask(request, terms) {
+      const name = request.model ?? model.defaultModel;
+      const { signal } = terms;
+      const askedMs = ambient.monotonicMs();
+      const outage = terms.outage === null ? null : outageWait(terms.outage, ambient);
+      for (;;) {
+        const pass = await breaker.enter(name, { outage, signal });
+        try {
+          const answered = await askInTurn(request, terms, pass);
+          if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };
+        } catch (error) {
+          const failure = outageIn(error, outageMs);
+          if (failure === null) throw error;
+          if (outage === null) throw outageMet(failure, { outageMs, retryAfterMs: failure.data.retryAfterMs });
+          if (ambient.monotonicMs() < outage.endsMs) continue;
+          throw outlasted(failure, { model: name, since: outage.since, now: ambient.now() });
+        }
+      }
+    },
+    waiting: () => gate.waiting(),
+    unreachable: () => breaker.open(),
+  };
+}
+
+interface Answered {
+  readonly answer: ModelAnswer;
+  /** When the call had its slot, on the monotonic clock. */
+  readonly startedMs: number;
+}
+
+/** What a call met when the model's server was out and that is to be waited out; null: something else went wrong. */
+function outageIn(error: unknown, outageMs: number): ModelFailed | null {
+  return outageMs > 0 && error instanceof ModelFailed && isOutage(error.data.kind) ? error : null;
+}
+
+function askInTime(
+  model: LanguageModel,
+  request: ModelRequest,
+  { timeoutMs, signal }: CallTerms,
+  ambient: Pick<Ambient, 'after'>,
+): Promise<ModelAnswer> {
+  if (signal.aborted) return Promise.reject(callAborted(signal));
+  const call = new AbortController();
+  return new Promise<ModelAnswer>((resolve, reject) => {
+    // Rejects before it aborts: the adapter's own words about the abort come second and are dropped.
+    const giveUp = (failure: ModelFailed): void => {
+      end();
+      reject(failure);
+      call.abort(failure);
+    };
+    const withdraw = (): void => giveUp(callAborted(signal));
+    const cancel = ambient.after(timeoutMs, () => giveUp(timedOut(request.model ?? model.defaultModel, timeoutMs)));
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', withdraw);
+    };
+    signal.addEventListener('abort', withdraw);
+    request.onStart?.();
+    // The controller itself, not its signal: Node makes that when it is first read, and not every model reads it.
+    model.ask(request, call).then(
+      (answer) => {
+        end();
+        resolve(answer);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
+  });
+}
+
+function timedOut(name: string, timeoutMs: number): ModelFailed {
+  return new ModelFailed(`Cannot get an answer from model "${name}": none came within ${timeoutMs} ms`, {
+    kind: 'timeout',
+    retryable: true,
+  });
+}

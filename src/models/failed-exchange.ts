@@ -1,0 +1,150 @@
+/** Names failed exchanges with a model's server, the same for every provider. */
+import { fieldOf } from '../system/untrusted.js';
+
+export interface FaultKind {
+  readonly kind: string;
+  readonly retryable: boolean;
+}
+
+/** What an error status means. */
+export function kindOfStatus(status: number): FaultKind {
+  return STATUSES.get(status) ?? { kind: 'http_error', retryable: status >= 500 };
+}
+
+/** What broke a connection, by the code of its error; null: there is none. */
+export function kindOfConnection(code: string | null): FaultKind & { readonly why: string } {
+  return CONNECTIONS.find(({ codes }) => code !== null && codes.test(code)) ?? OTHER_CONNECTION;
+}
+
+/** What to say of an address at which no TLS is spoken; empty for other failures. @param setting that holds the address */
+export function hintOfConnection(code: string | null, setting: string): string {
+  return code !== null && NO_TLS.test(code)
+    ? `; the server may speak plain HTTP: check ${setting}, http:// for https://`
+    : '';
+}
+
+/** Whether words of a server say that it has no such model: routers say so with 400. */
+export function isModelUnknown(status: number, said: string): boolean {
+  return (status === 400 || status === 422) && MODEL_UNKNOWN.test(said);
+}
+
+/** What a server says of an error, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
+export function wordsOfError(body: unknown): string {
+  const error = fieldOf(body, 'error');
+  const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
+  return found.find((each) => typeof each === 'string') ?? '';
+}
+
+/** Whether a failure of this kind says that the server is out, which may pass within minutes: the request did not cause it. */
+export function isOutage(kind: string): boolean {
+  return OUTAGES.has(kind);
+}
+
+/** A server's own words, on one line, bounded, without what is hidden. */
+export function quoted(said: string, hidden: readonly string[]): string {
+  const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
+  const line = safe
+    .slice(0, 4 * MAX_WORDS_CHARS)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
+}
+
+/** Of the server's own words in a message, in UTF-16 units: a sentence or two. */
+const MAX_WORDS_CHARS = 300;
+
+/** Asked again is what may pass by itself; of other statuses those from 500 on. */
+const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
+  [400, { kind: 'bad_request', retryable: false }],
+  [401, { kind: 'unauthorized', retryable: false }],
+  [403, { kind: 'forbidden', retryable: false }],
+  [404, { kind: 'model_unknown', retryable: false }],
+  [408, { kind: 'request_timeout', retryable: true }],
+  [429, { kind: 'rate_limited', retryable: true }],
+  [500, { kind: 'server_error', retryable: true }],
+  [501, { kind: 'not_implemented', retryable: false }],
+  [502, { kind: 'bad_gateway', retryable: true }],
+  [503, { kind: 'unavailable', retryable: true }],
+  [504, { kind: 'gateway_timeout', retryable: true }],
+  // Not registered; Anthropic's and those who follow it.
+  [529, { kind: 'overloaded', retryable: true }],
+]);
+
+/** By codes of Node, undici and OpenSSL. A certificate does not mend itself within the tries of a node. */
+const CONNECTIONS = [
+  { codes: /^ECONNREFUSED$/, why: 'the connection was refused', kind: 'connection_refused', retryable: true },
+  {
+    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
+    why: 'the connection broke',
+    kind: 'connection_lost',
+    retryable: true,
+  },
+  { codes: /^(?:ENOTFOUND|EAI_\w+)$/, why: 'its host name was not found', kind: 'host_unknown', retryable: true },
+  {
+    codes: /^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/,
+    why: 'it took the request and no answer came in time',
+    kind: 'timeout',
+    retryable: true,
+  },
+  {
+    codes: /TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/,
+    why: 'it could not be reached in time',
+    kind: 'unreachable',
+    retryable: true,
+  },
+  {
+    codes: /CERT|SSL|TLS|SIGNATURE|^EPROTO$/,
+    why: 'no trusted TLS connection came about',
+    kind: 'tls_failed',
+    retryable: false,
+  },
+];
+
+/** OpenSSL has read something else than TLS. */
+const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
+
+/** In the words of LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, vLLM and others. */
+const MODEL_UNKNOWN =
+  /\b(?:invalid|unknown|no such|not a valid) model\b|\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b/i;
+
+const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };
+
+const OUTAGES: ReadonlySet<string> = new Set([
+  ...['bad_gateway', 'unavailable', 'overloaded'],
+  ...['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'],
+]);
+
+// How long a provider asks to wait before the next call.
+
+/**
+ * Milliseconds a `Retry-After` header asks for: whole seconds or an HTTP-date in GMT (RFC 9110, section 10.2.3), a date
+ * in the past asks for none.
+ *
+ * @param now ISO 8601
+ * @returns null for an absent or unreadable header
+ */
+export function waitOfHeader(retryAfter: string | null, now: string): number | null {
+  if (retryAfter === null) return null;
+  const text = retryAfter.trim();
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  // Date.parse alone takes much for a date, "1.5" and "-5" too.
+  const at = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.parse(now));
+}
+
+/**
+ * Milliseconds that google.rpc.RetryInfo asks for among the details of an error's body: `retryDelay` is a number of
+ * seconds with up to nine decimals and an `s`.
+ *
+ * @returns null without a readable one
+ */
+export function waitOfDetails(details: unknown): number | null {
+  if (!Array.isArray(details)) return null;
+  for (const detail of details as readonly unknown[]) {
+    const type = fieldOf(detail, '@type');
+    const delay = fieldOf(detail, 'retryDelay');
+    if (typeof type !== 'string' || !type.endsWith('google.rpc.RetryInfo') || typeof delay !== 'string') continue;
+    if (/^\d{1,9}(?:\.\d{1,9})?s$/.test(delay)) return Math.ceil(Number(delay.slice(0, -1)) * 1000);
+  }
+  return null;
+}

@@ -1,0 +1,106 @@
+/**
+ * A counted gate that is fair between runs: no run waits longer because another asks more often. And between models: one
+ * whose calls hang never takes the slots of all the others.
+ */
+import { callAborted } from './port.js';
+
+export interface Turnstile {
+  /**
+   * Waits for a slot: one after the other between runs, in order within a run and model. Whoever got one must `leave` once.
+   *
+   * @throws {ModelFailed} `aborted`, at once, when the signal aborts before a slot is free
+   */
+  enter(caller: Caller, signal: AbortSignal): Promise<void>;
+  /** Gives a model's slot back, or hands it to the next in line. */
+  leave(model: string): void;
+  /** How many wait. */
+  waiting(): number;
+}
+
+/** Who asks for a slot, and which model it is to call. */
+export interface Caller {
+  readonly runId: string;
+  readonly model: string;
+}
+
+/** Of the slots, what the calls of one model may hold, even when nobody else waits (contract, section 5). */
+const MODEL_SHARE = 3 / 4;
+
+/** A turnstile with this many slots. Its queue is bounded by the callers: a run has at most its graph's nodes waiting. */
+export function turnstile(slots: number): Turnstile {
+  const slotsOfModel = Math.ceil(slots * MODEL_SHARE);
+  let free = slots;
+  const held = new Map<string, number>();
+  /** Runs in the order of their next turn, each with its waiters in the order they came. No run is without waiters. */
+  const lines: Lines = new Map();
+
+  const heldBy = (model: string): number => held.get(model) ?? 0;
+  const hasRoom = (model: string): boolean => free > 0 && heldBy(model) < slotsOfModel;
+  const take = (model: string): void => {
+    free -= 1;
+    held.set(model, heldBy(model) + 1);
+  };
+  const giveBack = (model: string): void => {
+    free += 1;
+    if (heldBy(model) === 1) held.delete(model);
+    else held.set(model, heldBy(model) - 1);
+  };
+
+  return {
+    enter({ runId, model }, signal) {
+      if (signal.aborted) return Promise.reject(callAborted(signal));
+      if (hasRoom(model)) {
+        take(model);
+        return Promise.resolve();
+      }
+      return new Promise((resolve, reject) => {
+        const waiter: Waiter = {
+          model,
+          admit() {
+            take(model);
+            signal.removeEventListener('abort', giveUp);
+            resolve();
+          },
+        };
+        const giveUp = (): void => {
+          withdraw(lines, runId, waiter);
+          reject(callAborted(signal));
+        };
+        signal.addEventListener('abort', giveUp, { once: true });
+        lines.set(runId, (lines.get(runId) ?? new Set()).add(waiter));
+      });
+    },
+    leave(model) {
+      giveBack(model);
+      takeNext(lines, hasRoom)?.admit();
+    },
+    waiting: () => [...lines.values()].reduce((sum, line) => sum + line.size, 0),
+  };
+}
+
+interface Waiter {
+  readonly model: string;
+  admit(): void;
+}
+
+type Lines = Map<string, Set<Waiter>>;
+
+/** Takes the first waiter that may go, of the run whose turn it is; that run's next turn comes after all others. */
+function takeNext(lines: Lines, hasRoom: (model: string) => boolean): Waiter | undefined {
+  for (const [runId, line] of lines) {
+    for (const waiter of line) {
+      if (!hasRoom(waiter.model)) continue;
+      line.delete(waiter);
+      lines.delete(runId);
+      if (line.size > 0) lines.set(runId, line);
+      return waiter;
+    }
+  }
+  return undefined;
+}
+
+function withdraw(lines: Lines, runId: string, waiter: Waiter): void {
+  const line = lines.get(runId);
+  line?.delete(waiter);
+  if (line?.size === 0) lines.delete(runId);
+}

@@ -1,0 +1,115 @@
+/** Reads what Gemini answers with status 200. The SDK's own `text()` calls many a failure an empty text. */
+import { ModelFailed } from '../../errors.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { spokenTexts } from './stream.js';
+import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
+
+export interface GeminiReading {
+  readonly model: string;
+  /** Whether tools were offered; without, calls are parts of another kind. */
+  readonly takesCalls: boolean;
+  /** false: a stream broke off before its end. */
+  readonly isFinished?: boolean;
+}
+
+/**
+ * The text of the first candidate, its parts joined, without the model's thoughts, in well-formed Unicode, and its calls.
+ * A candidate without `finishReason` counts as finished: proxies leave it out.
+ *
+ * @throws {ModelFailed} `prompt_blocked`, `no_candidates`, a finish reason's name in lower case, `unknown_finish`,
+ * `unreadable_answer` (a stream cut off), `no_text` (only parts of other kinds) or `empty_answer`
+ */
+export function readGeminiAnswer(response: unknown, reading: GeminiReading): ModelAnswer {
+  const usage = usageOf(fieldOf(response, 'usageMetadata'));
+  try {
+    return { ...readCandidate(response, reading), usage };
+  } catch (error) {
+    if (!(error instanceof ModelFailed) || usage.inputTokens + usage.outputTokens === 0) throw error;
+    throw new ModelFailed(error.message, { ...error.data, usage });
+  }
+}
+
+function readCandidate(response: unknown, { model, takesCalls, isFinished = true }: GeminiReading) {
+  const candidates = fieldOf(response, 'candidates');
+  const candidate: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
+  const blockReason = fieldOf(fieldOf(response, 'promptFeedback'), 'blockReason');
+  if (typeof blockReason === 'string') {
+    throw unusable(model, `the prompt was blocked (${shown(blockReason)})`, 'prompt_blocked', false);
+  }
+  if (typeof candidate !== 'object' || candidate === null) {
+    throw unusable(model, 'Gemini answered without a candidate', 'no_candidates', true);
+  }
+  if (!isFinished) throw unusable(model, 'the stream of its answer broke off', 'unreadable_answer', true);
+  const finishReason = fieldOf(candidate, 'finishReason') ?? 'STOP';
+  if (finishReason !== 'STOP') throw unfinished(model, finishReason);
+  const found = fieldOf(fieldOf(candidate, 'content'), 'parts');
+  const parts: readonly unknown[] = Array.isArray(found) ? found : [];
+  const calls = takesCalls ? parts.flatMap(callOf) : [];
+  return calls.length === 0 ? { text: textOf(parts, model) } : { text: spokenTexts(parts).join(''), calls };
+}
+
+function textOf(parts: readonly unknown[], model: string): string {
+  const texts = spokenTexts(parts);
+  if (texts.length === 0 && parts.length > 0) {
+    throw unusable(model, 'none of the parts of its answer is a text', 'no_text', true);
+  }
+  const text = texts.join('');
+  if (text.trim() === '') throw unusable(model, 'its answer is empty', 'empty_answer', true);
+  return text.toWellFormed();
+}
+
+/** The part goes back with the result as it is: its thought signature must, or Gemini 3 refuses the next request. */
+function callOf(part: unknown, index: number): readonly ToolCall[] {
+  const call = fieldOf(part, 'functionCall');
+  const name = fieldOf(call, 'name');
+  if (typeof name !== 'string') return [];
+  const id = fieldOf(call, 'id');
+  const argumentsJson = JSON.stringify(fieldOf(call, 'args') ?? {});
+  return [{ id: typeof id === 'string' ? id : `call_${index}`, name, argumentsJson, echo: part }];
+}
+
+/** Thoughts are billed as output. What is not told counts 0. */
+function usageOf(metadata: unknown): ModelUsage {
+  const count = (name: string): number => {
+    const tokens = fieldOf(metadata, name);
+    return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : 0;
+  };
+  return {
+    inputTokens: count('promptTokenCount'),
+    outputTokens: count('candidatesTokenCount') + count('thoughtsTokenCount'),
+  };
+}
+
+function unfinished(model: string, reason: unknown): ModelFailed {
+  const finish = FINISHES.get(reason);
+  if (finish === undefined) {
+    return unusable(model, `it stopped for an unknown reason (${shown(reason)})`, 'unknown_finish', true);
+  }
+  return unusable(model, `${finish.why} (${shown(reason)})`, String(reason).toLowerCase(), finish.retryable);
+}
+
+function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
+  return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
+}
+
+/** Whatever stands where a short name should. */
+function shown(name: unknown): string {
+  return typeof name === 'string' ? name.replace(/[^\w-]/g, '?').slice(0, 60) : typeof name;
+}
+
+/**
+ * Reasons to stop other than STOP. Asked again is what may come out differently: a slip, an unnamed fault, a recitation.
+ * Not asked again is what lies in the request itself: what a filter found in this matter, and a limit on the answer, which
+ * would be reached once more at the full price. An unknown reason is asked again: the tries are few, a lost run is worse.
+ */
+const FINISHES: ReadonlyMap<unknown, { readonly why: string; readonly retryable: boolean }> = new Map([
+  ['MAX_TOKENS', { why: 'it was cut off at the limit of output tokens', retryable: false }],
+  ['SAFETY', { why: 'it was withheld as unsafe', retryable: false }],
+  ['RECITATION', { why: 'it was withheld as a recitation', retryable: true }],
+  ['LANGUAGE', { why: 'its language is not supported', retryable: false }],
+  ['OTHER', { why: 'it stopped without a stated reason', retryable: true }],
+  ['BLOCKLIST', { why: 'it was withheld for a forbidden term', retryable: false }],
+  ['PROHIBITED_CONTENT', { why: 'it was withheld as prohibited content', retryable: false }],
+  ['SPII', { why: 'it was withheld as sensitive personal information', retryable: false }],
+  ['MALFORMED_FUNCTION_CALL', { why: 'it made a malformed function call', retryable: true }],
+]);

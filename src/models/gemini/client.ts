@@ -1,0 +1,154 @@
+/** Gemini through @google/generative-ai, which is frozen upstream and stays behind this port. */
+import { GoogleGenerativeAI } from '@google/generative-ai';
+import type { Ambient } from '../../system/system.js';
+import { ModelFailed } from '../../errors.js';
+import type { LanguageModel, ModelAnswer, ModelRequest } from '../port.js';
+import { callAborted } from '../port.js';
+import { exchangeWatch, unseen } from '../http-exchange.js';
+import { readGeminiAnswer } from './answer.js';
+import { geminiFailure } from './failure.js';
+import { geminiChunks, joinChunks } from './stream.js';
+import type { GeminiDialect } from './request.js';
+import { geminiRequest } from './request.js';
+import { schemaOrPrompt } from '../schema-or-prompt.js';
+
+export interface GeminiOptions {
+  /** Visible ASCII; sent in the header `x-goog-api-key` and nowhere else. */
+  readonly apiKey: string;
+  /** Where the API is, without a trailing slash: `/v1beta/…` is put after it. */
+  readonly baseUrl: string;
+  /** Used when a request names none. */
+  readonly model: string;
+  readonly ambient: Pick<Ambient, 'now' | 'after'>;
+}
+
+/**
+ * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` while somebody
+ * listens. One request a call: a run records its own retries; but a server that cannot stream is asked again plainly, so
+ * that no run depends on who listens, and a model that refuses an answer schema beside functions is asked without it. The
+ * signal aborts the request itself, and so does an answer that grows past MAX_ANSWER_BYTES: the SDK would read on.
+ *
+ * A call fails as `readGeminiAnswer` and `geminiFailure` name it, as `aborted` by the signal, or as `model_unusable`
+ * when the model's name could lead to another address.
+ */
+export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: GeminiOptions): LanguageModel {
+  const gemini = new GoogleGenerativeAI(apiKey);
+  const watch = exchangeWatch({ ambient, maxBytes: MAX_ANSWER_BYTES });
+
+  async function exchanged(name: string, request: ModelRequest, terms: Terms): Promise<ModelAnswer> {
+    const { system: systemInstruction, prompt, tools = [], onToken } = request;
+    const { signal } = terms;
+    const exchange = unseen();
+    const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
+    const reading = { model: name, takesCalls: tools.length > 0 };
+    const asked = geminiRequest(request, terms);
+    try {
+      if (onToken !== undefined) {
+        const url = `${baseUrl}/v1beta/${model.model}:streamGenerateContent?alt=sse`;
+        const body = { ...asked, systemInstruction: { role: 'system', parts: [{ text: systemInstruction }] } };
+        const call = { url, apiKey, body, signal, exchange, maxBytes: MAX_ANSWER_BYTES };
+        const answer = await joinChunks(geminiChunks(call), onToken);
+        return readGeminiAnswer(answer, { ...reading, isFinished: answer.isFinished });
+      }
+      return await watch(exchange, async (redirect) => {
+        const options = { signal: AbortSignal.any([signal, redirect]) };
+        return readGeminiAnswer((await model.generateContent(asked, options)).response, reading);
+      });
+    } catch (error) {
+      if (signal.aborted) throw callAborted(signal);
+      if (error instanceof ModelFailed) throw error;
+      const results = request.rounds?.flatMap(({ exchanges }) => exchanges.map(({ result }) => result)) ?? [];
+      const hidden = [apiKey, prompt, systemInstruction, ...results];
+      throw geminiFailure(error, { model: name, exchange, now: ambient.now(), hidden });
+    }
+  }
+
+  const listenedTo = streamedOrPlain();
+  const inWords = schemaOrPrompt();
+
+  return {
+    provider: 'gemini',
+    defaultModel,
+    async ask(request, { signal }) {
+      // The SDK only listens for aborts to come.
+      if (signal.aborted) throw callAborted(signal);
+      const name = usableName(request.model ?? defaultModel);
+      return listenedTo(request, (each) =>
+        inWords(name, each, (dialect) => exchanged(name, each, { ...dialect, signal })),
+      );
+    },
+  };
+}
+
+interface Terms extends GeminiDialect {
+  readonly signal: AbortSignal;
+}
+
+/** Largest answer read, in bytes; a draft may have 128 KiB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** Whether a text names a model and nothing else: it becomes part of the address. */
+export function isModelName(text: string): boolean {
+  return /^(?:(?:models|tunedModels)\/)?[A-Za-z0-9][\w.-]{0,127}$/.test(text);
+}
+
+/** What `isModelName` takes, in words. */
+export const MODEL_NAMES = 'a name of letters, digits, "-", "_" and "."';
+
+function usableName(name: string): string {
+  if (isModelName(name)) return name;
+  throw new ModelFailed(`Cannot ask model ${JSON.stringify(name.slice(0, 128))}: wanted is ${MODEL_NAMES}`, {
+    kind: 'model_unusable',
+    retryable: false,
+  });
+}
+
+type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
+
+/**
+ * Makes calls that somebody listens to on a server that may not stream at another address than it answers at: one that
+ * fails as only a stream may, before a word of it was heard, is made again plainly and heard whole. No run depends on
+ * who listens. A server that has no such address is not asked for a stream again.
+ */
+export function streamedOrPlain(): (request: ModelRequest, ask: Ask) => Promise<ModelAnswer> {
+  let isMute = false;
+  return async ({ onToken, ...plain }, ask) => {
+    if (onToken === undefined) return ask(plain);
+    const streamed = isMute ? NOT_ASKED : await stream(plain, { ask, onToken });
+    if ('text' in streamed) return streamed;
+    const answer = await ask(plain);
+    isMute ||= streamed.isAddressUnknown;
+    if (answer.text !== '') onToken(answer.text);
+    return answer;
+  };
+}
+
+interface Unstreamed {
+  readonly isAddressUnknown: boolean;
+}
+
+async function stream(
+  plain: ModelRequest,
+  { ask, onToken }: { readonly ask: Ask; readonly onToken: (text: string) => void },
+): Promise<ModelAnswer | Unstreamed> {
+  const heard = { something: false };
+  const listen = (text: string): void => {
+    heard.something = true;
+    onToken(text);
+  };
+  try {
+    return await ask({ ...plain, onToken: listen });
+  } catch (error) {
+    const kind = error instanceof ModelFailed ? error.data.kind : '';
+    if (heard.something || !(ADDRESS_UNKNOWN.has(kind) || NO_STREAM.has(kind))) throw error;
+    return { isAddressUnknown: ADDRESS_UNKNOWN.has(kind) };
+  }
+}
+
+const NOT_ASKED: Unstreamed = { isAddressUnknown: true };
+
+/** 404, 405 and the like. */
+const ADDRESS_UNKNOWN: ReadonlySet<string> = new Set(['model_unknown', 'http_error']);
+
+/** What comes of a whole answer, or half a one, read as a stream; the next may be a good one. */
+const NO_STREAM: ReadonlySet<string> = new Set(['unreadable_answer', 'no_candidates']);

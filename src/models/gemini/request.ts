@@ -1,0 +1,78 @@
+/** Writes a request in Gemini's words. */
+import type { Content, FunctionDeclarationsTool, GenerateContentRequest, Part, Schema } from '@google/generative-ai';
+import { SchemaType } from '@google/generative-ai';
+import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from '../port.js';
+import { fieldOf } from '../../system/untrusted.js';
+import type { ModelRequest, ToolDeclaration, ToolParameters, ToolRound } from '../port.js';
+
+/** What models differ in. */
+export interface GeminiDialect {
+  /** Whether an answer schema may stand beside functions: models before Gemini 3 refuse both together. */
+  readonly schemaBesideTools: boolean;
+}
+
+/** The body of a call, system instruction and model apart. */
+export function geminiRequest(request: ModelRequest, { schemaBesideTools }: GeminiDialect): GenerateContentRequest {
+  const { prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
+  return {
+    contents: [{ role: 'user', parts: [{ text: prompt }] }, ...rounds.flatMap(turnsOf)],
+    generationConfig: {
+      ...(temperature !== undefined && { temperature }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(answer === 'critique' &&
+        (schemaBesideTools || tools.length === 0) && {
+          responseMimeType: 'application/json',
+          responseSchema: CRITIC_ANSWER,
+        }),
+    },
+    ...(tools.length > 0 && { tools: [functions(tools)] }),
+  };
+}
+
+/** A round as Gemini wants to see it again: its own parts with their thought signatures, then every result. */
+function turnsOf({ exchanges }: ToolRound): readonly Content[] {
+  return [
+    { role: 'model', parts: exchanges.map(({ call }) => echoed(call.echo)) },
+    {
+      role: 'user',
+      parts: exchanges.map(({ call, result }): Part => {
+        const id = fieldOf(fieldOf(call.echo, 'functionCall'), 'id');
+        const told = { name: call.name, response: { result }, ...(typeof id === 'string' && { id }) };
+        return { functionResponse: told };
+      }),
+    },
+  ];
+}
+
+/** The part itself, as it came: readGeminiAnswer has put it there. */
+function echoed(part: unknown): Part {
+  return part as Part;
+}
+
+function functions(tools: readonly ToolDeclaration[]): FunctionDeclarationsTool {
+  return {
+    functionDeclarations: tools.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      parameters: { type: SchemaType.OBJECT, properties: propertiesOf(parameters), required: [...parameters.required] },
+    })),
+  };
+}
+
+function propertiesOf({ properties }: ToolParameters): Record<string, Schema> {
+  const entries = Object.entries(properties).map(([name, { type, description }]): [string, Schema] => [
+    name,
+    type === 'integer' ? { type: SchemaType.INTEGER, description } : { type: SchemaType.STRING, description },
+  ]);
+  return Object.fromEntries(entries);
+}
+
+const CRITIC_ANSWER: Schema = {
+  type: SchemaType.OBJECT,
+  description: 'What a critic is asked to answer.',
+  required: ['score', 'feedback'],
+  properties: {
+    score: { type: SchemaType.STRING, format: 'enum', enum: [...SCORES], description: SCORE_MEANS },
+    feedback: { type: SchemaType.STRING, description: FEEDBACK_SAYS },
+  },
+};

@@ -1,0 +1,103 @@
+/**
+ * Watches the HTTP exchange of a call made through global fetch by an SDK that hides it: neither the head of the answer
+ * nor the reason of a lost connection reaches the SDK's caller. Node's diagnostics channels tell both (undici, "Diagnostics
+ * Channel"); wrapping the global fetch instead would change it for everybody. Should the channels fall silent, calls work
+ * as before, less is known of them.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Ambient } from '../system/system.js';
+import { fieldOf } from '../system/untrusted.js';
+
+/** What has been seen of one call. */
+export interface Exchange {
+  /** Value of the answer's header `Retry-After`, null without one. */
+  retryAfter: string | null;
+  /** Code of the system error that broke the connection, null while none did. */
+  brokenBy: string | null;
+  /** Whether the answer was a redirect. It is not followed: the SDK would send the key on to whatever it names. */
+  redirected: boolean;
+  /** Whether more came than may; then nothing more is read. */
+  tooLarge: boolean;
+}
+
+/** An exchange of which nothing is seen yet. */
+export function unseen(): Exchange {
+  return { retryAfter: null, brokenBy: null, redirected: false, tooLarge: false };
+}
+
+export interface WatchOptions {
+  readonly ambient: Pick<Ambient, 'after'>;
+  /** Most that may come, in bytes on the wire, looked at every LOOK_MS milliseconds. */
+  readonly maxBytes: number;
+}
+
+const LOOK_MS = 25;
+
+/** Makes a call that may be given up by the signal, and keeps what is seen of it in `exchange`. */
+export type Watch = <T>(exchange: Exchange, call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/** A watch for any number of calls at once: each sees its own requests only. */
+export function exchangeWatch({ ambient, maxBytes }: WatchOptions): Watch {
+  const callUnderWay = new AsyncLocalStorage<Exchange>();
+  return async (exchange, call) => {
+    const own = new WeakSet();
+    const givenUp = new AbortController();
+    const received: (() => number)[] = [];
+    const listeners = {
+      'undici:request:create': (message: unknown): void => {
+        const request = fieldOf(message, 'request');
+        if (callUnderWay.getStore() === exchange && isObject(request)) own.add(request);
+      },
+      'undici:client:sendHeaders': (message: unknown): void => {
+        const request = fieldOf(message, 'request');
+        const socket = fieldOf(message, 'socket');
+        if (!isObject(request) || !own.has(request)) return;
+        const from = Number(fieldOf(socket, 'bytesRead'));
+        received.push(() => Number(fieldOf(socket, 'bytesRead')) - from);
+      },
+      'undici:request:headers': (message: unknown): void => {
+        const request = fieldOf(message, 'request');
+        if (!isObject(request) || !own.has(request)) return;
+        const response = fieldOf(message, 'response');
+        exchange.retryAfter = headerOf(fieldOf(response, 'headers'), 'retry-after');
+        exchange.redirected = REDIRECTS.has(fieldOf(response, 'statusCode'));
+        if (exchange.redirected) givenUp.abort();
+      },
+      'undici:request:error': (message: unknown): void => {
+        const request = fieldOf(message, 'request');
+        const code = fieldOf(fieldOf(message, 'error'), 'code');
+        if (isObject(request) && own.has(request) && typeof code === 'string') exchange.brokenBy = code;
+      },
+    };
+    let cancelLook = (): void => undefined;
+    const look = (): void => {
+      exchange.tooLarge = received.some((bytes) => bytes() > maxBytes);
+      if (exchange.tooLarge) givenUp.abort();
+      else cancelLook = ambient.after(LOOK_MS, look);
+    };
+    for (const [channel, listener] of Object.entries(listeners)) subscribe(channel, listener);
+    look();
+    try {
+      return await callUnderWay.run(exchange, () => call(givenUp.signal));
+    } finally {
+      cancelLook();
+      for (const [channel, listener] of Object.entries(listeners)) unsubscribe(channel, listener);
+    }
+  };
+}
+
+/** Of a raw header list: name, value, name, value, each as bytes. */
+function headerOf(headers: unknown, wanted: string): string | null {
+  if (!Array.isArray(headers)) return null;
+  const texts = headers.map(String);
+  const at = texts.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === wanted);
+  return at < 0 ? null : (texts[at + 1] ?? null);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Those that fetch follows (Fetch standard, "redirect status"). */
+const REDIRECTS: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);

@@ -1,0 +1,87 @@
+/** A stand-in for a language model that needs no network and says what it is. */
+import type { Ambient } from '../../system/system.js';
+import type { Brief, LanguageModel, ModelRequest, ToolCall, ToolDeclaration, ToolRound } from '../port.js';
+import { callAborted } from '../port.js';
+import { draftOffline, excerpt } from './author.js';
+import { critiqueOffline } from './critic.js';
+
+export interface OfflineOptions {
+  /** How long each answer takes, in milliseconds, so that a demonstration can be watched; default 0: at once. */
+  readonly latencyMs?: number;
+  readonly ambient: Pick<Ambient, 'after'>;
+}
+
+/**
+ * The offline model: deterministic, the same brief gives the same answer. It drafts and scores by the rules stated in
+ * draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. Offered tools, an agent first calls each once.
+ * It goes by the brief and the tools: model name, temperature and maxOutputTokens of a request change nothing. Usage counts a token for each four UTF-16 units begun.
+ */
+export function offlineModel({ latencyMs = 0, ambient }: OfflineOptions): LanguageModel {
+  return {
+    provider: 'offline',
+    defaultModel: 'offline-1',
+    async ask(request, { signal }) {
+      await pause(latencyMs, signal, ambient);
+      const { system, prompt, brief, answer, tools = [], rounds = [] } = request;
+      const inputTokens = tokens(system.length + prompt.length + lengthOf(rounds));
+      if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
+        const calls = callsOffline(tools, brief);
+        return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls).length) } };
+      }
+      const text =
+        answer === 'critique' ? JSON.stringify(critiqueOffline(brief.draft)) : draftOffline(brief, lookedUp(rounds));
+      for (const [word] of text.matchAll(WORDS)) request.onToken?.(word);
+      return { text, usage: { inputTokens, outputTokens: tokens(text.length) } };
+    },
+  };
+}
+
+function lengthOf(rounds: NonNullable<ModelRequest['rounds']>): number {
+  return rounds.flatMap(({ exchanges }) => exchanges).reduce((sum, { result }) => sum + result.length, 0);
+}
+
+async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<Ambient, 'after'>): Promise<void> {
+  if (signal.aborted) throw callAborted(signal);
+  if (delayMs <= 0) return;
+  await new Promise<void>((resolve, reject) => {
+    const giveUp = (): void => {
+      cancel();
+      reject(callAborted(signal));
+    };
+    const cancel = ambient.after(delayMs, () => {
+      signal.removeEventListener('abort', giveUp);
+      resolve();
+    });
+    signal.addEventListener('abort', giveUp, { once: true });
+  });
+}
+
+function tokens(chars: number): number {
+  return Math.ceil(chars / 4);
+}
+
+/** A text in pieces, as a streaming model might send it. */
+const WORDS = /\s*\S+\s*/g;
+
+// How the offline model uses tools: each once, with the topic, without understanding what comes back.
+
+/** The calls it makes before it drafts: one of each tool, all at once. */
+function callsOffline(tools: readonly ToolDeclaration[], { topic }: Brief): readonly ToolCall[] {
+  const argumentsJson = JSON.stringify({ query: excerpt(topic, 300) });
+  return tools.map(({ name }) => ({ id: `offline_${name}`, name, argumentsJson }));
+}
+
+/** What came back, as lines of a list: the beginning of each piece found, with the mark or address to cite it by. */
+function lookedUp(rounds: readonly ToolRound[]): readonly string[] {
+  return rounds
+    .flatMap(({ exchanges }) => exchanges)
+    .flatMap(({ call, result }) => {
+      const pieces = [...result.matchAll(PIECES)].slice(0, SHOWN_PIECES);
+      if (pieces.length === 0) return [`- Asked ${call.name}, got nothing to quote.`];
+      return pieces.map(([, cite = '', text = '']) => `- "${excerpt(text, 120)}" ${cite}`);
+    });
+}
+
+/** As tools write them down, each between tags that its text cannot close. */
+const PIECES = /<(?:passage|page) cite="([^"]*)"[^>]*>\n([^]*?)\n<\/(?:passage|page)>/g;
+const SHOWN_PIECES = 3;

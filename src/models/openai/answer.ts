@@ -1,0 +1,149 @@
+/** Reads what an OpenAI-compatible server answers with status 200. */
+import { ModelFailed } from '../../errors.js';
+import { quoted, wordsOfError } from '../failed-exchange.js';
+import { fieldOf } from '../../system/untrusted.js';
+import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
+
+export interface OpenAiReading {
+  readonly model: string;
+  /** Whether tools were offered; without, calls are not looked at. */
+  readonly takesCalls: boolean;
+  /** Rounds before this answer: they keep ids apart where the server gives none. */
+  readonly rounds: number;
+  /** Texts that no message may hold. */
+  readonly hidden: readonly string[];
+}
+
+/**
+ * The text of the first choice, in well-formed Unicode, and its calls. A choice without `finish_reason` counts as
+ * finished: local servers leave it out.
+ *
+ * @throws {ModelFailed} `unreadable_answer`, `error_answer` (an error with status 200), `no_choices`, `refused`,
+ * `max_tokens`, `content_filter`, `prompt_blocked`, `unknown_finish`, `no_text` (calls that nobody offered) or `empty_answer`
+ */
+export function readOpenAiAnswer(body: unknown, reading: OpenAiReading): ModelAnswer {
+  const usage = usageOf(fieldOf(body, 'usage'));
+  try {
+    return { ...readChoice(body, reading), usage };
+  } catch (error) {
+    if (!(error instanceof ModelFailed) || usage.inputTokens + usage.outputTokens === 0) throw error;
+    throw new ModelFailed(error.message, { ...error.data, usage });
+  }
+}
+
+/** An answer that cannot be used. */
+export function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
+  return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
+}
+
+function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'usage'> {
+  const { model } = reading;
+  if (typeof body !== 'object' || body === null) {
+    throw unusable(model, 'its body is no JSON object', 'unreadable_answer', true);
+  }
+  const error = fieldOf(body, 'error');
+  if (error !== undefined && error !== null) {
+    const said = quoted(wordsOfError(body), reading.hidden);
+    const words = said === '' ? '' : `: ${said}`;
+    if (isBlocked(body)) throw unusable(model, `the prompt was blocked${words}`, 'prompt_blocked', false);
+    throw unusable(model, `it holds an error${words}`, 'error_answer', true);
+  }
+  const choices = fieldOf(body, 'choices');
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  const message = fieldOf(choice, 'message');
+  // Some filters leave the message out.
+  if (fieldOf(choice, 'finish_reason') === 'content_filter') checkFinish(model, 'content_filter');
+  if (typeof message !== 'object' || message === null) {
+    throw unusable(model, 'it holds no choice', 'no_choices', true);
+  }
+  const refusal = refusalIn(message);
+  if (refusal !== '') {
+    throw unusable(model, `the model refused: ${quoted(refusal, reading.hidden)}`, 'refused', false);
+  }
+  checkFinish(model, fieldOf(choice, 'finish_reason'));
+  return contentOf(message, reading);
+}
+
+function contentOf(message: object, { model, takesCalls, rounds }: OpenAiReading): Omit<ModelAnswer, 'usage'> {
+  const text = textOf(fieldOf(message, 'content')).toWellFormed();
+  const found = fieldOf(message, 'tool_calls');
+  const entries: readonly unknown[] = Array.isArray(found) ? found : [];
+  const calls = takesCalls ? entries.flatMap((entry, index) => callOf(entry, `call_${rounds}_${index}`)) : [];
+  if (calls.length > 0) return { text, calls };
+  if (text.trim() !== '') return { text };
+  if (entries.length > 0) throw unusable(model, 'it calls tools and holds no text', 'no_text', true);
+  throw unusable(model, 'its text is empty', 'empty_answer', true);
+}
+
+/** Beside the content, or one of its parts. */
+function refusalIn(message: object): string {
+  const content = fieldOf(message, 'content');
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  const refusals = [message, ...parts].map((each) => fieldOf(each, 'refusal'));
+  return refusals.filter((each) => typeof each === 'string').join('');
+}
+
+/** A text, or a list of parts of which the texts count; thoughts are parts of another kind. */
+export function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  return parts
+    .map((part) => fieldOf(part, 'text'))
+    .filter((text) => typeof text === 'string')
+    .join('');
+}
+
+/** Arguments come as JSON text; some servers send the object itself. */
+function callOf(entry: unknown, fallbackId: string): readonly ToolCall[] {
+  const called = fieldOf(entry, 'function');
+  const name = fieldOf(called, 'name');
+  if (typeof name !== 'string') return [];
+  const id = fieldOf(entry, 'id');
+  const given = fieldOf(called, 'arguments') ?? '{}';
+  const argumentsJson = typeof given === 'string' ? given.trim() || '{}' : JSON.stringify(given);
+  return [{ id: typeof id === 'string' && id !== '' ? id : fallbackId, name, argumentsJson, echo: entry }];
+}
+
+function checkFinish(model: string, reason: unknown): void {
+  if (reason === undefined || reason === null || FINISHED.has(reason)) return;
+  if (reason === 'length') {
+    throw unusable(model, 'it was cut off at the limit of output tokens (length)', 'max_tokens', false);
+  }
+  if (reason === 'content_filter') {
+    throw unusable(model, 'it was withheld by a filter (content_filter)', 'content_filter', false);
+  }
+  const shown = typeof reason === 'string' ? reason.replace(/[^\w-]/g, '?').slice(0, 60) : typeof reason;
+  throw unusable(model, `it stopped for an unknown reason (${shown})`, 'unknown_finish', true);
+}
+
+/** Reasoning is billed as output and counted in it. What is not told counts 0. */
+function usageOf(usage: unknown): ModelUsage {
+  const count = (name: string): number => {
+    const tokens = fieldOf(usage, name);
+    return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : 0;
+  };
+  return { inputTokens: count('prompt_tokens'), outputTokens: count('completion_tokens') };
+}
+
+/** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */
+export function isBlocked(body: unknown): boolean {
+  const error = fieldOf(body, 'error');
+  const codes = [error, fieldOf(error, 'innererror'), body].flatMap((each) => [
+    fieldOf(each, 'code'),
+    fieldOf(each, 'type'),
+  ]);
+  return codes.some((code) => BLOCKED.has(code)) || fieldOf(fieldOf(error, 'metadata'), 'flagged_input') !== undefined;
+}
+
+/** Of the vendor, Azure and others. */
+const BLOCKED: ReadonlySet<unknown> = new Set([
+  'content_filter',
+  'content_policy_violation',
+  'ResponsibleAIPolicyViolation',
+  'invalid_prompt',
+  'moderation_blocked',
+  'data_inspection_failed',
+]);
+
+/** Ends of a whole answer, of the vendor and of local servers. */
+const FINISHED: ReadonlySet<unknown> = new Set(['', 'stop', 'tool_calls', 'function_call', 'eos', 'stop_sequence']);

@@ -1,0 +1,87 @@
+/** Names what went wrong with a call to an OpenAI-compatible server that gave no answer to read. */
+import { BodyTooLarge } from '../../system/untrusted.js';
+import { ModelFailed } from '../../errors.js';
+import type { FaultKind } from '../failed-exchange.js';
+import {
+  hintOfConnection,
+  isModelUnknown,
+  kindOfConnection,
+  kindOfStatus,
+  quoted,
+  wordsOfError,
+} from '../failed-exchange.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { isBlocked } from './answer.js';
+import { waitOfHeader } from '../failed-exchange.js';
+
+export interface FailedCall {
+  readonly model: string;
+  /** ISO 8601. */
+  readonly now: string;
+  /** Texts that no message may hold: the key, the prompt. */
+  readonly hidden: readonly string[];
+}
+
+/** The failure that an error status tells; `body` is what came with it, as text. */
+export function statusFailure(response: Response, body: string, call: FailedCall): ModelFailed {
+  const { status, headers } = response;
+  if (status >= 300 && status < 400) return failure(call, 'it answered with a redirect', 'redirected', false);
+  const told = parsed(body);
+  const { kind, retryable } = kindOf(status, told);
+  const words = quoted(wordsOfError(told), call.hidden);
+  const hint = HINTS.get(kind);
+  const retryAfterMs = waitOfHeader(headers.get('retry-after'), call.now);
+  const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
+  return new ModelFailed(`${about(call)}: ${why}`, { kind, retryable, ...(retryAfterMs !== null && { retryAfterMs }) });
+}
+
+/** The failure of a call from what fetch or reading its body threw. It has no `cause`: that may quote the server. */
+export function thrownFailure(error: unknown, call: FailedCall): ModelFailed {
+  if (error instanceof BodyTooLarge) return failure(call, 'its answer is too large', 'answer_too_large', false);
+  if (error instanceof SyntaxError) {
+    const what = error.message.startsWith('Unexpected end') ? 'empty or cut off' : 'no JSON';
+    return failure(call, `the body of its answer is ${what}`, 'unreadable_answer', true);
+  }
+  const code = fieldOf(fieldOf(error, 'cause'), 'code');
+  const { why, kind, retryable } = kindOfConnection(typeof code === 'string' ? code : null);
+  if (typeof code !== 'string') return failure(call, why, kind, retryable);
+  return failure(call, `${why} (${code})${hintOfConnection(code, 'OPENAI_BASE_URL')}`, kind, retryable);
+}
+
+function failure(call: FailedCall, why: string, kind: string, retryable: boolean): ModelFailed {
+  return new ModelFailed(`${about(call)}: ${why}`, { kind, retryable });
+}
+
+function about({ model }: FailedCall): string {
+  return `Cannot get an answer from the OpenAI-compatible server for model "${model}"`;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+/** Routers and filters use the status of a bad request, or of an outage, for what no other words and no wait mend. */
+function kindOf(status: number, told: unknown): FaultKind {
+  const code = fieldOf(fieldOf(told, 'error'), 'code');
+  if (code === 'insufficient_quota') return QUOTA_USED_UP;
+  if (isBlocked(told)) return PROMPT_BLOCKED;
+  if (code === 'model_not_found' || isModelUnknown(status, wordsOfError(told))) return MODEL_UNKNOWN;
+  return kindOfStatus(status);
+}
+
+/** The vendor answers 429 for an empty account too, which no wait fills. */
+const QUOTA_USED_UP = { kind: 'quota_used_up', retryable: false };
+const PROMPT_BLOCKED = { kind: 'prompt_blocked', retryable: false };
+const MODEL_UNKNOWN = { kind: 'model_unknown', retryable: false };
+
+/** What is behind a refusal, mostly a setting. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['unauthorized', 'check OPENAI_API_KEY'],
+  ['forbidden', 'check OPENAI_API_KEY'],
+  ['model_unknown', 'check OPENAI_MODEL and OPENAI_BASE_URL'],
+  ['prompt_blocked', 'the prompt was blocked'],
+]);

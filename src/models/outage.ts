@@ -1,0 +1,46 @@
+/** Outages of a model's server as its callers meet them, and wait them out. */
+import type { Ambient } from '../system/system.js';
+import { ModelFailed } from '../errors.js';
+
+/** An outage as it is recorded of a node that waits it out. */
+export interface Outage {
+  /** When it was met first, ISO 8601. */
+  readonly since: string;
+  /** How long it is waited out from then on, in milliseconds. */
+  readonly budgetMs: number;
+}
+
+/** How long a caller waits an outage out. */
+export interface OutageWait {
+  readonly since: string;
+  /** End of the outage's budget, on the monotonic clock: a wall clock that is behind does not prolong it. */
+  readonly endsMs: number;
+}
+
+/** How long an outage is waited out from now on. */
+export function outageWait(
+  { since, budgetMs }: Outage,
+  { now, monotonicMs }: Pick<Ambient, 'now' | 'monotonicMs'>,
+): OutageWait {
+  const leftMs = Math.min(budgetMs, Date.parse(since) + budgetMs - Date.parse(now()));
+  return { since, endsMs: monotonicMs() + leftMs };
+}
+
+/** The failure of a caller that knew of no outage: one begins for it now, with this budget. */
+export function outageMet(
+  { message, data: { kind } }: ModelFailed,
+  { outageMs, retryAfterMs }: { readonly outageMs: number; readonly retryAfterMs: number | undefined },
+): ModelFailed {
+  const asked = retryAfterMs !== undefined && { retryAfterMs };
+  return new ModelFailed(message, { kind, retryable: true, outageMs, ...asked });
+}
+
+/** The failure of a caller whose outage has outlasted its budget. */
+export function outlasted(
+  { message, data: { kind } }: ModelFailed,
+  { model, since, now }: { readonly model: string; readonly since: string; readonly now: string },
+): ModelFailed {
+  const seconds = Math.max(0, Date.parse(now) - Date.parse(since)) / 1000;
+  const told = `Model "${model}" was unreachable for ${seconds.toFixed(1)} s: ${message}`;
+  return new ModelFailed(told, { kind, retryable: false });
+}

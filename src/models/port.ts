@@ -1,0 +1,127 @@
+/** The language model as the council sees it. Adapters: offline (no network), Gemini, any OpenAI-compatible server. */
+import { ModelFailed } from '../errors.js';
+
+/** A tool, by its name in a node's `tools`. */
+export type ToolName = 'webSearch' | 'pdfReader';
+
+/** What a prompt is made of. Adapters of real models send `system` and `prompt`; the offline model reads this. */
+export interface Brief {
+  readonly label: string;
+  readonly role: 'agent' | 'critic';
+  readonly systemPrompt: string;
+  readonly topic: string;
+  readonly draft: string | null;
+  /** Oldest first. */
+  readonly feedback: readonly string[];
+  /** Tools the node has; absent: none. */
+  readonly tools?: readonly ToolName[];
+  /** Tools the node was promised and does not have; absent: none. */
+  readonly missingTools?: readonly ToolName[];
+}
+
+/** A tool as it is offered to a model. */
+export interface ToolDeclaration {
+  /** Letters, digits and `_`. */
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: ToolParameters;
+}
+
+/** JSON Schema of a tool's arguments, as far as every provider's dialect knows it. */
+export interface ToolParameters {
+  readonly type: 'object';
+  readonly properties: Readonly<Record<string, { readonly type: 'string' | 'integer'; readonly description: string }>>;
+  readonly required: readonly string[];
+}
+
+/** One call a model asks for. All of it is the model's own text. */
+export interface ToolCall {
+  /** Unique in its conversation. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text, or what the model took for it. */
+  readonly argumentsJson: string;
+  /** What its provider wants to see again with the result, for the adapter alone. */
+  readonly echo?: unknown;
+}
+
+/** An answer that asked for tools, and what they answered, in its order. */
+export interface ToolRound {
+  /** What the model said beside its calls, often nothing. */
+  readonly text: string;
+  readonly exchanges: readonly { readonly call: ToolCall; readonly result: string }[];
+}
+
+export interface ModelRequest {
+  /** Absent: the adapter's default model. */
+  readonly model?: string;
+  readonly temperature?: number;
+  readonly maxOutputTokens?: number;
+  readonly system: string;
+  readonly prompt: string;
+  readonly brief: Brief;
+  /** `critique` asks for JSON as in schemas/critic-answer.json, `text` for prose. */
+  readonly answer: 'text' | 'critique';
+  /** Tools the model may call instead of answering; absent: none. */
+  readonly tools?: readonly ToolDeclaration[];
+  /** The conversation after the prompt, oldest first; only beside `tools`. */
+  readonly rounds?: readonly ToolRound[];
+  /** Hears the text as it comes, in pieces, before it is known whether the answer is usable; absent: nobody listens. */
+  readonly onToken?: (text: string) => void;
+  /** Hears that the server is asked, perhaps anew: what was heard before counts no more. Goes with `onToken`. */
+  readonly onStart?: () => void;
+}
+
+export interface ModelUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+export interface ModelAnswer {
+  /** The answer; beside calls what the model said with them, often nothing. */
+  readonly text: string;
+  readonly usage: ModelUsage;
+  /** Tools to call before it answers; absent: the text is the answer. */
+  readonly calls?: readonly ToolCall[];
+  /** What the call had to wait before it was made, in milliseconds; absent: nothing. */
+  readonly waitedMs?: number;
+}
+
+/** Under what a model is called. A signal is made when it is first asked for: one that cannot be ended need not ask. */
+export interface ModelCall {
+  /** Ends the call. */
+  readonly signal: AbortSignal;
+}
+
+export interface LanguageModel {
+  /** Name of the provider, as in MODEL_PROVIDER. */
+  readonly provider: string;
+  /** Name of the model used when a request names none. */
+  readonly defaultModel: string;
+  /**
+   * One call to the model, no retry. The caller sets the deadline by the call's signal.
+   *
+   * @throws {ModelFailed} whatever goes wrong, by kind
+   */
+  ask(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;
+}
+
+/** The failure of a call whose caller has aborted it; the signal's reason is the cause. */
+export function callAborted(signal: AbortSignal): ModelFailed {
+  return new ModelFailed(
+    'Call to the model was aborted',
+    { kind: 'aborted', retryable: true },
+    { cause: signal.reason },
+  );
+}
+
+// What a critic is asked for (schemas/critic-answer.json), in the words that every provider's dialect takes.
+
+/**
+ * The scores it chooses from. As texts: servers that enforce a schema by a grammar (llama.cpp) ignore the bounds of a
+ * number, and Gemini takes an enum of texts only.
+ */
+export const SCORES: readonly string[] = Array.from({ length: 21 }, (_, halves) => String(halves / 2));
+
+export const SCORE_MEANS = 'From 0 to 10; 8 or more approves the draft.';
+export const FEEDBACK_SAYS = 'What would raise the score.';

@@ -1,0 +1,66 @@
+/** One extraction child from its start to its end. */
+import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { Ambient } from '../system/system.js';
+import { messageReader, type ChildEnd } from './child-protocol.js';
+import type { ChildOrder } from './child-protocol.js';
+
+export interface ChildTask extends ChildOrder {
+  readonly bytes: Uint8Array;
+  /** Kills the child when it aborts. */
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds by which the child's own clock is behind: the parent's is the one that counts. */
+const CHILD_GRACE_MS = 1_000;
+
+const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
+
+/** Runs a child with an empty environment; resolves once it has ended, however it did. */
+export function runChild({ bytes, signal, ...order }: ChildTask, { after }: Pick<Ambient, 'after'>): Promise<ChildEnd> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve({ kind: 'stopped' });
+    const orders: ChildOrder = { ...order, maxMs: order.maxMs + CHILD_GRACE_MS };
+    const child = spawn(
+      process.execPath,
+      [`--max-old-space-size=${order.maxHeapMb}`, PROGRAM, JSON.stringify(orders)],
+      {
+        env: {},
+        stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+        windowsHide: true,
+      },
+    );
+    let cut: ChildEnd | null = null;
+    const kill = (why: ChildEnd): void => {
+      cut ??= why;
+      child.kill('SIGKILL');
+    };
+    const cancel = after(order.maxMs, () => kill({ kind: 'timed-out' }));
+    const stop = (): void => kill({ kind: 'stopped' });
+    signal.addEventListener('abort', stop);
+
+    const messages = messageReader(
+      () => kill({ kind: 'failed', reason: 'The parser said something else than text' }),
+      order,
+    );
+    const results = child.stdio[3] as Readable;
+    results.setEncoding('utf8');
+    results.on('data', (part: string) => messages.read(part));
+    results.on('error', () => undefined);
+    // A child that ends early leaves the rest of its input unread.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(bytes);
+
+    const settle = (end: ChildEnd): void => {
+      cancel();
+      signal.removeEventListener('abort', stop);
+      resolve(end);
+    };
+    child.on('error', (error) => settle({ kind: 'failed', reason: error.message }));
+    child.on('close', (code, killedBy) => {
+      // What it said in full counts, also when it was killed in the next moment.
+      settle(messages.end() ?? cut ?? { kind: 'failed', reason: `The parser ended with ${killedBy ?? code}` });
+    });
+  });
+}

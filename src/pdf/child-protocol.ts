@@ -1,0 +1,99 @@
+/** What the extraction child is started with and what it says: one JSON object a line on its descriptor 3. */
+
+export type Parser = 'pdfjs' | 'pdf2json';
+
+/** Its only command line argument, as JSON. The bytes of the PDF come on its standard input, to their end. */
+export interface ChildOrder {
+  readonly parser: Parser;
+  /** Process id of who started it; the child ends when that process is no longer its parent. */
+  readonly parentPid: number;
+  /** Bytes of resident memory at which it ends itself. */
+  readonly maxMemoryBytes: number;
+  /** Megabytes of the parser's JavaScript heap. */
+  readonly maxHeapMb: number;
+  /** Milliseconds after which it ends itself, should its parent not do it. */
+  readonly maxMs: number;
+  readonly maxPages: number;
+  /** UTF-16 code units of all pages. */
+  readonly maxTextUnits: number;
+}
+
+/** Pages come from the first on, then `done`; everything else is a last word, too. */
+export type ChildMessage =
+  | { readonly kind: 'page'; readonly text: string }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'encrypted' }
+  | { readonly kind: 'too-many-pages'; readonly found: number }
+  | { readonly kind: 'too-much-text' }
+  | { readonly kind: 'out-of-memory' }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** The descriptor its messages go to. Standard output is no place for them: pdf2json prints there. */
+export const MESSAGE_FD = 3;
+
+// What a child says, read as it comes. The child runs a stranger's file: its words are checked as such.
+
+/** How a child ended: with its last word, or without one. */
+export type ChildEnd =
+  | { readonly kind: 'text'; readonly texts: readonly string[] }
+  | Exclude<ChildMessage, { kind: 'page' | 'done' }>
+  | { readonly kind: 'timed-out' }
+  | { readonly kind: 'stopped' };
+
+/** Reads the child's lines as they come, a page at a time, so that no large text is parsed at one go. */
+export function messageReader(
+  onNonsense: () => void,
+  { maxPages, maxTextUnits }: ChildOrder,
+): { read(part: string): void; end(): ChildEnd | null } {
+  const texts: string[] = [];
+  let rest = '';
+  let last: ChildEnd | null = null;
+  /** JSON writes a code unit as six characters at the most. */
+  const longest = maxTextUnits * 6 + 1_000;
+
+  const take = (line: string): void => {
+    if (line === '' || last !== null) return;
+    const message = messageOf(line);
+    if (message === null || texts.length > maxPages) return onNonsense();
+    if (message.kind === 'page') texts.push(message.text);
+    else last = message.kind === 'done' ? { kind: 'text', texts } : message;
+  };
+  return {
+    read(part) {
+      const lines = (rest + part).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > longest) return onNonsense();
+      lines.forEach(take);
+    },
+    end: () => last,
+  };
+}
+
+function messageOf(line: string): ChildMessage | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  return isMessage(value) ? value : null;
+}
+
+function isMessage(value: unknown): value is ChildMessage {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false;
+  switch (value.kind) {
+    case 'page':
+      return 'text' in value && typeof value.text === 'string';
+    case 'failed':
+      return 'reason' in value && typeof value.reason === 'string';
+    case 'too-many-pages':
+      return 'found' in value && typeof value.found === 'number';
+    case 'done':
+    case 'encrypted':
+    case 'too-much-text':
+    case 'out-of-memory':
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * The program of the extraction child: reads a PDF from standard input, has a thread parse it, hands the text back on
+ * descriptor 3 and ends. This thread stays free to watch: a parser may never yield, and keeps memory outside the heap
+ * that no flag bounds. Whatever happens, it ends with its parent and with the thread.
+ */
+import { writeSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { MESSAGE_FD, type ChildMessage, type ChildOrder } from './child-protocol.js';
+import type { ParserTask } from './parser-thread.js';
+
+/** Milliseconds between two looks at memory and parent. */
+const LOOK_EVERY_MS = 20;
+
+const order = JSON.parse(process.argv[2] ?? '') as ChildOrder;
+const deadline = performance.now() + order.maxMs;
+
+setInterval(() => {
+  if (process.memoryUsage.rss() > order.maxMemoryBytes) last({ kind: 'out-of-memory' });
+  if (process.ppid !== order.parentPid || performance.now() > deadline) end();
+}, LOOK_EVERY_MS);
+
+startParser(await standardInput());
+
+function startParser(bytes: Uint8Array<ArrayBuffer>): void {
+  const thread = new Worker(new URL('./parser-thread.js', import.meta.url), {
+    workerData: { order, bytes } satisfies ParserTask,
+    transferList: [bytes.buffer],
+    resourceLimits: { maxOldGenerationSizeMb: order.maxHeapMb },
+    env: {},
+  });
+  thread.on('message', (message: ChildMessage) => (message.kind === 'page' ? say(message) : last(message)));
+  thread.on('error', (error: unknown) => last(fault(error)));
+  thread.on('exit', () => last({ kind: 'failed', reason: 'The parser ended without a word' }));
+}
+
+function fault(error: unknown): ChildMessage {
+  const isMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  if (isMemory) return { kind: 'out-of-memory' };
+  return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+}
+
+function last(message: ChildMessage): never {
+  say(message);
+  end();
+}
+
+/** At once: a thread that never yields is not waited for. */
+function end(): never {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('Killed');
+}
+
+/** Blocks until it is with the parent. */
+function say(message: ChildMessage): void {
+  const line = Buffer.from(`${JSON.stringify(message)}\n`);
+  try {
+    for (let from = 0; from < line.length;) from += writeSync(MESSAGE_FD, line, from);
+  } catch {
+    // Nobody listens any more.
+    end();
+  }
+}
+
+/** `readFileSync(0)` fails on a large pipe. In a buffer of its own, exactly as large as it. */
+async function standardInput(): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Buffer[] = [];
+  for await (const part of process.stdin) parts.push(part as Buffer);
+  return new Uint8Array(Buffer.concat(parts));
+}

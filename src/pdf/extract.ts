@@ -1,0 +1,77 @@
+/** Text out of PDFs, page by page, by strangers' parsers on strangers' files: each in a child process of its own. */
+import type { Ambient } from '../system/system.js';
+import { ServiceStopping } from '../errors.js';
+import { textByEither, type PdfText } from './parser-fallback.js';
+import { EXTRACT_LIMITS, type ExtractLimits } from './limits.js';
+import { isPdf } from './sniff.js';
+import { ExtractionBusy, PdfRefused } from './errors.js';
+
+export interface PdfExtractor {
+  /**
+   * The text of every page. A PDF without text is no error: its pages are empty.
+   *
+   * @param read gives the file's bytes; asked when it is its turn, so that what waits is not in memory
+   * @throws {PdfRefused} the file is no PDF, broken, encrypted, or more than the limits allow
+   * @throws {ExtractionBusy} as many files wait as may wait
+   * @throws {ServiceStopping} before or during the work, after `stop()`; what `read` throws
+   */
+  extract(read: () => Promise<Uint8Array>): Promise<PdfText>;
+  /** Refuses what comes and what waits, kills the children, resolves when all are gone. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** Extraction with these limits. Keeps no state but its queue; writes nothing to the disk. */
+export function pdfExtractor({
+  ambient,
+  pid,
+  limits = EXTRACT_LIMITS,
+}: {
+  ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+  /** Of this process: children end when it does. */
+  pid: number;
+  limits?: ExtractLimits;
+}): PdfExtractor {
+  const stopping = new AbortController();
+  const waiting: (() => void)[] = [];
+  const underWay = new Set<Promise<unknown>>();
+  let free = limits.maxChildren;
+
+  const place = (): Promise<void> => {
+    if (stopping.signal.aborted) throw new ServiceStopping();
+    if (free > 0) {
+      free -= 1;
+      return Promise.resolve();
+    }
+    if (waiting.length >= limits.maxWaiting) throw new ExtractionBusy({ limit: limits.maxWaiting });
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+
+  const inPlace = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
+    await place();
+    try {
+      const bytes = await read();
+      if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
+      if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
+      return await textByEither(bytes, { ambient, limits, pid, signal: stopping.signal });
+    } finally {
+      leave();
+    }
+  };
+
+  return {
+    async extract(read) {
+      const work = inPlace(read);
+      underWay.add(work);
+      return work.finally(() => underWay.delete(work));
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.allSettled(underWay);
+    },
+  };
+}

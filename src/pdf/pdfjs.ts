@@ -1,0 +1,132 @@
+/**
+ * The first parser: pdfjs-dist, on the calling thread, for text alone: no canvas, no evaluated code, no fonts of the
+ * system, nothing fetched. The maps of predefined CJK encodings are read from its own package.
+ */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type * as pdfjsModule from 'pdfjs-dist/legacy/build/pdf.mjs';
+import type { TextRun } from './layout/text-run.js';
+
+type Pdfjs = typeof pdfjsModule;
+type PdfDocument = Awaited<ReturnType<Pdfjs['getDocument']>['promise']>;
+type PdfPage = Awaited<ReturnType<PdfDocument['getPage']>>;
+type Items = Awaited<ReturnType<PdfPage['getTextContent']>>['items'];
+
+export type PdfjsPages =
+  | { readonly kind: 'pages'; readonly pages: readonly (readonly TextRun[])[] }
+  | { readonly kind: 'encrypted' }
+  | { readonly kind: 'too-many-pages'; readonly found: number };
+
+/** @throws {Error} the file cannot be read */
+export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: number }): Promise<PdfjsPages> {
+  const pdfjs = await loadPdfjs();
+  let document: PdfDocument;
+  try {
+    document = await pdfjs.getDocument({ data: new Uint8Array(bytes), ...textOnly() }).promise;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'PasswordException') return { kind: 'encrypted' };
+    throw error;
+  }
+  if (await isEncrypted(document)) return { kind: 'encrypted' };
+  if (document.numPages > maxPages) return { kind: 'too-many-pages', found: document.numPages };
+  return { kind: 'pages', pages: await runsOfPages(document) };
+}
+
+/** A page that cannot be read is an empty one, unless none can. */
+async function runsOfPages(document: PdfDocument): Promise<readonly (readonly TextRun[])[]> {
+  const pages: (readonly TextRun[])[] = [];
+  let [hasReadOne, failure]: [boolean, unknown] = [false, new Error('It has no pages')];
+  for (let number = 1; number <= document.numPages; number += 1) {
+    try {
+      pages.push(await runsOfPage(document, number));
+      hasReadOne = true;
+    } catch (error) {
+      pages.push([]);
+      failure = error;
+    }
+  }
+  if (!hasReadOne) throw failure;
+  return pages;
+}
+
+/** Of a file protected without a password to open it, too. Broken metadata say nothing. */
+async function isEncrypted(document: PdfDocument): Promise<boolean> {
+  try {
+    const { info } = await document.getMetadata();
+    return 'EncryptFilterName' in info && info.EncryptFilterName !== null;
+  } catch {
+    return false;
+  }
+}
+
+async function runsOfPage(document: PdfDocument, number: number): Promise<readonly TextRun[]> {
+  const page = await document.getPage(number);
+  const { items } = await page.getTextContent({ disableNormalization: true });
+  page.cleanup();
+  return runsOf(items);
+}
+
+function runsOf(items: Items): readonly TextRun[] {
+  return items.flatMap((item) => {
+    if (!('str' in item) || item.str === '') return [];
+    const [a = 0, b = 0, c = 0, d = 0, x = 0, y = 0] = item.transform as readonly number[];
+    const angle = (Math.round((Math.atan2(b, a) * 180) / Math.PI) + 360) % 360;
+    // Its y grows upwards.
+    return [{ text: item.str, x, baseline: -y, width: item.width, size: Math.hypot(c, d), angle }];
+  });
+}
+
+function textOnly() {
+  return {
+    isEvalSupported: false,
+    disableFontFace: true,
+    useSystemFonts: false,
+    useWorkerFetch: false,
+    useWasm: false,
+    enableXfa: false,
+    isImageDecoderSupported: false,
+    isOffscreenCanvasSupported: false,
+    maxImageSize: 1,
+    stopAtErrors: false,
+    verbosity: 0,
+    BinaryDataFactory: OwnMaps,
+  };
+}
+
+/** Answers what pdfjs asks for with files of its package, and with nothing else. */
+class OwnMaps {
+  async fetch({ kind, filename }: { kind: string; filename: string }): Promise<Uint8Array> {
+    if (kind !== 'cMapUrl' || !/^[\w-]+\.bcmap$/.test(filename)) throw new Error(`Not given: ${kind} ${filename}`);
+    return new Uint8Array(await readFile(join(packageFolder(), 'cmaps', filename)));
+  }
+}
+
+function packageFolder(): string {
+  return dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'));
+}
+
+/**
+ * Its modules look for a native canvas when they are loaded, and make a matrix for drawing: they are shown that there
+ * is none, and given names to construct.
+ */
+async function loadPdfjs(): Promise<Pdfjs> {
+  const builtin = process.getBuiltinModule;
+  Object.assign(globalThis, { DOMMatrix: Nothing, ImageData: Nothing, Path2D: Nothing });
+  process.getBuiltinModule = () => {
+    throw new Error('There is no canvas here');
+  };
+  try {
+    const pdfjs = await import('pdfjs-dist/legacy/build/pdf.mjs');
+    // Found here, it is used on this thread instead of one of its own.
+    Object.assign(globalThis, { pdfjsWorker: await import('pdfjs-dist/legacy/build/pdf.worker.mjs') });
+    return pdfjs;
+  } finally {
+    process.getBuiltinModule = builtin;
+  }
+}
+
+/** Stands in for what belongs to drawing. */
+class Nothing {
+  readonly isNothing = true;
+}

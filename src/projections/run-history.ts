@@ -1,0 +1,245 @@
+/**
+ * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows change in memory
+ * first and are written behind, with the checkpoint they belong to, by a worker of their own; what is not written yet
+ * is folded from the log again after a crash.
+ */
+import type { Ambient } from '../system/system.js';
+import type { DocumentRecord } from '../documents/events.js';
+import type { Position } from '../eventlog/port.js';
+import type { UnfinishedRun } from '../run/state.js';
+import type { BlueprintRow } from './blueprint-row.js';
+import type { DocumentRow } from './document-table.js';
+import type { Mending } from './view-repair.js';
+import type { Page, RunSummary } from './run-summary.js';
+import type { Stored } from './stored-row.js';
+import { readable } from './stored-row.js';
+import type { ViewsClient } from './views-client.js';
+
+/** Longest a change waits to be written, in milliseconds. */
+const WRITE_BEHIND_MS = 100;
+/** Changed rows at which they are written without waiting longer. */
+const MANY_CHANGED = 500;
+/** Changed rows that hold the projector up until they are written: storage is slow, or fails. */
+const MAX_CHANGED = 5_000;
+/** Wait after a write that failed, in milliseconds. */
+const RETRY_MS = 1_000;
+/** Changed blueprints that hold the projector up: each may be as large as an append. */
+const MAX_CHANGED_BLUEPRINTS = 50;
+/** The same of documents, whose rows are small. */
+const MAX_CHANGED_DOCUMENTS = 1_000;
+
+export interface HistoryDeps {
+  readonly views: ViewsClient;
+  /** For rows that are stored and cannot be read. */
+  readonly mending: Mending;
+  readonly ambient: Pick<Ambient, 'after'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class History {
+  readonly #views: ViewsClient;
+  readonly #mending: Mending;
+  readonly #ambient: Pick<Ambient, 'after'>;
+  readonly #onFault: (error: unknown) => void;
+  #changed = new Map<string, RunSummary>();
+  #writing: ReadonlyMap<string, RunSummary> = new Map();
+  #changedBlueprints = new Map<string, BlueprintRow>();
+  #changedDocuments = new Map<string, DocumentRow>();
+  #writingDocuments: ReadonlyMap<string, DocumentRow> = new Map();
+  #checkpoint: Position | null;
+  #written: Promise<void> = Promise.resolve();
+  #cancelTimer: (() => void) | null = null;
+  #isFailing = false;
+
+  constructor({ views, mending, ambient, onFault }: HistoryDeps) {
+    this.#views = views;
+    this.#mending = mending;
+    this.#ambient = ambient;
+    this.#onFault = onFault;
+    this.#checkpoint = views.checkpoint;
+  }
+
+  /** Position up to which the stored rows were folded when this process started, then how far it has come. */
+  get checkpoint(): Position | null {
+    return this.#checkpoint;
+  }
+
+  /** Whether the last write went through. */
+  get isWritable(): boolean {
+    return !this.#isFailing;
+  }
+
+  /** Takes a run's newest summary; waits when too many are still to be written. */
+  async put(summary: RunSummary): Promise<void> {
+    this.note(summary);
+    if (!this.hasRoom) await this.flush();
+  }
+
+  /** Whether a summary may be noted without waiting. */
+  get hasRoom(): boolean {
+    return this.#changed.size < MAX_CHANGED;
+  }
+
+  /** Takes a run's newest summary; the caller has asked for room. */
+  note(summary: RunSummary): void {
+    this.#changed.set(summary.id, summary);
+    if (this.#isFailing) this.#flushSoon(RETRY_MS);
+    else this.#flushSoon(this.#changed.size === MANY_CHANGED ? 0 : WRITE_BEHIND_MS);
+  }
+
+  /** Takes a blueprint's newest record; waits when too many are still to be written. */
+  async putBlueprint(row: BlueprintRow): Promise<void> {
+    this.#changedBlueprints.set(row.id, row);
+    if (this.#changedBlueprints.size >= MAX_CHANGED_BLUEPRINTS) await this.flush();
+    else this.#flushSoon(WRITE_BEHIND_MS);
+  }
+
+  /** Takes a document's newest record; waits when too many are still to be written. */
+  async putDocument(row: DocumentRow): Promise<void> {
+    this.#changedDocuments.set(row.id, row);
+    if (this.#changedDocuments.size >= MAX_CHANGED_DOCUMENTS) await this.flush();
+    else this.#flushSoon(WRITE_BEHIND_MS);
+  }
+
+  /** Newest first, ties by id ascending. */
+  async documents(page: Page): Promise<readonly DocumentRecord[]> {
+    await this.flush();
+    return await readable(await this.#views.documents(page), async (id) => {
+      const record = await this.#mending.document(id);
+      if (record !== null) await this.putDocument({ id, record });
+      return record;
+    });
+  }
+
+  /** A document as it has been put; null when there is none. */
+  async document(documentId: string): Promise<DocumentRecord | null> {
+    if (this.#changedDocuments.size > 0) await this.flush();
+    await this.#written.catch(() => undefined);
+    return await this.#views.document(documentId);
+  }
+
+  /** Puts the fold of a document in the place of what is stored of it, unless that is not what was seen any more. */
+  async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
+    const stored = await this.document(row.id);
+    const isOnItsWay = this.#changedDocuments.has(row.id) || this.#writingDocuments.has(row.id);
+    if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
+    await this.putDocument(row);
+    await this.flush();
+  }
+
+  /** Newest update first, ties by id ascending. */
+  async blueprintIds(page: Page): Promise<readonly string[]> {
+    await this.flush();
+    return await this.#views.blueprintIds(page);
+  }
+
+  /** The stored records as JSON text, null where there is none; of the first of them alone when they are large. */
+  async blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
+    const stored = await this.#views.blueprintRecords(ids);
+    const textOf = async (each: Stored<string>): Promise<string | null> =>
+      each.row ?? (await this.#blueprintAnew(each.id));
+    return await Promise.all(stored.map(async (each) => each && (await textOf(each))));
+  }
+
+  async #blueprintAnew(id: string): Promise<string | null> {
+    const record = await this.#mending.blueprint(id);
+    if (record !== null) await this.putBlueprint({ id, record });
+    return record === null ? null : JSON.stringify(record);
+  }
+
+  /** Everything up to this position has been put. */
+  reached(position: Position): void {
+    this.#checkpoint = position;
+  }
+
+  async find(runId: string): Promise<RunSummary | null> {
+    return this.#changed.get(runId) ?? this.#writing.get(runId) ?? (await this.#views.find(runId));
+  }
+
+  /** A run as it is stored, with everything that has been put. */
+  async stored(runId: string): Promise<RunSummary | null> {
+    await this.flush();
+    return await this.#views.find(runId);
+  }
+
+  /** Newest first, ties by id ascending. */
+  async list(page: Page): Promise<readonly RunSummary[]> {
+    await this.flush();
+    return await readable(await this.#views.list(page), async (id) => {
+      const summary = await this.#mending.run(id);
+      if (summary !== null) await this.put(summary);
+      return summary;
+    });
+  }
+
+  /** Ids of runs that have not ended and do not wait for a human, oldest first. */
+  async unfinished(): Promise<readonly UnfinishedRun[]> {
+    await this.flush();
+    return await this.#views.unfinished();
+  }
+
+  /** Ids of the runs that wait for a human, in the order in which they came, some at a time. */
+  async *paused(): AsyncGenerator<string> {
+    await this.flush();
+    for (let after = 0; ;) {
+      const page = await this.#views.paused(after);
+      for (const { id } of page) yield id;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.key;
+    }
+  }
+
+  /** Puts the fold of a run in the place of what is stored of it, unless that is not what was seen any more. */
+  async replace(seen: RunSummary | null, fold: RunSummary): Promise<void> {
+    const stored = await this.stored(fold.id);
+    const isOnItsWay = this.#changed.has(fold.id) || this.#writing.has(fold.id);
+    if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
+    this.note(fold);
+    await this.flush();
+  }
+
+  /** Writes what has changed so far. */
+  flush(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#written = this.#written.catch(() => undefined).then(() => this.#write());
+    return this.#written;
+  }
+
+  async #write(): Promise<void> {
+    const [blueprints, documents] = [this.#changedBlueprints, this.#changedDocuments];
+    if (this.#changed.size + blueprints.size + documents.size === 0) return;
+    this.#writing = this.#changed;
+    this.#writingDocuments = documents;
+    this.#changed = new Map();
+    this.#changedBlueprints = new Map();
+    this.#changedDocuments = new Map();
+    const runs = [...this.#writing.values()];
+    const rows = { runs, blueprints: [...blueprints.values()], documents: [...documents.values()] };
+    try {
+      await this.#views.write(rows, this.#checkpoint);
+      this.#isFailing = false;
+    } catch (error) {
+      this.#isFailing = true;
+      this.#changed = new Map([...this.#writing, ...this.#changed]);
+      this.#changedBlueprints = new Map([...blueprints, ...this.#changedBlueprints]);
+      this.#changedDocuments = new Map([...documents, ...this.#changedDocuments]);
+      throw error;
+    } finally {
+      this.#writing = new Map();
+      this.#writingDocuments = new Map();
+    }
+  }
+
+  #flushSoon(delayMs: number): void {
+    if (this.#cancelTimer !== null && delayMs > 0) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#ambient.after(delayMs, () => {
+      this.flush().catch((error: unknown) => {
+        this.#onFault(error);
+        this.#flushSoon(RETRY_MS);
+      });
+    });
+  }
+}

@@ -1,0 +1,74 @@
+/** Rows that are stored and cannot be read, made anew from the log. */
+import { blueprintAfter, blueprintStream } from '../blueprint/events.js';
+import { BlueprintDamaged, RunDamaged } from '../errors.js';
+import type { Blueprint } from '../generated/schemas.js';
+import { DocumentDamaged } from '../documents/errors.js';
+import type { DocumentRecord } from '../documents/events.js';
+import { documentRecordOf } from '../documents/events.js';
+import { documentStanding } from '../documents/streams.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { RunReader } from './run-reader.js';
+import type { RunSummary } from './run-summary.js';
+import { summaryOf } from './run-summary.js';
+
+/** Each by the id of its row; null when the log has nothing that bears out, and the row is to be left out. */
+export interface Mending {
+  run(id: string): Promise<RunSummary | null>;
+  blueprint(id: string): Promise<Blueprint | null>;
+  document(id: string): Promise<DocumentRecord | null>;
+}
+
+export interface MendingDeps {
+  readonly log: Pick<EventLog, 'readStream'>;
+  readonly reader: Pick<RunReader, 'fold'>;
+  /** Told once of each row. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Rows remembered as told of; beyond, they may be told of again. */
+const MAX_TOLD = 1_000;
+
+const DAMAGES = [RunDamaged, BlueprintDamaged, DocumentDamaged];
+
+export function mending({ log, reader, onFault }: MendingDeps): Mending {
+  const told = new Set<string>();
+  const tellOnce = (row: string, what: string, cause?: unknown): void => {
+    if (told.has(row)) return;
+    if (told.size >= MAX_TOLD) told.clear();
+    told.add(row);
+    onFault(new Error(`The stored row of ${row} cannot be read: ${what}`, { cause }));
+  };
+  /** Throws what the log throws: then nothing can be told. */
+  const mended = async <T>(row: string, made: Promise<T | null>): Promise<T | null> => {
+    try {
+      const anew = await made;
+      tellOnce(row, anew === null ? 'the log has none, it is left out' : 'it is made anew from the log');
+      return anew;
+    } catch (error) {
+      if (!DAMAGES.some((damage) => error instanceof damage)) throw error;
+      tellOnce(row, 'nor can its record, it is left out', error);
+      return null;
+    }
+  };
+  return {
+    run: (id) => mended(`run "${id}"`, runOf(id, reader)),
+    blueprint: (id) => mended(`blueprint "${id}"`, blueprintOf(id, log)),
+    document: (id) => mended(`document "${id}"`, documentOf(id, log)),
+  };
+}
+
+async function runOf(id: string, reader: MendingDeps['reader']): Promise<RunSummary | null> {
+  const run = await reader.fold(id);
+  return run === null ? null : summaryOf(run);
+}
+
+async function blueprintOf(id: string, log: MendingDeps['log']): Promise<Blueprint | null> {
+  const last = log.readStream(blueprintStream(id), { direction: 'backwards', max: 1 });
+  for await (const event of last) return blueprintAfter(event) ?? null;
+  return null;
+}
+
+async function documentOf(id: string, log: MendingDeps['log']): Promise<DocumentRecord | null> {
+  const { decisive } = await documentStanding(log, id);
+  return decisive === null ? null : documentRecordOf(decisive);
+}

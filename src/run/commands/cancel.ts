@@ -1,0 +1,52 @@
+/** Failing an unfinished run at the user's wish, wherever it stands: here, elsewhere, paused or still waiting. */
+import { RunFinished, RunUnknown } from '../../errors.js';
+import type { RunActor } from '../live/actor.js';
+import { nullOnConflict } from '../stream.js';
+import type { RunCommand } from '../decide.js';
+import { decide } from '../decide.js';
+import type { RunFact } from '../events.js';
+import type { DecisionScene } from '../pending-events.js';
+import type { RunState } from '../state.js';
+import type { Replay } from '../replay.js';
+
+/** What the registry lends. */
+export interface CancelDeps {
+  readonly scene: () => DecisionScene;
+  /** The run's actor when it is run here. */
+  readonly live: () => RunActor | undefined;
+  /** The run as it is recorded; null when there is none. @throws {ServiceStopping} */
+  readonly replay: () => Promise<Replay | null>;
+  /** @throws {RevisionConflict} when another append came first */
+  readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<RunState>;
+}
+
+const CANCEL: RunCommand = { type: 'CancelRun' };
+
+/** @throws {RunUnknown | RunFinished | RunDamaged} */
+export async function cancelRun(runId: string, deps: CancelDeps): Promise<RunState> {
+  for (;;) {
+    const actor = deps.live();
+    const run = actor === undefined ? await cancelAtRest(runId, deps) : await cancelLive(actor);
+    if (run !== null) return run;
+  }
+}
+
+/** @returns null when the actor has lost the run in the meantime */
+async function cancelLive(actor: RunActor): Promise<RunState | null> {
+  const facts = await actor.send(CANCEL);
+  if (facts?.length === 0) throw tooLate(actor.run);
+  return facts === null ? null : actor.run;
+}
+
+/** @returns null when another append came first */
+async function cancelAtRest(runId: string, { replay, record, scene }: CancelDeps): Promise<RunState | null> {
+  const replayed = await replay();
+  if (replayed === null) throw new RunUnknown({ runId });
+  const { facts } = decide(replayed.chart, replayed.snapshot, { command: CANCEL, scene: scene() });
+  if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
+  return await record(replayed, facts).catch(nullOnConflict);
+}
+
+function tooLate({ runId, status }: RunState): RunFinished {
+  return new RunFinished({ runId, status, action: 'cancel' });
+}

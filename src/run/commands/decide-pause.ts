@@ -1,0 +1,87 @@
+/** Of many decisions on one pause exactly one is recorded, whoever takes them: the revision they append at decides. */
+import { PauseMoved, RunNotPaused } from '../../errors.js';
+import type { GateChoice } from '../../generated/schemas.js';
+import { nullOnConflict } from '../stream.js';
+import type { RunFact } from '../events.js';
+import type { GateOutcome } from '../human-decision.js';
+import { decideGate, effectiveChoice, outcomeOf } from '../human-decision.js';
+import type { DecisionScene } from '../pending-events.js';
+import { decidedBefore } from './repeated.js';
+import type { Gate } from '../state.js';
+import { openGate } from '../state.js';
+import type { Replay } from '../replay.js';
+
+/** A human's decision on a paused run, as it was asked for. */
+export interface GateRequest {
+  /** SHA-256 of the Idempotency-Key. */
+  readonly keyHash: string | null;
+  readonly bodyHash: string;
+  /** What earlier versions, which hashed bodies as they were sent, recorded of an equal request. */
+  readonly sentHash?: string;
+  /** Revision of the pause it answers; null: whichever is open. */
+  readonly expectedSeq: number | null;
+  /** What is chosen; asked only once the run is known to be paused. What it throws leaves the pause as it is. */
+  readonly choose: () => GateChoice;
+}
+
+/** What a decision has made of the run, by this request or by an equal one before it. */
+export interface GateAnswer extends GateOutcome {
+  readonly isRepeated: boolean;
+}
+
+/** What the registry lends. */
+export interface GateDeps {
+  readonly scene: () => DecisionScene;
+  /** The run as it is recorded; null when there is none. */
+  readonly replay: () => Promise<Replay | null>;
+  /** @throws {RevisionConflict} when another append came first */
+  readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<void>;
+}
+
+/**
+ * Records a decision on the open pause. A repeated key is answered before anything else is looked at.
+ *
+ * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
+ */
+export async function takeDecision(runId: string, request: GateRequest, deps: GateDeps): Promise<GateAnswer> {
+  let answers: number | null = null;
+  for (;;) {
+    const replayed = await deps.replay();
+    const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);
+    if (earlier !== null) return { ...earlier, isRepeated: true };
+    const paused = pausedOf(replayed);
+    if (paused === null) throw new RunNotPaused({ runId, status: replayed?.snapshot.context.run.status ?? 'unknown' });
+    // Lost to another decision: the next pause is not the one that was decided on.
+    if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
+    answers = paused.gate.seq;
+    const outcome = await recordDecision(runId, { request, paused, deps });
+    if (outcome !== null) return { ...outcome, isRepeated: false };
+  }
+}
+
+interface Paused {
+  readonly replayed: Replay;
+  readonly gate: Gate;
+}
+
+function pausedOf(replayed: Replay | null): Paused | null {
+  const gate = replayed === null ? null : openGate(replayed.snapshot.context.run);
+  return replayed === null || gate === null ? null : { replayed, gate };
+}
+
+/** @returns null when another append came first */
+async function recordDecision(
+  runId: string,
+  { request, paused, deps }: { readonly request: GateRequest; readonly paused: Paused; readonly deps: GateDeps },
+): Promise<GateOutcome | null> {
+  const { keyHash, bodyHash, expectedSeq, choose } = request;
+  const { replayed, gate } = paused;
+  const choice = effectiveChoice(replayed.snapshot.context.run, gate, choose());
+  if (expectedSeq !== null && expectedSeq !== gate.seq) {
+    throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
+  }
+  const decision = { ...choice, keyHash, bodyHash };
+  const facts = decideGate(replayed.chart, replayed.snapshot, { decision, scene: deps.scene() });
+  const outcome = outcomeOf(choice.action);
+  return await deps.record(replayed, facts).then(() => outcome, nullOnConflict);
+}

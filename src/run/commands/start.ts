@@ -1,0 +1,109 @@
+/** How runs begin: recorded once for equal requests, claimed when there is room, left waiting when there is none. */
+import { LogUnavailable, RevisionConflict } from '../../errors.js';
+import { checkAppend } from '../../eventlog/append-check.js';
+import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
+import type { RunSurroundings } from '../live/actor.js';
+import type { Admission } from '../live/admission.js';
+import type { Charts } from '../machine.js';
+import type { RunFact } from '../events.js';
+import { runStream } from '../events.js';
+import type { Chart } from '../machine.js';
+import { sceneNow } from '../pending-events.js';
+import { requestedBefore } from './repeated.js';
+import { refuseRun, requestRun } from '../request.js';
+import { sealFacts } from '../stream.js';
+
+export interface RunStartsParts {
+  readonly around: RunSurroundings;
+  readonly charts: Charts;
+  readonly admission: Admission;
+  /** Appends a new run's facts; if they claim it, it runs from there. */
+  readonly record: (runId: string, chart: Chart, facts: readonly RunFact[]) => Promise<unknown>;
+}
+
+export class RunStarts {
+  readonly #parts: RunStartsParts;
+  /** Starts under way: an equal one waits for the first, whatever room there is, and gets its answer. */
+  readonly #starting = new Map<string, Promise<RunRequestedData>>();
+
+  constructor(parts: RunStartsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Records a new run and starts it, or lets it wait when as many as may be are active. Resolves once its first event
+   * is durable.
+   *
+   * @returns what was requested: on a repeated key that of the first request
+   * @throws {KeyReused} the run exists and was requested with another body
+   * @throws {TooManyPending} nothing is recorded
+   */
+  async start(requested: RunRequestedData): Promise<RunRequestedData> {
+    const { runId, bodyHash } = requested;
+    const earlier = this.#starting.get(runId);
+    if (earlier !== undefined) {
+      await earlier.catch(() => undefined);
+      const repeated = await requestedBefore(this.#parts.around.log, runId, [bodyHash]);
+      if (repeated !== null) return repeated;
+    }
+    const starting = this.#begin(requested);
+    this.#starting.set(runId, starting);
+    try {
+      return await starting;
+    } catch (error) {
+      return await this.#firstOf(requested, error);
+    } finally {
+      this.#starting.delete(runId);
+    }
+  }
+
+  /** Records a run that cannot begin: it is requested and fails in one append. Answers and throws as start does. */
+  async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
+    const { charts, record } = this.#parts;
+    try {
+      await record(requested.runId, charts.of(requested), refuseRun(requested, failure));
+      return requested;
+    } catch (error) {
+      return await this.#firstOf(requested, error);
+    }
+  }
+
+  /**
+   * The facts that a start would record now if there is room; nothing is recorded.
+   *
+   * @throws {AppendTooLarge} as the start would
+   */
+  foresee(requested: RunRequestedData): readonly RunFact[] {
+    const { around, charts } = this.#parts;
+    const { runId } = requested;
+    const facts = requestRun(charts.of(requested), requested, { claim: true, scene: sceneNow(around) });
+    checkAppend(runStream(runId), sealFacts(facts, { head: null, runId, around }).events, 'none');
+    return facts;
+  }
+
+  async #begin(requested: RunRequestedData): Promise<RunRequestedData> {
+    const { around, charts, admission, record } = this.#parts;
+    const chart = charts.of(requested);
+    const claim = admission.tryEnter();
+    if (!claim) admission.announce();
+    try {
+      await record(requested.runId, chart, requestRun(chart, requested, { claim, scene: sceneNow(around) }));
+      if (!claim) admission.wait(requested.runId);
+      return requested;
+    } catch (error) {
+      if (claim) admission.leave();
+      throw error;
+    } finally {
+      if (!claim) admission.arrived();
+    }
+  }
+
+  /** What the first of equal requests asked for, when the log says that this one is not the first. */
+  async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
+    if (!(error instanceof RevisionConflict)) throw error;
+    const first = await requestedBefore(this.#parts.around.log, requested.runId, [requested.bodyHash]);
+    // A log shows what a conflict names; one that does not cannot be asked at the moment.
+    if (first === null) throw new LogUnavailable({ cause: error });
+    return first;
+  }
+}

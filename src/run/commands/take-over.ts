@@ -1,0 +1,40 @@
+/** Taking a run that nobody runs: one that waits for an instance with room, or that its owner has left or died with. */
+import { nullOnConflict } from '../stream.js';
+import { decide } from '../decide.js';
+import type { RunFact } from '../events.js';
+import type { DecisionScene } from '../pending-events.js';
+import type { Replay } from '../replay.js';
+
+/** What the registry lends. */
+export interface TakeoverDeps {
+  readonly scene: () => DecisionScene;
+  /** The run as it is recorded; null when there is none. */
+  readonly replay: () => Promise<Replay | null>;
+  /** @throws {RevisionConflict} when another append came first */
+  readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<unknown>;
+  /** Whether the run is run here, or is about to be by somebody else's doing. */
+  readonly isHeld: () => boolean;
+  /** Whether another instance is taken for dead. */
+  readonly isSuspect: (instanceId: string) => boolean;
+}
+
+/** Claims a run for this instance, unless it is somebody's who lives; returns whether it is run here from now on. */
+export async function takeRun(deps: TakeoverDeps): Promise<boolean> {
+  for (;;) {
+    const replayed = await deps.replay();
+    const facts = replayed === null ? [] : claimOf(replayed, deps);
+    if (replayed === null || facts.length === 0) return false;
+    const recorded = await deps.record(replayed, facts).then(() => true, nullOnConflict);
+    if (recorded !== null) return true;
+  }
+}
+
+function claimOf({ chart, snapshot }: Replay, { scene, isHeld, isSuspect }: TakeoverDeps): readonly RunFact[] {
+  const { owner, status } = snapshot.context.run;
+  const here = scene();
+  const isOwn = owner === here.instanceId;
+  if (isOwn ? isHeld() : owner !== null && !isSuspect(owner)) return [];
+  // An instance that had let its runs go is alive: that counts against no run.
+  const reason = status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
+  return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: here }).facts;
+}

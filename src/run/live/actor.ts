@@ -1,0 +1,247 @@
+/**
+ * One live run. Commands come in one at a time; what they decide is appended, then adopted by the run's live actor,
+ * then acted on: nodes that have become active are executed, nodes that are no longer active are given up. What they
+ * report comes back as commands.
+ */
+import type { ActorRefFrom } from 'xstate';
+import { createActor } from 'xstate';
+import type { Ambient } from '../../system/system.js';
+import { grantedTools } from '../../council/tools/tool.js';
+import type { Ask } from '../../council/step.js';
+import { executeStep } from '../../council/step.js';
+import type { CallRecord } from '../../council/tools/call.js';
+import { LogClosed, RevisionConflict } from '../../errors.js';
+import { appendSurely, untilAnswered } from '../../eventsourcing/append-with-retry.js';
+import type { Patience } from '../../eventsourcing/append-with-retry.js';
+import type { EventLog } from '../../eventlog/port.js';
+import type { BoundedModel } from '../../models/bounded.js';
+import type { Toolbox } from '../../council/tools/tool.js';
+import { wait } from '../../system/async/wait.js';
+import type { Assignment } from '../pending-events.js';
+import { callOf } from '../pending-events.js';
+import type { RunCommand } from '../decide.js';
+import { decide } from '../decide.js';
+import type { RunEvent, RunFact } from '../events.js';
+import { runStream } from '../events.js';
+import type { Life } from './run-actor-logic.js';
+import { asRecorded, life } from './run-actor-logic.js';
+import type { Chart, RunSnapshot } from '../machine.js';
+import type { Minutes } from '../pending-events.js';
+import { sceneNow } from '../pending-events.js';
+import { assignmentOf } from '../node-start.js';
+import type { FrontNode, RunState } from '../state.js';
+import { reportOf } from './attempts.js';
+import { readRun, sealFacts } from '../stream.js';
+import type { TokenBus } from './tokens.js';
+import { upcast } from '../events.js';
+
+/** What every run of an instance works with. */
+export interface RunSurroundings {
+  readonly log: EventLog;
+  readonly model: BoundedModel;
+  readonly tools: Toolbox;
+  /** Hears drafts as they are written, while anybody listens. */
+  readonly tokens: TokenBus;
+  readonly ambient: Ambient;
+  readonly instanceId: string;
+  /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
+  readonly onLeft: (run: RunState) => void;
+  /** Told of faults that no caller waits for. */
+  readonly onFault: (runId: string, error: unknown) => void;
+}
+
+interface Sealed {
+  readonly append: Parameters<typeof appendSurely>[1];
+  readonly recorded: readonly RunEvent[];
+}
+
+export class RunActor {
+  readonly #chart: Chart;
+  readonly #around: RunSurroundings;
+  readonly #live: ActorRefFrom<Life>;
+  /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
+  readonly #calls = new Map<string, AbortController | null>();
+  /** Of a call that has ended by itself, for the next one: a signal is dear, and nobody listens to this one any more. */
+  #spare: AbortController | null = null;
+  readonly #stopped = new AbortController();
+  #releasing = false;
+  /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(chart: Chart, snapshot: RunSnapshot, around: RunSurroundings) {
+    this.#chart = chart;
+    this.#around = around;
+    this.#live = createActor(life, { snapshot });
+    this.#live.start();
+  }
+
+  /** The run as far as it is recorded and adopted. */
+  get run(): RunState {
+    return this.#live.getSnapshot().context.run;
+  }
+
+  /**
+   * Decides and records a command, after those before it.
+   *
+   * @returns the facts it led to, none when it came too late to mean anything; null when the run is no longer ours
+   * @throws what the log throws when it surely did not take the facts
+   */
+  send(command: RunCommand): Promise<readonly RunFact[] | null> {
+    const handled = this.#queue.then(() => this.#handle(command));
+    this.#queue = handled.catch(() => undefined);
+    return handled;
+  }
+
+  /** Resolves once every command sent so far is recorded and adopted, or refused. */
+  async settled(): Promise<void> {
+    await this.#queue;
+  }
+
+  /** Adopts what others have appended, after the commands before it. */
+  catchUp(): Promise<void> {
+    const caughtUp = this.#queue.then(() => untilAnswered(() => this.#catchUp(), this.#patience));
+    this.#queue = caughtUp.catch(() => undefined);
+    return caughtUp;
+  }
+
+  /**
+   * Takes facts that are recorded already: what was decided and appended here, or what another instance did.
+   *
+   * @throws {TransitionRefused} when the chart does not allow one of them
+   */
+  adopt(facts: readonly RunEvent[], decided: Minutes | null = null): void {
+    const to =
+      decided === null
+        ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
+        : asRecorded(decided.snapshot, facts.at(-1));
+    this.#live.send({ type: 'recorded', facts, to });
+    if (this.run.owner === this.#around.instanceId) this.#act(decided?.assignments);
+    else this.stop();
+  }
+
+  /** Gives up the calls under way and releases the run; reports still queued are recorded before. */
+  async release(): Promise<void> {
+    this.#releasing = true;
+    this.#giveUpAll();
+    await this.send({ type: 'ReleaseRun' });
+  }
+
+  /** Gives up all calls and forgets; what is recorded stays. May be called twice. */
+  stop(): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#stopped.abort(GIVEN_UP);
+    this.#giveUpAll();
+    this.#live.stop();
+    this.#around.onLeft(this.run);
+  }
+
+  async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
+    while (!this.#stopped.signal.aborted) {
+      const minutes = decide(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
+      const { facts } = minutes;
+      if (facts.length === 0) return facts;
+      const { append, recorded } = this.#sealed(minutes);
+      try {
+        await appendSurely(this.#around.log, append, this.#patience);
+        this.adopt(recorded, minutes);
+        return facts;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+        await untilAnswered(() => this.#catchUp(), this.#patience);
+      }
+    }
+    return null;
+  }
+
+  async #catchUp(): Promise<void> {
+    const { runId, seq } = this.run;
+    for await (const event of readRun(this.#around.log, runId, { from: seq + 1 })) {
+      if (this.#stopped.signal.aborted) return;
+      this.adopt([upcast(event)]);
+    }
+  }
+
+  get #patience(): Patience {
+    return { ambient: this.#around.ambient, signal: this.#stopped.signal };
+  }
+
+  #sealed({ facts, scene: { at } }: Minutes): Sealed {
+    const { run } = this;
+    const { events, recorded } = sealFacts(facts, { head: run, runId: run.runId, around: this.#around, at });
+    return { append: { stream: runStream(run.runId), events, expected: run.seq }, recorded };
+  }
+
+  /** Brings the calls under way in line with the nodes that are active. */
+  #act(assignments?: Minutes['assignments']): void {
+    const active = new Map(this.run.front.filter((each) => each.active).map((each) => [callOf(each), each]));
+    for (const [key, call] of this.#calls) {
+      if (active.has(key)) continue;
+      call?.abort(GIVEN_UP);
+      this.#calls.delete(key);
+    }
+    if (this.#releasing) return;
+    for (const [key, at] of active) {
+      if (this.#calls.has(key)) continue;
+      const call = this.#spare ?? new AbortController();
+      this.#spare = null;
+      this.#calls.set(key, call);
+      this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#fault(error));
+    }
+  }
+
+  #giveUpAll(): void {
+    for (const call of this.#calls.values()) call?.abort(GIVEN_UP);
+  }
+
+  async #execute(at: FrontNode, call: AbortController, assigned?: Assignment): Promise<void> {
+    const { ambient, model, tools, tokens } = this.#around;
+    const { signal } = call;
+    const { run } = this;
+    const node = run.plan.node(at.node);
+    if (at.delayMs > 0) await wait(ambient, at.delayMs, signal);
+    const terms = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal };
+    const outcome = await executeStep({
+      node,
+      ...(assigned ?? assignmentOf(run, at)),
+      ask: callsOn(model, terms),
+      signal,
+      monotonicMs: ambient.monotonicMs,
+      kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), ambient },
+      tokenSink: () => tokens.sinkFor(run.runId, { node: at.node, step: at.step, attempt: at.attempt }),
+    });
+    if (signal.aborted) return;
+    this.#calls.set(callOf(at), null);
+    this.#spare = call;
+    await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: ambient.random() }));
+  }
+
+  /** Resolves once the call of a tool is recorded: its result may be used from then on, and not before. */
+  async #record({ step, attempt }: FrontNode, call: CallRecord): Promise<void> {
+    const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
+    if (facts === null || facts.length === 0) throw GIVEN_UP;
+  }
+
+  #fault(error: unknown): void {
+    if (error instanceof LogClosed || this.#stopped.signal.aborted) return;
+    this.#around.onFault(this.run.runId, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    this.send({ type: 'FailRun', error: reason }).catch((again: unknown) =>
+      this.#around.onFault(this.run.runId, again),
+    );
+  }
+}
+
+/** The calls of an attempt. Once one has ended, its step's outage has too: a later call may meet another. */
+function callsOn(model: BoundedModel, terms: Parameters<BoundedModel['ask']>[1]): Ask {
+  let { outage } = terms;
+  return async (request) => {
+    try {
+      return await model.ask(request, { ...terms, outage });
+    } finally {
+      outage = null;
+    }
+  };
+}
+
+/** Made once: an abort without a reason of its own builds an exception with a stack each time. */
+const GIVEN_UP = new Error('The node is no longer executed');

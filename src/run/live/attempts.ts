@@ -1,0 +1,61 @@
+/** What came of an attempt, as the command that records it. */
+import type { StepFailure, StepOutcome } from '../../council/step.js';
+import type { RunCommand } from '../decide.js';
+import type { FrontNode } from '../state.js';
+import { failuresWith } from '../state.js';
+
+/** @param random in [0, 1): spreads the waits of attempts that failed together */
+export function reportOf(
+  at: FrontNode,
+  outcome: StepOutcome,
+  { maxAttempts, random }: { readonly maxAttempts: number; readonly random: number },
+): RunCommand {
+  const { step, attempt } = at;
+  if (outcome.kind === 'failed') {
+    const { failure } = outcome;
+    const { kind, message, retryable, outageMs, usage } = failure;
+    const failures = failuresWith(at, outageMs !== undefined);
+    const waitMs = retryInMs(failure, { failures, maxAttempts, random });
+    const told = {
+      ...{ step, attempt, kind, message, retryable },
+      ...(outageMs !== undefined && { outageMs }),
+      ...(usage !== undefined && { usage }),
+    };
+    return { type: 'FailNode', failure: told, retryInMs: waitMs };
+  }
+  const { usage, durationMs } = outcome;
+  const output =
+    outcome.kind === 'drafted' ? { draft: outcome.draft } : { score: outcome.score, feedback: outcome.feedback };
+  return { type: 'CompleteNode', result: { step, attempt, output, usage, durationMs } };
+}
+
+// How long a node waits before it is tried again.
+
+/** First wait in milliseconds; doubles with every failure up to the longest. */
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+/** A provider's Retry-After is honoured up to this (contract, section 1). */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/**
+ * Milliseconds until the next attempt: exponential with full jitter, never less than the provider asked for. Where an
+ * outage begins only what was asked for, within its budget: the attempt itself waits the outage out, beside all others.
+ *
+ * @param failures failed attempts of the step that count, this one included if it does
+ * @param random in [0, 1)
+ * @returns null when no further attempt will be made
+ */
+export function retryInMs(
+  failure: StepFailure,
+  {
+    failures,
+    maxAttempts,
+    random,
+  }: { readonly failures: number; readonly maxAttempts: number; readonly random: number },
+): number | null {
+  if (!failure.retryable || failures >= maxAttempts) return null;
+  const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, failure.retryAfterMs ?? 0);
+  if (failure.outageMs !== undefined) return Math.round(Math.min(askedMs, failure.outageMs));
+  const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1)) * random;
+  return Math.round(Math.max(backoffMs, askedMs));
+}

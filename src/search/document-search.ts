@@ -1,0 +1,46 @@
+/** The search that agents read documents with: the index, asked with a query's vector and words. */
+import type { Embeddings } from '../embeddings/port.js';
+import type { PassageFeed } from './indexer.js';
+import type { Passage, PassageSearch } from './port.js';
+
+export interface SearchParts {
+  readonly feed: Pick<PassageFeed, 'hasPassages' | 'searchable'>;
+  readonly embeddings: Embeddings;
+  /** Whether the index takes vectors as they come; else it computes its own. */
+  readonly recordsVectors: boolean;
+  /** Name of a document's file; null: unknown. */
+  readonly filenameOf: (documentId: string) => Promise<string | null>;
+  /** Whether a document was found damaged: nothing of it is given out, though the index may hold it for a moment. */
+  readonly isDamaged: (documentId: string) => boolean;
+}
+
+/** Waits for an index that is not whole yet, or fails. Throws what the embeddings, the feed and the index throw. */
+export function indexedPassages({
+  feed,
+  embeddings,
+  recordsVectors,
+  filenameOf,
+  isDamaged,
+}: SearchParts): PassageSearch {
+  return {
+    hasPassages: () => feed.hasPassages,
+    async search(query, topK, { signal }) {
+      const index = await feed.searchable(signal);
+      if (index === null) return [];
+      const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
+      const found = await index.search({ text: query, vector, topK }, { signal });
+      const sound = found.filter(({ document }) => !isDamaged(document));
+      return await Promise.all(
+        sound.map(async (each): Promise<Passage> => {
+          const filename = await filenameOf(each.document);
+          return { ...each, ...(filename !== null && { filename }) };
+        }),
+      );
+    },
+  };
+}
+
+async function vectorOf(query: string, { embed }: Embeddings, signal: AbortSignal): Promise<Float32Array | null> {
+  const [vector = null] = await embed([query], { kind: 'query', signal });
+  return vector;
+}

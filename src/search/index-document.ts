@@ -1,0 +1,119 @@
+/** One document into the index, as an event has left it. */
+import type { Ambient } from '../system/system.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { DocumentDamaged } from '../documents/errors.js';
+import { documentEventOf, documentIdOf, readDocument } from '../documents/events.js';
+import type { NewPassage, PassagesIndex } from './index-client.js';
+import type { Chunk } from '../documents/chunk.js';
+import { VECTORS_PER_EVENT, vectorFromBase64 } from '../embeddings/port.js';
+
+export interface IntakeOptions {
+  readonly log: Pick<EventLog, 'readStream'>;
+  readonly ambient: Pick<Ambient, 'sha256'>;
+  /** Whose vectors the index takes from the log; null: it computes them. */
+  readonly model: string | null;
+  /** Told of each document that lacks vectors of the model, perhaps again: it cannot be found. */
+  readonly onIncomplete: (documentId: string) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * Puts the document in the place of what was found of it before, or takes it away. A damaged one cannot be found; the
+ * others go on. Throws what the log and the index throw.
+ */
+export async function takeInDocument(
+  index: PassagesIndex,
+  recorded: RecordedEvent,
+  options: IntakeOptions,
+): Promise<void> {
+  try {
+    await replace(index, recorded, options);
+  } catch (error) {
+    if (!(error instanceof DocumentDamaged)) throw error;
+    options.onFault(error);
+    await index.write({ added: [], removed: [documentOf(recorded)], checkpoint: recorded.position });
+  }
+}
+
+async function replace(
+  index: PassagesIndex,
+  recorded: RecordedEvent,
+  { log, ambient, model, onIncomplete }: IntakeOptions,
+): Promise<void> {
+  const document = documentOf(recorded);
+  const event = documentEventOf(recorded);
+  let removed: readonly string[] = [document];
+  let [found, wanted] = [0, 0];
+  if (event.type === 'DocumentIngested') {
+    const span = { from: event.data.since, to: event.seq };
+    wanted = event.data.chunks;
+    for await (const added of recordedPassages(document, span, { log, sha256: ambient.sha256, model })) {
+      await index.write({ added, removed, checkpoint: null });
+      removed = [];
+      found += added.length;
+    }
+  }
+  const { position: checkpoint } = recorded;
+  if (found >= wanted) return await index.write({ added: [], removed, checkpoint });
+  await index.write({ added: [], removed: [document], incomplete: [document], checkpoint });
+  onIncomplete(document);
+}
+
+function documentOf({ stream }: RecordedEvent): string {
+  return documentIdOf(stream) ?? '';
+}
+
+// The passages of an ingested document, read from its stream.
+
+export interface PassageReading {
+  readonly log: Pick<EventLog, 'readStream'>;
+  readonly sha256: Ambient['sha256'];
+  /** Whose vectors are wanted; null: they are computed where they are used. */
+  readonly model: string | null;
+}
+
+/** Place of an ingested document's events in its stream: from its DocumentReceived to its DocumentIngested. */
+export interface EventSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Its passages in their order, at most 64 at a time, from the first one on and as far as there are vectors of the model.
+ *
+ * @throws {DocumentDamaged}
+ */
+async function* recordedPassages(
+  document: string,
+  { from, to }: EventSpan,
+  { log, sha256, model }: PassageReading,
+): AsyncGenerator<readonly NewPassage[]> {
+  const chunks: Chunk[] = [];
+  let given = 0;
+  for await (const event of readDocument(log, document, { sha256, from, to })) {
+    if (event.type === 'ChunksAdded') for (const each of event.data.chunks) chunks.push(each);
+    if (event.type !== 'ChunksEmbedded' || event.data.model !== model || event.data.from !== given) continue;
+    const { vectors, dimensions } = event.data;
+    const texts = chunks.slice(given, given + vectors.length);
+    yield texts.map((chunk, at) => {
+      const vector = vectorFromBase64(vectors[at] ?? '', dimensions);
+      if (vector === null) {
+        throw new DocumentDamaged({ documentId: document, seq: event.seq, reason: `vector ${at} is none` });
+      }
+      return passageOf(chunk, { document, number: given + at, vector });
+    });
+    given += texts.length;
+  }
+  for (; model === null && given < chunks.length; given += VECTORS_PER_EVENT) {
+    yield chunks
+      .slice(given, given + VECTORS_PER_EVENT)
+      .map((chunk, at) => passageOf(chunk, { document, number: given + at, vector: null }));
+  }
+}
+
+function passageOf(
+  { page, text }: Chunk,
+  { document, number, vector }: { document: string; number: number; vector: Float32Array | null },
+): NewPassage {
+  return { document, chunk: number, page, text, vector };
+}

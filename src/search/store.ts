@@ -1,0 +1,243 @@
+/**
+ * The passages that can be found: one SQLite file that may be deleted while the service is stopped. Passages are
+ * seen with the checkpoint they were folded to, in one transaction: rows with keys after the last one that is seen wait
+ * for theirs; a power cut may cost the newest ones, which are folded
+ * again, but never the file. Vectors stay in the file, a byte a dimension of them in memory. Runs inside the passages worker.
+ */
+import { rmSync } from 'node:fs';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { normalised } from '../embeddings/port.js';
+import type { FullText } from './full-text.js';
+import { FULL_TEXT_SCHEMA, fullText } from './full-text.js';
+import type { Scored } from './top-k.js';
+import { byScore } from './top-k.js';
+import { OFFLINE_EMBEDDING_MODEL, offlineVector } from '../embeddings/offline.js';
+import type { PassageRows } from './rows.js';
+import { PASSAGES_SCHEMA, passageRows, textOf } from './rows.js';
+import type { FoundPassage, PassageQuery, PassagesSetup, PassagesStanding, PassagesWrite } from './index-client.js';
+import type { CodeScan } from './int8-index.js';
+import { codeOf, codeScan } from './int8-index.js';
+
+/** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
+const PASSAGES_VERSION = '2';
+
+/** Rows whose exact scores are computed: the best by their codes. */
+const LOOKED_AT = 300;
+/** Places of each ranking that count. */
+const RANKED = 100;
+
+const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
+const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
+
+export interface PassagesStore {
+  readonly standing: PassagesStanding;
+  write(change: PassagesWrite): void;
+  search(query: PassageQuery): readonly FoundPassage[];
+  count(): number;
+  close(): void;
+}
+
+/**
+ * Opens the file, or begins it anew when it belongs to another log, another version or another model of embeddings, or
+ * lies past the log's head: vectors of two models are never in one file.
+ */
+export function openPassagesStore(setup: PassagesSetup): PassagesStore {
+  const database = open(setup) ?? openAnew(setup);
+  const shelf = { rows: passageRows(database), words: fullText(database), vectors: vectorsOf(setup) };
+  let shown = Number(metaIn(database, 'shown') ?? 0);
+  forgetAfter(shown, database, shelf);
+  const scan = loadedScan(shelf.rows, setup.dimensions);
+  let hidden: ScanChange = NOTHING;
+  const saveMeta = database.prepare(
+    'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+  );
+  return {
+    standing: { checkpoint: metaIn(database, 'checkpoint'), incomplete: shelf.rows.incomplete() },
+    write(change) {
+      database.exec('BEGIN');
+      let changed: ScanChange;
+      try {
+        changed = applied(change, hidden, shelf);
+        if (change.checkpoint !== null) {
+          for (const key of changed.gone) forget(key, shelf);
+          saveMeta.run('checkpoint', change.checkpoint);
+          saveMeta.run('shown', String(shelf.rows.lastKey()));
+        }
+        database.exec('COMMIT');
+      } catch (error) {
+        if (database.isTransaction) database.exec('ROLLBACK');
+        throw error;
+      }
+      hidden = change.checkpoint === null ? changed : NOTHING;
+      if (change.checkpoint === null) return;
+      shown = shelf.rows.lastKey();
+      scan.remove(changed.gone);
+      for (const [key, code] of changed.come) scan.add(key, code);
+    },
+    search: (query) => found(query, shelf, { scan, shown }),
+    count: () => scan.count(),
+    close: () => database.close(),
+  };
+}
+
+interface Shelf {
+  readonly rows: PassageRows;
+  readonly words: FullText;
+  readonly vectors: ReturnType<typeof vectorsOf>;
+}
+
+/** What is not seen yet, after a change; rows that are seen stay. */
+function applied({ added, removed, incomplete = [] }: PassagesWrite, hidden: ScanChange, shelf: Shelf): ScanChange {
+  const { rows, words, vectors } = shelf;
+  const gone = new Set(hidden.gone);
+  const come = new Map(hidden.come);
+  const drop = (key: number): void => {
+    if (come.delete(key)) forget(key, shelf);
+    else gone.add(key);
+  };
+  for (const document of removed) {
+    rows.keysOf(document).forEach(drop);
+    rows.markComplete(document);
+  }
+  for (const document of incomplete) rows.markIncomplete(document);
+  for (const { vector: given, ...row } of added) {
+    rows.keysAt(row.document, row.chunk).forEach(drop);
+    const vector = vectors.ofPassage(row.text, given);
+    const code = codeOf(vector);
+    const key = rows.add(row, vector, code);
+    words.add(key, row.text);
+    come.set(key, code);
+  }
+  return { gone, come };
+}
+
+function forget(key: number, { rows, words }: Shelf): void {
+  const row = rows.find(key);
+  if (row !== null) words.remove(key, row.text);
+  rows.remove(key);
+}
+
+/** What was never seen, as its last write did not come: keys count up. */
+function forgetAfter(shown: number, database: DatabaseSyncInstance, shelf: Shelf): void {
+  database.exec('BEGIN');
+  for (const key of shelf.rows.keysAfter(shown)) forget(key, shelf);
+  database.exec('COMMIT');
+}
+
+function found(
+  { text, vector, topK, ranking }: PassageQuery,
+  { rows, words, vectors }: Shelf,
+  { scan, shown }: { readonly scan: CodeScan; readonly shown: number },
+): readonly FoundPassage[] {
+  const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
+  const near = query === null ? [] : scan.nearest(query, LOOKED_AT);
+  const byVector = near
+    .map(({ key }) => ({ key, score: query === null ? 0 : dot(query, rows.vector(key)) }))
+    .filter(({ score }) => score > 0)
+    .sort(byScore)
+    .slice(0, RANKED);
+  const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, shown);
+  return fused([byVector, byWords])
+    .slice(0, topK)
+    .flatMap(({ key, score }) => {
+      const row = rows.find(key);
+      return row === null ? [] : [{ ...row, score }];
+    });
+}
+
+/** What becomes of the codes in memory, and of the rows that are seen, with the next checkpoint. */
+interface ScanChange {
+  readonly gone: ReadonlySet<number>;
+  readonly come: ReadonlyMap<number, Uint8Array>;
+}
+
+const NOTHING: ScanChange = { gone: new Set(), come: new Map() };
+
+function loadedScan(rows: PassageRows, dimensions: number): CodeScan {
+  const scan = codeScan(dimensions);
+  for (const { key, code } of rows.codes()) scan.add(key, code);
+  return scan;
+}
+
+/** Vectors as they come, or computed here when the model is the offline one. */
+function vectorsOf({ model, dimensions }: PassagesSetup) {
+  const isOffline = model === OFFLINE_EMBEDDING_MODEL;
+  const checked = (vector: Float32Array): Float32Array | null => {
+    if (vector.length === dimensions) return normalised(vector);
+    throw new RangeError(`Cannot use a vector of ${vector.length} dimensions: those of "${model}" have ${dimensions}`);
+  };
+  return {
+    ofPassage(text: string, given: Float32Array | null): Float32Array {
+      if (given !== null) return checked(given) ?? new Float32Array(dimensions);
+      if (isOffline) return offlineVector(text);
+      throw new TypeError(`Cannot add a passage without its vector of "${model}"`);
+    },
+    /** Null: found by words alone. */
+    ofQuery(text: string, given: Float32Array | null): Float32Array | null {
+      if (given !== null) return checked(given);
+      return isOffline ? normalised(offlineVector(text)) : null;
+    },
+  };
+}
+
+function dot(one: Float32Array, other: Float32Array | null): number {
+  let sum = 0;
+  if (other !== null) for (let at = 0; at < one.length; at += 1) sum += (one[at] ?? 0) * (other[at] ?? 0);
+  return sum;
+}
+
+/** The file as it is; null when it cannot be used: none there, damaged, or folded from something else. */
+function open({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInstance | null {
+  let database: DatabaseSyncInstance | null = null;
+  try {
+    database = new DatabaseSync(file);
+    database.exec(SETTINGS);
+    const wanted = { identity: log.identity, version: PASSAGES_VERSION, model, dimensions: String(dimensions) };
+    const isOurs = Object.entries(wanted).every(([key, value]) => database && metaIn(database, key) === value);
+    const checkpoint = metaIn(database, 'checkpoint');
+    const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
+    if (isOurs && !isPast) return database;
+  } catch {
+    // No database, or none of ours: all of it can be folded again.
+  }
+  database?.close();
+  return null;
+}
+
+function openAnew({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInstance {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  const database = new DatabaseSync(file);
+  database.exec(SETTINGS);
+  database.exec(`${META}${PASSAGES_SCHEMA}${FULL_TEXT_SCHEMA}`);
+  const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
+  save.run('identity', log.identity);
+  save.run('version', PASSAGES_VERSION);
+  save.run('model', model);
+  save.run('dimensions', String(dimensions));
+  return database;
+}
+
+function metaIn(database: DatabaseSyncInstance, key: string): string | null {
+  return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
+}
+
+// One ranking out of several whose scores do not compare.
+
+/**
+ * Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a row scores 1 / (60 + its place, from 1) in each
+ * ranking that has it. 60 is theirs: a smaller number makes the first places of one ranking outweigh the agreement of
+ * both.
+ */
+const FUSION_OFFSET = 60;
+
+/** The rows of all rankings, each best first; the best of all first, ties by key. */
+function fused(rankings: readonly (readonly Scored[])[]): readonly Scored[] {
+  const scores = new Map<number, number>();
+  for (const ranking of rankings) {
+    ranking.forEach(({ key }, place) => {
+      scores.set(key, (scores.get(key) ?? 0) + 1 / (FUSION_OFFSET + place + 1));
+    });
+  }
+  return [...scores].map(([key, score]) => ({ key, score })).sort(byScore);
+}

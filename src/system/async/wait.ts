@@ -1,0 +1,16 @@
+/** Waiting that can be cut short. */
+import type { Ambient } from '../system.js';
+
+/** Resolves after a time, or at once when the signal aborts. */
+export function wait(ambient: Pick<Ambient, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = ambient.after(delayMs, end);
+    signal.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,29 @@
+/** Reads what a server sends without trusting it to end. */
+
+/** More came than may. */
+export class BodyTooLarge extends Error {}
+
+/** The pieces of a body, at most so many bytes in all; leaving the loop gives the body up. @throws {BodyTooLarge} */
+export async function* boundedChunks(response: Response, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  const body: AsyncIterable<Uint8Array> | null = response.body;
+  if (body === null) return;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw new BodyTooLarge(`More than ${maxBytes} bytes came`);
+    yield piece;
+  }
+}
+
+/** A body as text. @throws {BodyTooLarge} */
+export async function boundedText(response: Response, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const piece of boundedChunks(response, maxBytes)) text += decoder.decode(piece, { stream: true });
+  return text + decoder.decode();
+}
+
+/** A field of a value from outside that may be anything; undefined where there is none. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}

@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { openChannel } from '../support/channel-client.js';
+import type { Child } from '../support/child.js';
+import { startChild } from '../support/child.js';
+import type { FakeDns } from '../support/fake-dns.js';
+import { startFakeDns } from '../support/fake-dns.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { pdfWith, uploaded } from '../support/upload-client.js';
+import { untilTrue } from '../support/until-true.js';
+
+/** From dist/test, where this file runs. */
+const textOf = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+describe('The compose file', () => {
+  const compose = textOf('docker-compose.yml');
+  /** What an instance is made of; the second takes all of it over. */
+  const instance = /\n {2}council-1: &council\n((?: {4}.*\n|\n)+)/.exec(compose)?.[1] ?? '';
+
+  it('passes every setting from a file that may be missing', () => {
+    expect(instance).to.match(/\n {4}env_file:\n {6}- path: \.env\n {8}required: false\n/);
+    expect(compose).to.match(/\n {2}council-2:\n {4}<<: \*council\n/);
+  });
+
+  it('keeps what is the container’s own from that file', () => {
+    for (const own of ['HOST: 0.0.0.0', "PORT: '8000'", 'DATA_DIR: /data']) {
+      expect(instance).to.include(`\n      ${own}\n`);
+    }
+  });
+
+  it('lets instances be called by loopback names and their own, or as the file says', () => {
+    expect(instance).to.include('ALLOWED_HOSTS: ${ALLOWED_HOSTS:-localhost,127.0.0.1,council-1,council-2}\n');
+  });
+
+  it('lets an instance reach a model on the host', () => {
+    expect(instance).to.match(/\n {4}extra_hosts:\n {6}- host\.docker\.internal:host-gateway\n/);
+  });
+
+  it('has a proxy that looks for instances by a name of theirs, anew after seconds', () => {
+    const [, alias = ''] = /\n {4}networks:\n {6}default:\n {8}aliases: \[(\w+)\]\n/.exec(instance) ?? [];
+    const proxy = textOf('.docker/nginx.conf');
+    expect(proxy).to.match(/^ *resolver 127\.0\.0\.11 valid=\d+s/m);
+    // A name in a variable is asked for when it is needed, any other once, at the start.
+    const [, variable = ''] = new RegExp(`^ *set (\\$\\w+) ${alias}:8000;`, 'm').exec(proxy) ?? [];
+    const targets = [...proxy.matchAll(/^ *proxy_pass ([^;]+);/gm)].map(([, target]) => target);
+    expect(new Set(targets)).to.deep.equal(new Set([`http://${variable}`]));
+    expect(proxy).not.to.match(/^ *upstream /m);
+  });
+});
+
+// Where the proxy is installed.
+if (spawnSync('nginx', ['-v']).status === 0) {
+  describe('The proxy of the compose file', () => {
+    let dns: FakeDns;
+    let dir: TempDir;
+    let proxy: Child | null = null;
+    let url: string;
+    const services: RunningService[] = [];
+
+    beforeEach(async () => {
+      dir = tempDir();
+      dns = await startFakeDns();
+    });
+    afterEach(async () => {
+      proxy?.signal('SIGTERM');
+      await proxy?.ended;
+      await Promise.all(services.splice(0).map((service) => service.stop()));
+      dns.stop();
+      dir.remove();
+    });
+
+    /** An instance on an address of its own. */
+    const serve = async (address: string, port: number): Promise<RunningService> => {
+      const service = await startService({ model: scriptedModel(() => 'hold'), host: address, port });
+      services.push(service);
+      return service;
+    };
+    const startProxy = async (instancePort: number): Promise<void> => {
+      const port = await freePort();
+      const server = textOf('.docker/nginx.conf')
+        .replace('127.0.0.11', `127.0.0.1:${dns.port}`)
+        .replace('listen 8000', `listen 127.0.0.1:${port}`)
+        .replace(':8000;', `:${instancePort};`);
+      const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (name) => `${name}_temp_path temp/${name};`,
+      );
+      const main = 'daemon off; master_process off; pid nginx.pid; error_log stderr; events {}';
+      mkdirSync(join(dir.path, 'temp'));
+      writeFileSync(join(dir.path, 'nginx.conf'), `${main} http { access_log off; ${places.join(' ')} ${server} }`);
+      proxy = startChild('nginx', ['-p', dir.path, '-c', 'nginx.conf', '-e', 'stderr']);
+      url = `http://127.0.0.1:${port}`;
+      await untilTrue(isServing);
+    };
+    const isServing = (): Promise<boolean> =>
+      fetch(`${url}/api/health`).then(
+        (reply) => reply.status === 200,
+        () => false,
+      );
+
+    it('finds an instance that was made anew on another address, and passes on Host, Origin and sockets', async () => {
+      dns.pointTo('127.0.0.2');
+      const first = await serve('127.0.0.2', 0);
+      const port = Number(new URL(first.url).port);
+      await startProxy(port);
+      const rest = restClient(url);
+      const body = { input_topic: 'Trees' };
+      const { run_id } = rest.read(await rest.post('/api/councils/run', body, { Origin: url }), 202, 'run-start.json');
+      rest.problem(await rest.post('/api/councils/run', body, { Origin: 'https://evil.example' }), 403);
+      rest.problem(await rest.get('/api/runs/?limit=0'), 422);
+      await uploaded(url, pdfWith(['Trees']));
+      const channel = openChannel(url, `/ws/council/${run_id}`, { Origin: url });
+      await channel.until(({ event }) => event === 'connected');
+
+      await first.stop();
+      await channel.closed;
+      await serve('127.0.0.3', port);
+      // The one that has gone may be told of yet.
+      dns.pointTo('127.0.0.2', '127.0.0.3');
+      await untilTrue(isServing);
+      for (let request = 0; request < 10; request += 1) {
+        expect(rest.read(await rest.get('/api/runs/'), 200, 'history-list.json')).to.deep.equal([]);
+      }
+    });
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

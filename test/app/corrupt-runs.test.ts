@@ -1,0 +1,260 @@
+import { expect } from 'chai';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { HistoryRecord } from '../../src/generated/schemas.js';
+import type { LanguageModel } from '../../src/models/port.js';
+import { damageEvent, dropEvent, swapRecords } from '../support/damaged-log.js';
+import { graphOf } from '../support/given.js';
+import { pausedBefore, startGodRun } from '../support/god-run.js';
+import { recordOf } from '../support/record-of.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+import { openChannel } from '../support/channel-client.js';
+import { openEventStream } from '../support/event-stream-client.js';
+import { changedLog } from '../support/changed-log.js';
+import { rejectionOf } from '../support/rejection.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { RunDamaged } from '../../src/errors.js';
+import { systemAmbient } from '../../src/system/system.js';
+import { untilTrue } from '../support/until-true.js';
+
+const DETAIL = 'The record of this run is damaged';
+
+onEmbeddedLog(() =>
+  describe('A run whose record is damaged', () => {
+    let dir: TempDir;
+    let service: RunningService;
+    let rest: RestClient;
+
+    const serve = async (
+      model: LanguageModel = scriptedModel(councilScript([5, 9])),
+      settings: { readonly maxActiveRuns?: number } = {},
+    ): Promise<void> => {
+      service = await startService({ dataDir: dir.path, model, ...settings });
+      rest = restClient(service.url);
+    };
+    beforeEach(() => {
+      dir = tempDir();
+    });
+    afterEach(async () => {
+      await service.stop();
+      dir.remove();
+    });
+
+    const finished = async (): Promise<string> => {
+      const runId = await rest.start();
+      await rest.until(runId, isOver);
+      return runId;
+    };
+    const firstDone = async (runId: string): Promise<string> =>
+      (await recordOf(service.engine.log, runId)).find(({ type }) => type === 'NodeCompleted')?.id ?? '';
+    const restart = async (between: () => void = () => undefined): Promise<void> => {
+      await service.stop();
+      between();
+      await serve();
+    };
+    const rowOf = async (runId: string): Promise<HistoryRecord | undefined> => {
+      const rows = rest.read(await rest.get('/api/runs/'), 200, 'history-list.json');
+      return rows.find(({ id }) => id === runId);
+    };
+    const expectToldEverywhere = async (runId: string): Promise<void> => {
+      const told = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
+      const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...told];
+      for (const path of [`/api/councils/run/${runId}`, ...paths.map((each) => `/api/runs/${runId}${each}`)]) {
+        expect(rest.problem(await rest.get(path), 500).detail, path).to.include(DETAIL);
+      }
+      const headers = { Accept: 'application/x-ndjson', 'If-None-Match': '*' };
+      rest.problem(await rest.send('GET', `/api/runs/${runId}/events`, { headers }), 500);
+      expect(await rowOf(runId)).to.include({ status: 'failed', error: DETAIL, final_draft: null });
+      const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+      expect(verified.valid).to.equal(false);
+    };
+
+    for (const [how, path] of [
+      ['its events are read', '/events'],
+      ['its state is read', '/state'],
+      ['its genealogy is told', '/genealogy'],
+      ['its chart is shown', '/chart'],
+      ['it is verified', '/verify'],
+    ] as const) {
+      it(`is shown as true nowhere once ${how}, nor after the next start`, async () => {
+        await serve();
+        const [runId, sound] = [await finished(), await finished()];
+        const told = await rowOf(sound);
+        const eventId = await firstDone(runId);
+        await restart(() => damageEvent(dir.path, eventId, ['Draft 1', 'Draft 7']));
+        expect((await rest.get(`/api/runs/${runId}${path}`)).status).to.equal(path === '/verify' ? 200 : 500);
+        await expectToldEverywhere(runId);
+        await restart();
+        await expectToldEverywhere(runId);
+        expect(await rowOf(sound)).to.deep.equal(told);
+      });
+    }
+
+    it('is found at the start when it has not ended, whether the views are kept or not', async () => {
+      for (const views of ['kept', 'deleted']) {
+        const model = scriptedModel((request, index) => (index === 0 ? councilScript([5])(request, index) : 'hold'));
+        await serve(model);
+        const runId = await rest.start();
+        await model.called(2);
+        const eventId = await firstDone(runId);
+        await restart(() => {
+          damageEvent(dir.path, eventId, ['Draft 1', 'Draft 7']);
+          if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
+        });
+        await untilTrue(async () => (await rest.get(`/api/runs/${runId}`)).status === 500);
+        await expectToldEverywhere(runId);
+        await service.stop();
+      }
+    });
+
+    for (const views of ['kept', 'deleted']) {
+      it(`is found at the start, unasked, while it waits for a human or for room, the views ${views}`, async () => {
+        const held = { maxActiveRuns: 1 };
+        const model = scriptedModel(() => 'hold');
+        await serve(model, held);
+        const paused = await startGodRun(service.engine, graphOf('write'));
+        await pausedBefore(service.engine, paused, 'write');
+        await rest.start();
+        const pending = await rest.start();
+        const requested = await Promise.all(
+          [paused, pending].map(async (runId) => (await recordOf(service.engine.log, runId))[0]?.id ?? ''),
+        );
+        await service.stop();
+        damageEvent(dir.path, requested[0] ?? '', ['The sea', 'The bay']);
+        damageEvent(dir.path, requested[1] ?? '', ['Trees', 'Bears']);
+        if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
+        await serve(model, held);
+        await untilTrue(
+          async () => (await rowOf(pending))?.error === DETAIL && (await rowOf(paused))?.error === DETAIL,
+        );
+        for (const runId of [paused, pending]) await expectToldEverywhere(runId);
+      });
+    }
+
+    it('is found when a human decides on it', async () => {
+      await serve();
+      const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
+      await pausedBefore(service.engine, runId, 'write');
+      const [requested] = await recordOf(service.engine.log, runId);
+      await restart(() => damageEvent(dir.path, requested?.id ?? '', ['The sea', 'The bay']));
+      const reply = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+      expect(rest.problem(reply, 500).detail).to.include(DETAIL);
+      await expectToldEverywhere(runId);
+    });
+
+    it('is shown nowhere as the run whose record stands in its place', async () => {
+      await serve();
+      const [one, other] = [await finished(), await finished()];
+      await restart(() => swapRecords(dir.path, [one, other]));
+      for (const [runId, path] of [
+        [one, '/state'],
+        [other, '/genealogy'],
+      ] as const) {
+        expect(rest.problem(await rest.get(`/api/runs/${runId}${path}`), 500).detail).to.include(DETAIL);
+        await expectToldEverywhere(runId);
+      }
+    });
+
+    it('is neither decided on nor cancelled once its missing tail is known', async () => {
+      await serve();
+      const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
+      await pausedBefore(service.engine, runId, 'write');
+      const released = (await recordOf(service.engine.log, runId)).at(-1);
+      // What follows it on the log: with no position missing at its end, the views are not folded anew.
+      await finished();
+      await restart(() => dropEvent(dir.path, released?.id ?? ''));
+      await rest.get(`/api/runs/${runId}/verify`);
+      const left = (await recordOf(service.engine.log, runId)).length;
+      const decided = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+      expect(rest.problem(decided, 500).detail).to.include(DETAIL);
+      const cancelled = await rest.post(`/api/councils/run/${runId}/cancel`, {});
+      expect(rest.problem(cancelled, 500).detail).to.include(DETAIL);
+      expect(await recordOf(service.engine.log, runId)).to.have.length(left);
+      await expectToldEverywhere(runId);
+    });
+
+    it('is found again, and shown the same, when the views are deleted', async () => {
+      await serve();
+      const [runId] = [await finished(), await finished()];
+      const eventId = await firstDone(runId);
+      await restart(() => damageEvent(dir.path, eventId, ['Draft 1', 'Draft 7']));
+      rest.problem(await rest.get(`/api/runs/${runId}/events`), 500);
+      const list = (await rest.get('/api/runs/')).text;
+      await restart(() => rmSync(join(dir.path, 'views'), { recursive: true }));
+      expect((await rest.get('/api/runs/')).text).to.equal(list);
+      await expectToldEverywhere(runId);
+    });
+  }),
+);
+
+describe('A run that is found damaged while clients watch it', () => {
+  it('is shown to them no longer: sockets are closed with 1011, event streams broken off', async () => {
+    let isSpoilt = false;
+    const service = await startService({
+      model: scriptedModel(councilScript([8])),
+      decorate: (log) =>
+        changedLog(log, {
+          async *readStream(stream, range) {
+            for await (const event of log.readStream(stream, range)) {
+              yield isSpoilt ? { ...event, data: event.data.replace('The sea', 'The bay') } : event;
+            }
+          },
+        }),
+    });
+    const { engine, url } = service;
+    const runId = await startGodRun(engine, graphOf('write'));
+    await pausedBefore(engine, runId, 'write');
+    const plain = openChannel(url, `/ws/council/${runId}`);
+    const rich = openChannel(url, `/ws/council/${runId}?events=all`);
+    const stream = openEventStream(url, `/api/runs/${runId}/stream`);
+    await plain.until(({ event }) => event === 'run_paused');
+    await rich.until(({ type }) => type === 'RunReleased');
+    await stream.until(({ event }) => event === 'RunReleased');
+    isSpoilt = true;
+    expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
+    expect(await plain.closed).to.equal(1011);
+    expect(await rich.closed).to.equal(1011);
+    expect(await stream.over).to.equal('cut');
+    expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_paused']);
+    await service.stop();
+  });
+});
+
+describe('A run whose record is damaged while it runs here', () => {
+  it('is not answered from its actor any more once that is found', async () => {
+    const dir = tempDir();
+    const model = scriptedModel(() => 'hold');
+    const engine = await openTestEngine({
+      path: dir.path,
+      model,
+      decorate: (log) =>
+        changedLog(log, {
+          async *readStream(stream, range) {
+            for await (const event of log.readStream(stream, range)) {
+              yield { ...event, data: event.data.replace('The sea', 'The bay') };
+            }
+          },
+        }),
+    });
+    await engine.recover();
+    const runId = systemAmbient().uuid();
+    await engine.registry.start(runRequest(runId));
+    await model.called(1);
+    expect(await engine.queries.find(runId)).to.include({ status: 'running' });
+    expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
+    expect(engine.registry.live(runId)).not.to.equal(null);
+    for (const asked of [engine.queries.find(runId), engine.queries.state(runId), engine.queries.folded(runId)]) {
+      expect(await rejectionOf(asked)).to.be.instanceOf(RunDamaged);
+    }
+    expect((await engine.queries.list({ limit: 1, offset: 0 }))[0]).to.include({ status: 'failed' });
+    await engine.stop();
+    dir.remove();
+  });
+});

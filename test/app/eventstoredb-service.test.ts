@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import type { Child } from '../support/child.js';
+import { startChild } from '../support/child.js';
+import type { FakeEventStore } from '../support/fake-event-store.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+describe('The process on EventStoreDB', () => {
+  let dir: TempDir;
+  let server: FakeEventStore;
+  let children: Child[];
+
+  beforeEach(async () => {
+    dir = tempDir();
+    children = [];
+    server = await fakeEventStore(join(dir.path, 'server.sqlite'));
+  });
+
+  afterEach(async () => {
+    await Promise.all(children.map((child) => child.kill()));
+    await server.stop();
+    dir.remove();
+  });
+
+  function start(environment: Readonly<Record<string, string>> = {}): Child {
+    const child = startChild(process.execPath, [MAIN], {
+      PATH: process.env['PATH'],
+      PORT: '0',
+      DATA_DIR: join(dir.path, 'data'),
+      EVENTSTORE_URL: server.url,
+      EVENTSTORE_PREFIX: 'service',
+      ...environment,
+    });
+    children.push(child);
+    return child;
+  }
+
+  async function addressOf(child: Child): Promise<string> {
+    const found = (lines: readonly string[]): string | undefined =>
+      lines.map((line) => /^listening on (http:\S+)$/.exec(line)?.[1]).find((url) => url !== undefined);
+    await child.waitFor((lines) => found(lines) !== undefined);
+    return found(child.lines) ?? '';
+  }
+
+  const startRun = (url: string): Promise<string> => restClient(url).start();
+
+  it('runs a council, and after a kill goes on with those under way', async () => {
+    const first = start({ OFFLINE_LATENCY_MS: '100' });
+    const url = await addressOf(first);
+    const runId = await startRun(url);
+    await first.kill();
+    const second = await addressOf(start());
+    const rest = restClient(second);
+    expect(isOver(await rest.until(runId, isOver))).to.equal(true);
+  });
+
+  it('takes up at once what each of those left that were killed before it, not the last alone', async function () {
+    this.timeout(60_000);
+    const [stuck, single] = [{ OFFLINE_LATENCY_MS: '60000' }, { MAX_ACTIVE_RUNS: '1' }];
+    const first = start(stuck);
+    const url = await addressOf(first);
+    const runIds = [await startRun(url), await startRun(url)];
+    await first.kill();
+    // It has room for one of them only: the other stays the first one's.
+    const second = start({ ...stuck, ...single });
+    const owned = restClient(await addressOf(second));
+    const claims = async (): Promise<number> => {
+      const records = await Promise.all(runIds.map((runId) => owned.get(`/api/runs/${runId}/events`)));
+      return (
+        records
+          .map(({ text }) => text)
+          .join('')
+          .split('"recovered"').length - 1
+      );
+    };
+    await untilTrue(async () => (await claims()) === 1);
+    await second.kill();
+    // It would not suspect anyone within an hour.
+    const rest = restClient(await addressOf(start({ SUSPECT_AFTER_MS: '3600000' })));
+    for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
+  });
+
+  it('keeps its record on the server alone: another data directory shows the same', async () => {
+    const first = start();
+    const runId = await startRun(await addressOf(first));
+    const url = await addressOf(first);
+    const told = await restClient(url).until(runId, isOver);
+    first.signal('SIGTERM');
+    expect(await first.ended).to.equal(0);
+    const rest = restClient(await addressOf(start({ DATA_DIR: join(dir.path, 'elsewhere') })));
+    expect(await rest.until(runId, isOver)).to.deep.equal(told);
+  });
+
+  it('waits for a server that is down at its start, and says so', async () => {
+    await server.kill();
+    const child = start();
+    await child.waitFor((lines) => lines.some((line) => line.includes('cannot be reached: waiting')));
+    await server.restart();
+    await startRun(await addressOf(child));
+  });
+
+  it('stops at once on a signal while it waits', async () => {
+    await server.kill();
+    const child = start();
+    await child.waitFor((lines) => lines.some((line) => line.includes('cannot be reached: waiting')));
+    child.signal('SIGTERM');
+    expect(await child.ended).to.equal(0);
+  });
+
+  it('is not ready while the server is down, and ready again when it is up', async () => {
+    const rest = restClient(await addressOf(start()));
+    const readiness = async (): Promise<number> => (await rest.get('/api/health/ready')).status;
+    expect(await readiness()).to.equal(200);
+    await server.kill();
+    expect(await readiness()).to.equal(503);
+    expect((await rest.get('/api/health')).status).to.equal(200);
+    await server.restart();
+    while ((await readiness()) !== 200);
+    await untilTrue(() => server.subscriptions() === 1);
+  });
+
+  it('ends every run though the server is killed and restarted meanwhile', async () => {
+    const url = await addressOf(start({ OFFLINE_LATENCY_MS: '30' }));
+    const runIds = await Promise.all(Array.from({ length: 20 }, () => startRun(url)));
+    for (let kill = 0; kill < 3; kill += 1) {
+      await server.kill();
+      await server.restart();
+      await untilTrue(() => server.connections() > 0);
+    }
+    const rest = restClient(url);
+    for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
+  });
+
+  it('lets no second process use its data directory, and names the first', async () => {
+    const first = start();
+    await addressOf(first);
+    const second = start();
+    expect(await second.ended).to.equal(1);
+    expect(second.complaint()).to.match(new RegExp(`^Cannot use the data directory ".*": process ${first.pid} .*\\n$`));
+  });
+});

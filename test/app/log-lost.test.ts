@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import { cpSync, existsSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/system/system.js';
+import { LogUnreadable } from '../../src/eventlog/port.js';
+import { instantModel } from '../support/instant-model.js';
+import type { TestEngine } from '../support/open-engine.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { allFinished } from '../support/run-when.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+const { uuid } = systemAmbient();
+
+onEmbeddedLog(() =>
+  describe('An embedded log that is not what the views beside it were made from', () => {
+    let dir: TempDir;
+    let log: string;
+    let views: string;
+
+    beforeEach(() => {
+      dir = tempDir();
+      [log, views] = [join(dir.path, 'log.sqlite'), join(dir.path, 'views')];
+    });
+    afterEach(() => dir.remove());
+
+    /** A service comes, has something done, and goes. */
+    const served = async (path = dir.path, act: (engine: TestEngine) => Promise<unknown> = finished): Promise<void> => {
+      const engine = await openTestEngine({ path, model: instantModel() });
+      try {
+        await engine.recover();
+        await act(engine);
+      } finally {
+        await engine.stop();
+      }
+    };
+    const refusal = async (): Promise<string> => {
+      const error = await served().catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(LogUnreadable);
+      const { message } = error as LogUnreadable;
+      expect(message).to.include(log);
+      expect(message).not.to.include('\n');
+      return message;
+    };
+
+    it('is refused when it is missing, and none is begun in its place', async () => {
+      await served();
+      rmSync(log);
+      expect(await refusal())
+        .to.include('restore it')
+        .and.include(`"${views}"`);
+      expect(existsSync(log)).to.equal(false);
+      rmSync(views, { recursive: true });
+      await served();
+    });
+
+    it('is refused when it was cut to nothing, whether views are there or not, and stays as it is', async () => {
+      await served();
+      truncateSync(log);
+      expect(await refusal()).to.include('the file is empty');
+      rmSync(views, { recursive: true });
+      expect(await refusal()).to.include('the file is empty');
+      expect(statSync(log).size).to.equal(0);
+    });
+
+    it('is refused when only its journal is there', async () => {
+      writeFileSync(`${log}-wal`, 'x'.repeat(100));
+      expect(await refusal()).to.include('the journal of one');
+    });
+
+    it('is refused when a part of its file is missing', async () => {
+      await served();
+      truncateSync(log, Math.floor(statSync(log).size / 2));
+      await refusal();
+    });
+
+    it('is refused when it ends before them, as one that was put back does, until they are deleted', async () => {
+      await served();
+      const backup = join(dir.path, 'backup.sqlite');
+      cpSync(log, backup);
+      await served();
+      renameSync(backup, log);
+      expect(await refusal())
+        .to.include('it ends before')
+        .and.include(`"${views}"`);
+      rmSync(views, { recursive: true });
+      await served(dir.path, async ({ queries }) => {
+        expect(await queries.list({ limit: 10, offset: 0 })).to.have.length(1);
+      });
+    });
+
+    it('is refused when it is another log, until they are deleted', async () => {
+      await served();
+      const other = tempDir();
+      await served(other.path);
+      cpSync(join(other.path, 'log.sqlite'), log);
+      other.remove();
+      expect(await refusal()).to.include('it is not the log');
+      rmSync(views, { recursive: true });
+      await served();
+    });
+
+    it('is accepted alone in a folder, as a backup is', async () => {
+      await served();
+      const restored = tempDir();
+      cpSync(log, join(restored.path, 'log.sqlite'));
+      await served(restored.path, async ({ queries }) => {
+        expect(await queries.list({ limit: 10, offset: 0 })).to.have.length(1);
+      });
+      restored.remove();
+    });
+  }),
+);
+
+async function finished(engine: TestEngine): Promise<void> {
+  const runId = uuid();
+  await engine.registry.start(runRequest(runId));
+  await allFinished(engine, [runId]);
+}

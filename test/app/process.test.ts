@@ -1,0 +1,168 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { eventStoreEnvironment } from '../support/test-event-store.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+interface Ran {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+describe('The process', () => {
+  let dir: TempDir;
+  let children: ChildProcess[];
+
+  beforeEach(() => {
+    dir = tempDir();
+    children = [];
+  });
+
+  afterEach(() => {
+    for (const child of children) child.kill('SIGKILL');
+    dir.remove();
+  });
+
+  function run(environment: Record<string, string> = {}) {
+    const data = environment['DATA_DIR'] ?? join(dir.path, 'data');
+    const child = spawn(process.execPath, [MAIN], {
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: data, ...eventStoreEnvironment(data), ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    children.push(child);
+    const told = { stdout: '', stderr: '' };
+    let look = (): void => undefined;
+    child.stdout.on('data', (chunk: Buffer) => {
+      told.stdout += chunk.toString();
+      look();
+    });
+    child.stderr.on('data', (chunk: Buffer) => (told.stderr += chunk.toString()));
+    const ended = new Promise<Ran>((resolve) => {
+      child.on('close', (code, signal) => resolve({ code, signal, ...told }));
+    });
+    const url = new Promise<string>((resolve) => {
+      look = (): void => {
+        const found = /^listening on (http:\S+)$/m.exec(told.stdout)?.[1];
+        if (found !== undefined) resolve(found);
+      };
+    });
+    return { child, ended, url };
+  }
+
+  it('tells its address on the first log line and on the ready line', async () => {
+    const { child, ended, url } = run();
+    const address = await url;
+    child.kill('SIGTERM');
+    const { stdout } = await ended;
+    const [first = ''] = stdout.split('\n');
+    expect(JSON.parse(first)).to.have.property('msg').that.includes(address);
+    expect(stdout.split('\n')).to.include(`listening on ${address}`);
+  });
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`exits 0 on ${signal}, also when it is heard twice at once`, async () => {
+      const { child, ended, url } = run();
+      await url;
+      child.kill(signal);
+      child.kill(signal);
+      expect(await ended).to.include({ code: 0, signal: null });
+    });
+  }
+
+  it('stops within its time while a refused upgrade holds its side open', async () => {
+    const { child, ended, url } = run();
+    const { hostname, port } = new URL(await url);
+    const silent = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    silent.on('error', () => undefined);
+    silent.write('GET /nope HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    const answer = await new Promise<string>((resolve) => silent.once('data', (data) => resolve(data.toString())));
+    expect(answer).to.match(/^HTTP\/1\.1 404 /);
+    child.kill('SIGTERM');
+    expect(await ended).to.include({ code: 0 });
+    silent.destroy();
+  });
+
+  it('goes on when nobody reads its standard output any more', async () => {
+    const { child, ended, url } = run();
+    const address = await url;
+    child.stdout.destroy();
+    for (let i = 0; i < 3; i += 1) {
+      const started = await fetch(`${address}/api/councils/run`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ input_topic: 'The sea' }),
+      });
+      expect(started.status).to.equal(202);
+    }
+    child.kill('SIGTERM');
+    expect(await ended).to.include({ code: 0 });
+  });
+
+  it('is refused a data directory that another one holds, and names that one', async () => {
+    const first = run();
+    await first.url;
+    const { code, stderr } = await run().ended;
+    expect(code).to.equal(1);
+    expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+    expect(stderr).to.include(`process ${first.child.pid}`);
+  });
+
+  for (const [what, bytes] of [
+    ['is no database', Buffer.from('x'.repeat(9_000))],
+    ['was emptied', Buffer.alloc(0)],
+    ['was cut', Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(4_000)])],
+  ] as const) {
+    it(`is refused a record that ${what}, on one line that names the file`, async () => {
+      const file = join(dir.path, 'log.sqlite');
+      writeFileSync(file, bytes);
+      const { code, stderr } = await run({ DATA_DIR: dir.path, EVENTSTORE_URL: '' }).ended;
+      expect(code).to.equal(1);
+      expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+      expect(stderr).to.include(file);
+      expect(readFileSync(file).equals(bytes)).to.equal(true);
+    });
+  }
+
+  const refusals: readonly (readonly [string, Record<string, string>])[] = [
+    ['PORT', { PORT: 'eighty' }],
+    ['PORT', { PORT: '8000\n9' }],
+    ['PORT', { PORT: '65536' }],
+    ['HOST', { HOST: '192.0.2.1' }],
+    ['HOST', { HOST: 'no such host' }],
+    ['MAX_ACTIVE_RUNS', { MAX_ACTIVE_RUNS: '0' }],
+    ['MAX_MODEL_CALLS', { MAX_MODEL_CALLS: '-1' }],
+    ['MODEL_TIMEOUT_MS', { MODEL_TIMEOUT_MS: '99999999999' }],
+    ['MODEL_MAX_ATTEMPTS', { MODEL_MAX_ATTEMPTS: '1.5' }],
+    ['MODEL_PROVIDER', { MODEL_PROVIDER: 'oracle' }],
+    ['CORS_ORIGINS', { CORS_ORIGINS: 'https://a.example/path' }],
+    ['LOG_LEVEL', { LOG_LEVEL: 'loud' }],
+    ['OFFLINE_LATENCY_MS', { OFFLINE_LATENCY_MS: '1s' }],
+    ['DATA_DIR', { DATA_DIR: MAIN }],
+    ['DATA_DIR', { DATA_DIR: '/proc/nope' }],
+  ];
+  for (const [variable, environment] of refusals) {
+    it(`refuses ${JSON.stringify(environment[variable]?.slice(-20))} as ${variable} in one line with exit code 2`, async () => {
+      const { code, stderr } = await run(environment).ended;
+      expect(code).to.equal(2);
+      expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+      expect(stderr).to.include(variable).and.include('is accepted');
+    });
+  }
+
+  it('refuses a port in use in one line with exit code 2', async () => {
+    const { port } = new URL(await run().url);
+    const { code, stderr } = await run({ PORT: port, DATA_DIR: join(dir.path, 'other') }).ended;
+    expect(code).to.equal(2);
+    expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+    expect(stderr).to.include('PORT').and.include(port);
+  });
+});

@@ -1,0 +1,212 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/system/system.js';
+import { blueprintStream } from '../../src/blueprint/events.js';
+import { BlueprintMoved, BlueprintShelf } from '../../src/blueprint/store.js';
+import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/record.js';
+import {
+  AppendOutcomeUnknown,
+  BlueprintContended,
+  BlueprintDamaged,
+  BlueprintTooLarge,
+  LogUnavailable,
+  RevisionConflict,
+  ServiceStopping,
+} from '../../src/errors.js';
+import { checkLink, exportedOf, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
+import { changedLog } from '../support/changed-log.js';
+import { rejectionOf } from '../support/rejection.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const PLAIN = { id: 'plain', name: 'Plain', nodes: [{ id: 'a' }] };
+
+describe('The shelf of blueprints', () => {
+  let dir: TempDir;
+  let log: EventLog;
+
+  beforeEach(async () => {
+    dir = tempDir();
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+  });
+  afterEach(async () => {
+    await log.close();
+    dir.remove();
+  });
+
+  const shelfOn = (on: EventLog): BlueprintShelf =>
+    new BlueprintShelf({ log: on, ambient: systemAmbient(), instanceId: 'one' });
+  const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
+    const events: RecordedEvent[] = [];
+    for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);
+    return events;
+  };
+
+  for (const [what, isWritten, error] of [
+    ['written without an answer', true, new AppendOutcomeUnknown({ stream: 's' })],
+    ['lost without an answer', false, new AppendOutcomeUnknown({ stream: 's' })],
+    ['never sent', false, new LogUnavailable()],
+  ] as const) {
+    it(`makes a change once when its append was ${what}`, async () => {
+      let appends = 0;
+      const shelf = shelfOn(
+        changedLog(log, {
+          async append(stream, events, expected) {
+            appends += 1;
+            if (appends % 2 === 0) return await log.append(stream, events, expected);
+            if (isWritten) await log.append(stream, events, expected);
+            throw error;
+          },
+        }),
+      );
+      await shelf.create(PLAIN);
+      await shelf.update('plain', { name: 'New' });
+      expect(await shelf.find('plain')).to.include({ name: 'New', version: 2 });
+      expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated', 'BlueprintUpdated']);
+      expect(appends).to.equal(4);
+    });
+  }
+
+  it('undoes no change of another instance that comes between its read and its append', async () => {
+    const other = shelfOn(log);
+    await other.create(PLAIN);
+    let isFirst = true;
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          if (isFirst) await other.update('plain', { edges: [{ source: 'a', target: 'b' }] });
+          isFirst = false;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    expect(await shelf.update('plain', { name: 'Both' })).to.deep.include({ version: 3, name: 'Both' });
+    expect((await shelf.find('plain'))?.edges).to.have.length(1);
+  });
+
+  it('gives up a change that others are always faster with', async () => {
+    const shelf = shelfOn(
+      changedLog(log, {
+        append: (stream) => Promise.reject(new RevisionConflict({ stream, expected: 'none', actual: 1 })),
+      }),
+    );
+    expect(await rejectionOf(shelf.create(PLAIN))).to.be.instanceOf(BlueprintContended);
+  });
+
+  it('lets a hundred changes of one blueprint wait, refuses the next, and holds up no other blueprint', async () => {
+    let free = (): void => undefined;
+    const held = new Promise<void>((resolve) => (free = resolve));
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          if (stream === blueprintStream('plain')) await held;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    const created = shelf.create(PLAIN);
+    const waiting = Array.from({ length: 100 }, (_, at) => shelf.update('plain', { name: `Name ${at}` }));
+    expect(await rejectionOf(shelf.update('plain', { name: 'One too many' }))).to.be.instanceOf(BlueprintContended);
+    await shelf.create({ ...PLAIN, id: 'other' });
+    free();
+    await created;
+    await Promise.all(waiting);
+    expect(await shelf.update('plain', { name: 'Later' })).to.include({ version: 102 });
+  });
+
+  it('makes no change for a version that another instance has gone on from in between', async () => {
+    const other = shelfOn(log);
+    await other.create(PLAIN);
+    let isMeanwhile = true;
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          if (isMeanwhile) await other.update('plain', { name: 'Meanwhile' });
+          isMeanwhile = false;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    const isFirst = ({ version }: { readonly version: number }): boolean => version === 1;
+    const refused = await rejectionOf(shelf.update('plain', { name: 'Late' }, isFirst));
+    expect(refused).to.be.instanceOf(BlueprintMoved).with.deep.property('data', { blueprintId: 'plain', version: 2 });
+    expect(await rejectionOf(shelf.remove('plain', isFirst))).to.be.instanceOf(BlueprintMoved);
+    expect(await shelf.find('plain')).to.include({ name: 'Meanwhile', version: 2 });
+  });
+
+  it('stops after the change under way, without working off those that wait for it', async () => {
+    let free = (): void => undefined;
+    const held = new Promise<void>((resolve) => (free = resolve));
+    const shelf = shelfOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          await held;
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+    const created = shelf.create(PLAIN);
+    const waiting = Array.from({ length: 50 }, () => rejectionOf(shelf.update('plain', { name: 'Late' })));
+    await new Promise((resolve) => setImmediate(resolve));
+    const stopped = shelf.stop();
+    free();
+    await stopped;
+    await created;
+    for (const error of await Promise.all(waiting)) expect(error).to.be.instanceOf(ServiceStopping);
+    expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated']);
+  });
+
+  it('keeps what fits a request of 256 KiB, whatever defaults it is filled up with, and not a byte more', async () => {
+    const sized = (bytes: number) => {
+      const nodes = Array.from({ length: 200 }, (_, at) => ({ id: `n${at}` }));
+      const edges = Array.from({ length: 1_000 }, (_, at) => ({ source: `n${at % 200}`, target: 'n0' }));
+      const rest = bytes - JSON.stringify({ name: '', nodes, edges }).length;
+      return { name: 'x'.repeat(rest), nodes, edges };
+    };
+    const shelf = shelfOn(log);
+    const kept = await shelf.create({ id: 'full', ...sized(MAX_BLUEPRINT_BYTES) });
+    expect(JSON.stringify(kept).length).to.be.greaterThan(MAX_BLUEPRINT_BYTES);
+    expect(await shelf.update('full', { edges: [] })).to.include({ version: 2 });
+    const refused = await rejectionOf(shelf.create({ id: 'over', ...sized(MAX_BLUEPRINT_BYTES + 1) }));
+    expect(refused).to.be.instanceOf(BlueprintTooLarge);
+    expect(refused).to.have.deep.property('data', { blueprintId: 'over', bytes: 262_145, limit: 262_144 });
+  });
+
+  it('says of a record that nobody could have saved that it is damaged, and lets it be deleted', async () => {
+    const shelf = shelfOn(log);
+    const good = await shelf.create(PLAIN);
+    const records: readonly unknown[] = [
+      ...[undefined, null, 1, [], {}, { ...good, id: 'other' }, { ...good, updatedAt: undefined }],
+      ...[
+        { ...good, nodes: {} },
+        { ...good, nodes: [{ id: 'a' }] },
+        { ...good, edges: [null] },
+      ],
+    ];
+    for (const [at, blueprint] of records.entries()) {
+      const event = { id: systemAmbient().uuid(), type: 'BlueprintUpdated', data: JSON.stringify({ blueprint }) };
+      await log.append(blueprintStream('plain'), [{ ...event, metadata: {} }], at);
+      expect(await rejectionOf(shelf.find('plain'))).to.be.instanceOf(BlueprintDamaged);
+    }
+    expect(await rejectionOf(shelf.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintDamaged);
+    await shelf.remove('plain');
+    expect(await shelf.find('plain')).to.equal(null);
+    await shelf.create(PLAIN);
+  });
+
+  it('chains its events as those of a run, over a deletion too', async () => {
+    const shelf = shelfOn(log);
+    await shelf.create(PLAIN);
+    await shelf.remove('plain');
+    await shelf.create(PLAIN);
+    const events = await eventsOf('plain');
+    expect(events.map(({ type }) => type)).to.deep.equal(['BlueprintCreated', 'BlueprintDeleted', 'BlueprintCreated']);
+    let previous = GENESIS_HASH;
+    for (const event of events.map(exportedOf)) {
+      expect(checkLink(previous, event, systemAmbient().sha256)).to.equal(true);
+      previous = event.hash;
+    }
+  });
+});

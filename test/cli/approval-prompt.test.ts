@@ -1,0 +1,113 @@
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import type { Desk } from '../../src/cli/terminal/approval-prompt.js';
+import { openDesk } from '../../src/cli/terminal/approval-prompt.js';
+import type { GodModeState } from '../../src/generated/schemas.js';
+
+const STATE: GodModeState = {
+  run_id: '00000000-0000-4000-8000-000000000000',
+  paused: true,
+  next_nodes: ['poet'],
+  current_state: {
+    run_id: '00000000-0000-4000-8000-000000000000',
+    input_topic: 'The sea',
+    current_draft: 'The sea is wide.',
+    critic_score: null,
+    iteration_count: 1,
+    feedback_history: [],
+    route_decision: null,
+    active_node: 'poet',
+  },
+  branches: [],
+  seq: 4,
+  paused_at: '2026-01-01T00:00:00.000Z',
+  allowed_actions: ['approve', 'reject', 'modify'],
+  blueprint: { id: 'pair', name: 'Pair', hash: 'a'.repeat(64) },
+};
+
+describe('The desk of God Mode', () => {
+  const said: string[] = [];
+  let desk: Desk | null = null;
+  const deskOn = (input: Readable, edit: (text: string) => Promise<string | null> = async () => null): Desk => {
+    desk = openDesk({ input, say: (text) => said.push(text), edit });
+    return desk;
+  };
+
+  afterEach(() => {
+    desk?.close();
+    said.length = 0;
+  });
+
+  it('reads no further than it is asked, however much is written', async () => {
+    let read = 0;
+    const endless = new Readable({
+      highWaterMark: 1024,
+      read: () => void endless.push('approve\n'.repeat((read += 1))),
+    });
+    const { ask } = deskOn(endless);
+    for (let pause = 0; pause < 3; pause += 1) expect(await ask(STATE)).to.deep.equal({ action: 'approve' });
+    const readFor3 = read;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(read).to.equal(readFor3).and.lessThan(64);
+    endless.destroy();
+  });
+
+  it('takes answers in full or begun, and says what it takes of any other', async () => {
+    const { ask } = deskOn(Readable.from(['yes\n', '\n', 'A\n', 'rej\n']));
+    expect(await ask(STATE)).to.deep.equal({ action: 'approve' });
+    expect(await ask(STATE)).to.deep.equal({ action: 'reject' });
+    expect(said.filter((text) => text.includes('is no answer'))).to.deep.equal([
+      '"yes" is no answer: approve, reject and edit are, in full or begun.',
+      '"" is no answer: approve, reject and edit are, in full or begun.',
+    ]);
+  });
+
+  it('takes an edited draft when its input has ended meanwhile, then answers no more', async () => {
+    const { ask } = deskOn(Readable.from(['edit\n']), async (text) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return `${text} And deep.`;
+    });
+    expect(await ask(STATE)).to.deep.equal({
+      action: 'modify',
+      override: { current_draft: 'The sea is wide. And deep.' },
+    });
+    expect(await ask(STATE)).to.equal(null);
+  });
+
+  it('shows the drafts of branches that differ, and edits each of its own', async () => {
+    const edit = async (text: string): Promise<string | null> => (text === 'Right.' ? 'Right!' : null);
+    const branches = [
+      { node: 'left', current_draft: 'Left.' },
+      { node: 'right', current_draft: 'Right.' },
+      { node: 'meet', current_draft: 'Waits.' },
+    ];
+    const current_state = { ...STATE.current_state, current_draft: 'Left.' };
+    const state = { ...STATE, next_nodes: ['left', 'right'], current_state, branches };
+    const { ask } = deskOn(Readable.from(['edit\n']), edit);
+    expect(await ask(state)).to.deep.equal({
+      action: 'modify',
+      override: { branches: [{ node: 'right', current_draft: 'Right!' }] },
+    });
+    expect(said[0])
+      .to.include('The draft of left:\n  | Left.\nThe draft of right:\n  | Right.')
+      .and.not.include('Waits');
+  });
+
+  it('edits the draft that branches share for all of them', async () => {
+    const branches = ['left', 'right'].map((node) => ({ node, current_draft: STATE.current_state.current_draft }));
+    const { ask } = deskOn(Readable.from(['edit\n']), async () => 'Both.');
+    expect(await ask({ ...STATE, next_nodes: ['left', 'right'], branches })).to.deep.equal({
+      action: 'modify',
+      override: { current_draft: 'Both.' },
+    });
+  });
+
+  it('asks again after an edit that it was closed during, and gets no answer', async () => {
+    const open = deskOn(Readable.from(['edit\n']), async () => {
+      open.close();
+      return null;
+    });
+    expect(await open.ask(STATE)).to.equal(null);
+    expect(said.at(-2)).to.include('unchanged');
+  });
+});

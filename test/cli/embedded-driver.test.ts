@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs';
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/system/system.js';
+import { offlineModel } from '../../src/models/offline/offline.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench, resultIn } from '../support/council-command.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
+import { eventStoreFor } from '../support/test-event-store.js';
+
+/** Never answers. */
+const NEVER = offlineModel({ ambient: systemAmbient(), latencyMs: 60_000 });
+const TOPIC = 'Should our town build a public sauna?';
+
+describe('council run in this process', () => {
+  let bench: CouncilBench;
+
+  beforeEach(() => {
+    bench = councilBench();
+  });
+
+  afterEach(() => bench.clear());
+
+  it('prints the final draft alone, and a plain line for each node on standard error', async () => {
+    const drafted = await bench.run([TOPIC]);
+    const result = resultIn(await bench.run([TOPIC, '--json']));
+    expect(drafted.code).to.equal(0);
+    expect(drafted.stdout).to.equal(`${result.final_draft ?? ''}\n`);
+    const nodes = [...drafted.stderr.matchAll(/^ +\d+\.\d s {2}(\w+)/gm)].map((line) => line[1]);
+    expect(nodes).to.deep.equal(['master_agent', 'critic_agent', 'master_agent', 'critic_agent', 'writer_agent']);
+    expect(drafted.stderr)
+      .to.match(/iteration 1 {2}score \d/)
+      .and.match(/^Completed in .*: score 8, iterations 2$/m);
+    expect(drafted.stderr).to.not.match(/[\r\x1b]/);
+  });
+
+  it('prints one JSON object with --json', async () => {
+    const ended = await bench.run([TOPIC, '--json']);
+    expect(ended.code).to.equal(0);
+    expect(resultIn(ended)).to.include({ status: 'completed', error: null, paused: null });
+    expect(ended.stdout.trimEnd().split('\n')).to.have.lengthOf(1);
+  });
+
+  it('runs a blueprint from a file, branches and all', async () => {
+    const ended = await bench.run([
+      'A cache of sessions',
+      '--blueprint',
+      'schemas/examples/code-review.blueprint.json',
+    ]);
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stdout).to.include('A cache of sessions');
+    expect(ended.stderr).to.include('editor').and.include('summary');
+  });
+
+  it('exits 1 without a draft when the run fails', async () => {
+    const nodes = [{ id: 'critic', label: 'Critic', type: 'critic' }, { id: 'end' }];
+    const edges = [{ source: 'critic', target: 'end', type: 'conditional', condition: 'score > 100' }];
+    const file = bench.written('dead-end.json', JSON.stringify({ name: 'Dead end', nodes, edges }));
+    const ended = await bench.run(['The sea', '--blueprint', file]);
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.match(/^Failed after .*critic/m);
+  });
+
+  it('cancels the run on SIGINT, and leaves the folder free', async () => {
+    const slow = bench.start([TOPIC, '--json'], { env: { OFFLINE_LATENCY_MS: '60000' } });
+    await slow.untilTold(/master_agent/);
+    slow.signal('SIGINT');
+    const ended = await slow.exit;
+    expect(ended.code).to.equal(1);
+    expect(resultIn(ended)).to.include({ status: 'failed', error: 'Cancelled by the user' });
+    expect(await bench.run([TOPIC])).to.include({ code: 0 });
+  });
+
+  it('refuses a held data directory in one line that names the holder and --url', async () => {
+    const service = await startService({ dataDir: bench.dataDir });
+    const ended = await bench.run([TOPIC]).finally(() => service.stop());
+    expect(ended).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr.trimEnd().split('\n')).to.have.lengthOf(1);
+    expect(ended.stderr).to.include(`process ${process.pid}`).and.include('--url');
+  });
+
+  if (existsSync('/dev/full'))
+    it('exits 1 and names the run when its draft cannot be written', async () => {
+      for (const words of [[TOPIC], [TOPIC, '--json']]) {
+        const ended = await bench.program('sh', ['-c', '"$0" "$@" > /dev/full', process.execPath, ...run(words)]).exit;
+        expect(ended.code).to.equal(1);
+        const runId = /^Run (\S+) here/m.exec(ended.stderr)?.[1] ?? '';
+        expect(ended.stderr).to.include(`Cannot write what run "${runId}" has made: ENOSPC`);
+      }
+    });
+
+  it('exits as the run ended when nobody reads its draft', async () => {
+    const ended = await bench.program('sh', [
+      '-c',
+      '{ "$0" "$@"; echo "code $?" >&2; } | true',
+      process.execPath,
+      ...run([TOPIC]),
+    ]).exit;
+    expect(ended.stderr).to.match(/^code 0$/m);
+  });
+
+  it('keeps control characters of a refusal from the terminal', async () => {
+    const { code, stderr } = await bench.run(['x', '--blueprint', '\x1b[31m\x9b']);
+    expect(code).to.equal(2);
+    expect(stderr)
+      .to.include('\uFFFD[31m\uFFFD')
+      .and.not.match(/[\x1b\x9b]/);
+  });
+
+  it('tells of runs that were left unfinished, and leaves them', async () => {
+    const service = await startService({ dataDir: bench.dataDir, model: NEVER });
+    const rest = restClient(service.url);
+    const runId = await rest.start();
+    await service.stop();
+    const ended = await bench.run([TOPIC]);
+    expect(ended.code, ended.stderr).to.equal(0);
+    // On a log that instances share, an unfinished run is one of theirs.
+    if (eventStoreFor(bench.dataDir) === null)
+      expect(ended.stderr).to.include('Unfinished from before: 1 run, left for `council serve`');
+    const later = await startService({ dataDir: bench.dataDir });
+    const left = await restClient(later.url)
+      .until(runId, isOver)
+      .finally(() => later.stop());
+    expect(left.status).to.equal('completed');
+  });
+});
+
+function run(words: readonly string[]): readonly string[] {
+  return [COUNCIL, 'run', ...words];
+}

@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import { Custodian } from '../../src/cluster/orphan-recovery.js';
+import type { RunState } from '../../src/run/state.js';
+import type { Story } from '../support/given.js';
+import { given, graphOf, RUN_ID } from '../support/given.js';
+import type { ManualAmbient } from '../support/manual-system.js';
+import { manualAmbient } from '../support/manual-system.js';
+
+const line = graphOf('one -> two');
+
+describe('A custodian', () => {
+  let ambient: ManualAmbient;
+  let custodian: Custodian;
+  let taken: string[];
+  let left: string[];
+  let held: Set<string>;
+  let dead: Set<string>;
+  let isInTurn: boolean;
+
+  beforeEach(() => {
+    ambient = manualAmbient();
+    isInTurn = true;
+    [taken, left, held, dead] = [[], [], new Set(), new Set()];
+    custodian = new Custodian({
+      ambient,
+      instanceId: 'me',
+      isSuspect: (instanceId) => dead.has(instanceId),
+      isInTurn: () => isInTurn,
+      registry: {
+        holds: (runId) => held.has(runId),
+        recover: (runIds) => void taken.push(...runIds),
+        leaveTo: (runId) => void left.push(runId),
+      },
+    });
+  });
+
+  const running = (): RunState => given(line).run;
+  const pending = (): RunState => given(line, { pending: true }).run;
+  const released = (): RunState => given(line).when({ type: 'ReleaseRun' }).run;
+  const paused = (): RunState => given(line, { godMode: true }).run;
+  const cancelled = (): RunState => given(line).when({ type: 'CancelRun' }).run;
+  /** Everything that becomes due. */
+  const settle = (): readonly string[] => {
+    ambient.advance(500);
+    return taken;
+  };
+
+  for (const [what, run] of [
+    ['waits for an instance with room', pending],
+    ['its owner has released', released],
+  ] as const) {
+    it(`takes a run that ${what}, within half a second`, () => {
+      custodian.recorded(run());
+      expect(taken).to.deep.equal([]);
+      expect(settle()).to.deep.equal([RUN_ID]);
+    });
+  }
+
+  it('never again offers a run that was given up, however often it looks', () => {
+    custodian.recorded(running());
+    dead.add('one');
+    custodian.look();
+    expect(settle()).to.deep.equal([RUN_ID]);
+    custodian.giveUp(RUN_ID);
+    expect(left).to.include(RUN_ID);
+    for (let looks = 0; looks < 3; looks += 1) custodian.look();
+    expect(settle()).to.deep.equal([RUN_ID]);
+  });
+
+  for (const [what, run] of [
+    ['is run elsewhere', running],
+    ['is paused', paused],
+    ['has ended', cancelled],
+  ] as const) {
+    it(`leaves a run that ${what}`, () => {
+      custodian.recorded(run());
+      custodian.look();
+      expect(settle()).to.deep.equal([]);
+      expect(left).to.include(RUN_ID);
+    });
+  }
+
+  it('leaves a run to the one whose turn it is, and comes in when that one does not', () => {
+    isInTurn = false;
+    custodian.recorded(released());
+    ambient.advance(249);
+    expect(taken).to.deep.equal([]);
+    ambient.advance(251);
+    expect(taken).to.deep.equal([RUN_ID]);
+  });
+
+  it('takes a run once its owner is dead', () => {
+    custodian.recorded(running());
+    dead.add('one');
+    custodian.look();
+    custodian.look();
+    expect(settle()).to.deep.equal([RUN_ID]);
+  });
+
+  it('takes nothing from an owner that lives again by the end of the wait', () => {
+    custodian.recorded(running());
+    dead.add('one');
+    custodian.look();
+    dead.clear();
+    expect(settle()).to.deep.equal([]);
+  });
+
+  it('leaves a run that another has claimed during the wait', () => {
+    custodian.recorded(released());
+    custodian.recorded(running());
+    expect(settle()).to.deep.equal([]);
+  });
+
+  it('takes back its own run that it has let go, and not one that it holds', () => {
+    const own = (story: Story): RunState => story.when({ type: 'ClaimRun', reason: 'handover' }, 'me').run;
+    custodian.recorded(own(given(line).when({ type: 'ReleaseRun' })));
+    held.add(RUN_ID);
+    custodian.look();
+    expect(settle()).to.deep.equal([]);
+    held.clear();
+    custodian.look();
+    expect(settle()).to.deep.equal([RUN_ID]);
+  });
+
+  it('knows what was there before, unless it has heard better since', () => {
+    custodian.recorded(cancelled());
+    custodian.know([
+      { runId: RUN_ID, owner: null },
+      { runId: 'old', owner: null },
+      { runId: 'dying', owner: 'other' },
+    ]);
+    expect(settle()).to.deep.equal(['old']);
+    expect(custodian.isOwner('other')).to.equal(true);
+    expect(custodian.isOwner('one')).to.equal(false);
+  });
+
+  it('takes nothing after its stop', () => {
+    custodian.recorded(released());
+    custodian.stop();
+    expect(settle()).to.deep.equal([]);
+    expect(ambient.timers()).to.equal(0);
+  });
+});

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { readCritique } from '../../src/council/critic-answer.js';
+
+const NINE_BRACE = { score: 9, feedback: 'a } b' };
+
+const usable: [string, string, { score: number; feedback: string }][] = [
+  ['a plain object', '{"score": 7.5, "feedback": "More."}', { score: 7.5, feedback: 'More.' }],
+  ['space around the object', ' \n{"score":8,"feedback":""}\n', { score: 8, feedback: '' }],
+  ['both ends of the scale: 0', '{"score":0,"feedback":"x"}', { score: 0, feedback: 'x' }],
+  ['both ends of the scale: 10', '{"score":10,"feedback":"x"}', { score: 10, feedback: 'x' }],
+  ['minus zero as zero', '{"score":-0,"feedback":"x"}', { score: 0, feedback: 'x' }],
+  ['an exponent', '{"score":8e0,"feedback":"x"}', { score: 8, feedback: 'x' }],
+  ['other properties', '{"why":{"score":1},"score":9,"feedback":"x"}', { score: 9, feedback: 'x' }],
+  [
+    'the names inside the feedback',
+    '{"score":3,"feedback":"\\"score\\": 9, {\\"score\\": 9}"}',
+    { score: 3, feedback: '"score": 9, {"score": 9}' },
+  ],
+  ['prose before JSON', 'Here: {"score":9,"feedback":"x"}', { score: 9, feedback: 'x' }],
+  ['prose with quotes and braces around JSON', 'I\'d "say {x}: {"score":9,"feedback":"a } b"} as asked {', NINE_BRACE],
+  ['fenced JSON', 'Sure!\n```json\n{"score":9,"feedback":"x"}\n```\n', { score: 9, feedback: 'x' }],
+  ['the first of two objects', '{"score":9,"feedback":"x"}{"score":2,"feedback":"x"}', { score: 9, feedback: 'x' }],
+  ['the first object that has a score', '{} {"plan":"a"} {"score":9,"feedback":"x"}', { score: 9, feedback: 'x' }],
+  ['the object in a list', '[{"score":9,"feedback":"x"}]', { score: 9, feedback: 'x' }],
+  ['a score as text', '{"score":"9","feedback":"x"}', { score: 9, feedback: 'x' }],
+  ['a score as text with a fraction', '{"score":" 7.25 ","feedback":"x"}', { score: 7.25, feedback: 'x' }],
+  ['a list as feedback by its lines', '{"score":9,"feedback":["x","y"]}', { score: 9, feedback: 'x\ny' }],
+  ['an empty list as feedback', '{"score":9,"feedback":[]}', { score: 9, feedback: '' }],
+  [
+    'what comes after thoughts, whatever they hold',
+    '<think>\n{"score":2,"feedback":"no"}\n</think>\n{"score":9,"feedback":"x"}',
+    { score: 9, feedback: 'x' },
+  ],
+  [
+    'what comes after thoughts whose opening tag is missing',
+    'Perhaps {"score":2,"feedback":"no"}?\n</think>{"score":9,"feedback":"x"}',
+    { score: 9, feedback: 'x' },
+  ],
+  [
+    'what comes after thoughts behind a word',
+    'Well. <Think>{"score":2,"feedback":"no"}</Think>{"score":9,"feedback":"x"}',
+    { score: 9, feedback: 'x' },
+  ],
+  [
+    'a whole object whose feedback speaks of thoughts',
+    '{"score":9,"feedback":"Take </think> out."}',
+    { score: 9, feedback: 'Take </think> out.' },
+  ],
+  ['an unpaired surrogate, replaced', '{"score":3,"feedback":"a\\ud800b"}', { score: 3, feedback: 'a\ufffdb' }],
+];
+
+const unusable: [string, string][] = [
+  ['nothing', ''],
+  ['prose', 'I would give it 9 of 10.'],
+  ['a cut object', '{"score":9,"feedback":"x'],
+  ['NaN', '{"score":NaN,"feedback":"x"}'],
+  ['Infinity', '{"score":Infinity,"feedback":"x"}'],
+  ['a number past all doubles', '{"score":1e400,"feedback":"x"}'],
+  ['a fraction as text', '{"score":"9/10","feedback":"x"}'],
+  ['a score of words', '{"score":"nine","feedback":"x"}'],
+  ['a score of a hexadecimal text', '{"score":"0x9","feedback":"x"}'],
+  ['an empty text as score', '{"score":"","feedback":"x"}'],
+  ['eleven as text', '{"score":"11","feedback":"x"}'],
+  ['a score out of range before a good one', '{"score":81,"feedback":"x"} {"score":8,"feedback":"x"}'],
+  ['a score of one of several parts', '{"parts":[{"score":9,"feedback":"x"}]}'],
+  ['a list of other things as feedback', '{"score":9,"feedback":["x",{"y":1}]}'],
+  ['thoughts alone', '<think>{"score":9,"feedback":"x"}</think>'],
+  ['thoughts that never end', '<think>{"score":9,"feedback":"x"}'],
+  ['minus one', '{"score":-1,"feedback":"x"}'],
+  ['eleven', '{"score":11,"feedback":"x"}'],
+  ['a billion', '{"score":1e9,"feedback":"x"}'],
+  ['null as score', '{"score":null,"feedback":"x"}'],
+  ['true as score', '{"score":true,"feedback":"x"}'],
+  ['a list as score', '{"score":[9],"feedback":"x"}'],
+  ['no score', '{"feedback":"x"}'],
+  ['no feedback', '{"score":9}'],
+  ['null as feedback', '{"score":9,"feedback":null}'],
+  ['another spelling', '{"Score":9,"Feedback":"x"}'],
+  ['null', 'null'],
+  ['a number', '9'],
+  ['a text', '"9"'],
+  ['an inherited score', '{"__proto__":{"score":9,"feedback":"x"}}'],
+  ['two scores', '{"score":2,"feedback":"x","score":9}'],
+  ['two scores, one in escapes', '{"sc\\u006fre":2,"feedback":"x","score":9}'],
+  ['two feedbacks', '{"score":9,"feedback":"x","feedback":"y"}'],
+];
+
+describe('readCritique', () => {
+  for (const [what, text, critique] of usable) {
+    it(`reads ${what}`, () => expect(readCritique(text)).to.deep.equal(critique));
+  }
+
+  for (const [what, text] of unusable) {
+    it(`refuses ${what}`, () => expect(readCritique(text)).to.equal(null));
+  }
+
+  it('gives up on a text of braces and quotes in no time to speak of', () => {
+    for (const text of ['{"'.repeat(500_000), '{"\\"'.repeat(300_000), '{"a":'.repeat(200_000), '{}'.repeat(500_000)]) {
+      expect(readCritique(text)).to.equal(null);
+    }
+  });
+
+  it('reads a feedback of a megabyte', () => {
+    const feedback = 'ab"\\\n'.repeat(200_000);
+    expect(readCritique(JSON.stringify({ score: 5, feedback }))).to.deep.equal({ score: 5, feedback });
+  });
+});

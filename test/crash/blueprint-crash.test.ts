@@ -1,0 +1,106 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startServiceProcess } from '../bench/service-process.js';
+import type { Blueprint } from '../../src/generated/schemas.js';
+import { restClient } from '../support/rest-client.js';
+import { seededRandom } from '../support/seeded-random.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260102);
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const CRASHES = IS_SOAK ? 40 : 5;
+const AUTHORS = 12;
+/** Most answers before the service is killed. */
+const MOST_ANSWERS = 200;
+
+const COUNCILS = '/api/councils/';
+
+/** A blueprint as one author knows it: what was answered last, and what was asked for and never answered. */
+interface Known {
+  readonly id: string;
+  /** Version of the record; null where there is none. */
+  version: number | null;
+  name: string;
+  /** A change without an answer: the service may have made it or not. */
+  open: { readonly version: number | null; readonly name: string } | null;
+}
+
+describe(`A service killed while blueprints change (SEED=${SEED})`, function () {
+  this.timeout(IS_SOAK ? 300_000 : 60_000);
+
+  it('loses no change it has answered, makes none twice, and lists what it has, with old read models and without', async () => {
+    const random = seededRandom(SEED);
+    const dir = tempDir();
+    const shelf = Array.from({ length: AUTHORS }, (_, n): Known => ({
+      id: `b${n}`,
+      version: null,
+      name: '',
+      open: null,
+    }));
+    let all = 0;
+    for (let crashes = 0; crashes < CRASHES; crashes += 1) {
+      if (crashes % 2 === 1) rmSync(join(dir.path, 'views'), { recursive: true });
+      const service = await startServiceProcess(dir.path);
+      await expectKept(service.url, shelf);
+      let left = 1 + Math.floor(random() * MOST_ANSWERS);
+      all += left;
+      const onAnswer = (): void => {
+        left -= 1;
+        if (left === 0) service.child.kill('SIGKILL');
+      };
+      await Promise.all(shelf.map((known) => changesUntilKilled(service.url, { known, onAnswer })));
+      expect(left).to.be.at.most(0);
+      await service.stop();
+    }
+    const last = await startServiceProcess(dir.path);
+    await expectKept(last.url, shelf);
+    await last.stop();
+    dir.remove();
+    expect(all).to.be.greaterThan(CRASHES * AUTHORS);
+  });
+});
+
+/** Creates, updates four times, deletes, and again, until an answer fails to come. */
+async function changesUntilKilled(
+  url: string,
+  { known, onAnswer }: { readonly known: Known; readonly onAnswer: () => void },
+): Promise<void> {
+  const rest = restClient(url);
+  for (let changes = 0; ; changes += 1) {
+    const { id, version } = known;
+    const next = version === null ? 1 : version === 5 ? null : version + 1;
+    const name = `${id} at ${String(next)}, change ${changes}`;
+    known.open = { version: next, name };
+    try {
+      const body = { id, name, nodes: [{ id: 'a' }] };
+      if (version === null) rest.read(await rest.post(COUNCILS, body), 201, 'blueprint.json');
+      else if (next === null) expect((await rest.send('DELETE', COUNCILS + id)).status).to.equal(204);
+      else rest.read(await rest.send('PUT', COUNCILS + id, { body: { name } }), 200, 'blueprint.json');
+    } catch (error) {
+      // What fetch rejects with when the connection is cut or refused.
+      if (error instanceof TypeError) return;
+      throw error;
+    }
+    Object.assign(known, { version: next, name, open: null });
+    onAnswer();
+  }
+}
+
+/** Each blueprint is as answered last, or as asked for last; the list holds just what is found by id. */
+async function expectKept(url: string, shelf: readonly Known[]): Promise<void> {
+  const rest = restClient(url);
+  const found: Blueprint[] = [];
+  for (const known of shelf) {
+    const reply = await rest.get(COUNCILS + known.id);
+    const blueprint = reply.status === 404 ? null : rest.read(reply, 200, 'blueprint.json');
+    const [version, name] = [blueprint?.version ?? null, blueprint?.name];
+    const possible = [{ version: known.version, name: known.name }, ...(known.open === null ? [] : [known.open])];
+    const kept = possible.find((each) => each.version === version && (version === null || each.name === name));
+    expect(kept, `${known.id} at version ${String(version)}, of ${JSON.stringify(possible)}`).not.to.equal(undefined);
+    Object.assign(known, kept, { open: null });
+    if (blueprint !== null) found.push(blueprint);
+  }
+  const listed = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
+  expect(listed).to.have.deep.members(found);
+}

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/system/system.js';
+import { countedCalls, countedModel } from '../support/counted-model.js';
+import type { Boundary } from '../support/crash-child.js';
+import { graphOf } from '../support/given.js';
+import { approveAll } from '../support/god-run.js';
+import { killedChild } from '../support/killed-child.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const fork = graphOf(`
+  plan -> left, right
+  left, right -> meet
+`);
+
+/** One run of the fork, every pause approved: start, decision and result of plan, of both branches, of their join. */
+const APPENDS = [0, 1, 2, 3, 4, 5, 6, 7];
+/** The calls of both branches are under way at once: they die with the second of them. */
+const CALLS = [0, 2, 3];
+
+const BOUNDARIES: readonly (readonly [Boundary, readonly number[]])[] = [
+  ['append unsent', APPENDS],
+  ['append sent', APPENDS],
+  ['append durable', APPENDS],
+  ['append shown', APPENDS],
+  ['call under way', CALLS],
+];
+
+describe('A crash of a run in God Mode', function () {
+  this.timeout(60_000);
+
+  for (const [boundary, ordinals] of BOUNDARIES) {
+    it(`loses and repeats no pause, decision or branch of a front at any "${boundary}"`, async () => {
+      const left = [...ordinals];
+      const worker = async (): Promise<void> => {
+        for (let at = left.shift(); at !== undefined; at = left.shift()) await survive(boundary, at);
+      };
+      await Promise.all([worker(), worker()]);
+    });
+  }
+});
+
+async function survive(boundary: Boundary, ordinal: number): Promise<void> {
+  const dir = tempDir();
+  const runId = systemAmbient().uuid();
+  const plan = { path: dir.path, callsFile: join(dir.path, 'calls.txt'), maxActiveRuns: 2, runIds: [runId] };
+  const end = await killedChild({ ...plan, gated: fork, crash: { boundary, ordinal, runId } });
+  expect(end.signal, `${boundary} ${ordinal} is reached`).to.equal('SIGKILL');
+
+  const engine = await openTestEngine({ ...plan, model: countedModel(plan.callsFile) });
+  const before = await recordOf(engine.log, runId);
+  const callsBefore = countedCalls(plan.callsFile);
+  await engine.recover();
+  await engine.registry.start(runRequest(runId, { topic: runId, graph: fork, godMode: true }));
+  await approveAll(engine, runId);
+
+  const events = await checkRecord(engine.log, runId);
+  expect(events.slice(0, before.length)).to.deep.equal(before);
+  expect(factsOf(events, 'RunPaused').map(({ nextNodes }) => nextNodes)).to.deep.equal([
+    ['plan'],
+    ['left', 'right'],
+    ['meet'],
+  ]);
+  expect(factsOf(events, 'GateDecided').map(({ keyHash }) => keyHash)).to.deep.equal(['key 1', 'key 2', 'key 3']);
+  expect(events.at(-1)?.type).to.equal('RunCompleted');
+  expect(factsOf(events, 'RunCompleted')[0]).to.include({ iterationCount: 4 });
+
+  const done = new Set(factsOf(before, 'NodeCompleted').map(({ step }) => step));
+  const callsAfter = countedCalls(plan.callsFile);
+  for (const { step, attempt, inputHash } of factsOf(events, 'NodeStarted')) {
+    const [earlier, all] = [callsBefore.get(inputHash) ?? 0, callsAfter.get(inputHash) ?? 0];
+    if (done.has(step)) expect(all - earlier, `calls for step ${step} after the crash`).to.equal(0);
+    expect(attempt).to.be.at.most(2);
+    expect(all).to.be.within(1, 2);
+  }
+  expect(engine.faults).to.deep.equal([]);
+  await engine.stop();
+  dir.remove();
+}

@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemAmbient } from '../../src/system/system.js';
+import type { DocumentEvent } from '../../src/documents/events.js';
+import { readDocument } from '../../src/documents/events.js';
+import { startChild } from '../support/child.js';
+import type { FakeProvider } from '../support/fake-provider.js';
+import { fakeProvider } from '../support/fake-provider.js';
+import type { IngestBoundary, IngestPlan } from '../support/ingest-child.js';
+import { openTestEngine } from '../support/open-engine.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { idOf, pdfWith } from '../support/upload-client.js';
+
+const CHILD = fileURLToPath(new URL('../support/ingest-child.js', import.meta.url));
+/** Pages of a passage each: two events of chunks, two of vectors. */
+const PAGES = 70;
+const PDF = pdfWith(
+  ...Array.from({ length: PAGES }, (_, page) =>
+    Array.from(
+      { length: 12 },
+      (_, line) => `Page ${page}, line ${line}: ${'the council reads what it is given, '.repeat(2)}.`,
+    ),
+  ),
+);
+/** Of a process without a crash: two with chunks, two with vectors, one that says it is whole. */
+const APPENDS = 5;
+
+describe('An upload whose process is killed', function () {
+  this.timeout(120_000);
+  let dir: TempDir;
+  let provider: FakeProvider;
+
+  beforeEach(async () => {
+    dir = tempDir();
+    provider = await fakeProvider('');
+    writeFileSync(join(dir.path, 'file.pdf'), PDF);
+  });
+  afterEach(async () => {
+    await provider.stop();
+    dir.remove();
+  });
+
+  /** One life of the process. @returns what it told; null: it was killed before */
+  const live = async (crash: IngestPlan['crash']): Promise<{ chunks: number; isNew: boolean } | null> => {
+    const plan: IngestPlan = {
+      ...{ path: join(dir.path, 'data'), file: join(dir.path, 'file.pdf'), filename: 'file.pdf' },
+      embeddings: provider.embeddings(),
+      crash,
+    };
+    const { signal, stderr, stdout } = await startChild(process.execPath, [CHILD, JSON.stringify(plan)]).exit;
+    expect(stderr).to.equal('');
+    if (stdout === '') expect(signal).to.equal('SIGKILL');
+    return stdout === '' ? null : (JSON.parse(stdout) as { chunks: number; isNew: boolean });
+  };
+
+  const recorded = async (): Promise<readonly DocumentEvent[]> => {
+    const engine = await openTestEngine({ path: join(dir.path, 'data'), model: scriptedModel() });
+    const events: DocumentEvent[] = [];
+    const { sha256 } = systemAmbient();
+    for await (const event of readDocument(engine.log, idOf(PDF), { sha256 })) events.push(event);
+    await engine.stop();
+    return events;
+  };
+
+  for (const [boundary, ordinal] of [
+    ['append durable', 0],
+    ['append sent', 0],
+    ['append unsent', 1],
+  ] as const satisfies readonly (readonly [IngestBoundary, number])[]) {
+    it(`at every append, ${boundary}, goes on with the next upload: each chunk once, recorded vectors paid once`, async () => {
+      let lives = 0;
+      let outcome: Awaited<ReturnType<typeof live>> = null;
+      while (outcome === null) {
+        lives += 1;
+        expect(lives).to.be.at.most(4 * APPENDS);
+        // Sent appends need not have come through: every other life gets one step further.
+        const isFirst = boundary !== 'append sent' || lives % 2 === 1;
+        outcome = await live({ boundary, ordinal: isFirst ? ordinal : ordinal + 1 });
+      }
+      expect(lives).to.be.at.least(APPENDS / 2);
+      expect(outcome.chunks).to.equal(PAGES);
+
+      const events = await recorded();
+      expect(events.map(({ type }) => type)).to.deep.equal([
+        ...['DocumentReceived', 'ChunksAdded', 'ChunksAdded', 'ChunksEmbedded', 'ChunksEmbedded', 'DocumentIngested'],
+      ]);
+      const chunks = events.flatMap((event) => (event.type === 'ChunksAdded' ? event.data.chunks : []));
+      expect(chunks.map(({ page }) => page)).to.deep.equal(Array.from({ length: PAGES }, (_, index) => index + 1));
+      const vectors = events.flatMap((event) => (event.type === 'ChunksEmbedded' ? event.data.vectors : []));
+      expect(vectors).to.have.lengthOf(PAGES);
+      expect(await live(null)).to.deep.equal({ chunks: PAGES, isNew: false });
+      // What is durable is not paid again; of what is lost with the process one event's worth may be.
+      if (boundary === 'append durable') expect(provider.embedded()).to.deep.equal(chunks.map(({ text }) => text));
+    });
+  }
+});

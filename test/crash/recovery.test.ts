@@ -1,0 +1,658 @@
+import { expect } from 'chai';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Ambient } from '../../src/system/system.js';
+import { systemAmbient } from '../../src/system/system.js';
+import {
+  AppendOutcomeUnknown,
+  KeyReused,
+  LogUnavailable,
+  RunDamaged,
+  RunFinished,
+  RunUnknown,
+  ServiceStopping,
+  SubscriptionDropped,
+  TooManyPending,
+} from '../../src/errors.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import type { RunFact } from '../../src/run/events.js';
+import { runStream } from '../../src/run/events.js';
+import { isFinished } from '../../src/run/state.js';
+import { foldRun, sealFacts } from '../../src/run/stream.js';
+import { changedLog } from '../support/changed-log.js';
+import { countedCalls, countedModel } from '../support/counted-model.js';
+import { damageEvent } from '../support/damaged-log.js';
+import { instantModel } from '../support/instant-model.js';
+import type { OpenEngineOptions, TestEngine } from '../support/open-engine.js';
+import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
+import { allFinished, runWhen } from '../support/run-when.js';
+import { rejectionOf } from '../support/rejection.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { seededRandom } from '../support/seeded-random.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260101);
+const { uuid } = systemAmbient();
+
+describe('Recovery', () => {
+  let dir: TempDir;
+  let engines: TestEngine[];
+
+  beforeEach(() => {
+    dir = tempDir();
+    engines = [];
+  });
+
+  afterEach(async () => {
+    for (const engine of engines) await engine.stop();
+    dir.remove();
+  });
+
+  async function open(options: Partial<OpenEngineOptions> = {}): Promise<TestEngine> {
+    const engine = await openTestEngine({ path: dir.path, model: instantModel(), ...options });
+    let stopped: Promise<void> | null = null;
+    const kept = { ...engine, stop: () => (stopped ??= engine.stop()) };
+    engines.push(kept);
+    return kept;
+  }
+
+  /** An engine that has taken up what was left. */
+  async function openRecovered(options: Partial<OpenEngineOptions> = {}): Promise<TestEngine> {
+    const engine = await open(options);
+    await engine.recover();
+    return engine;
+  }
+
+  /** Ends an engine as a kill does: whatever it had still to say does not reach the log. */
+  async function kill(engine: TestEngine): Promise<void> {
+    await engine.log.close();
+    await engine.stop();
+  }
+
+  const held = () => scriptedModel(() => 'hold');
+
+  describe('of runs under way', () => {
+    it('hands runs over that a stopping engine has released', async () => {
+      const runIds = [uuid(), uuid()];
+      const model = held();
+      const first = await openRecovered({ model });
+      await startAll(first, runIds);
+      await model.called(2);
+      await first.stop();
+
+      const second = await openRecovered();
+      await allFinished(second, runIds);
+      for (const runId of runIds) {
+        const events = await checkRecord(second.log, runId);
+        expect(factsOf(events, 'RunReleased').map(({ reason }) => reason)).to.deep.equal(['shutdown']);
+        expect(factsOf(events, 'RunClaimed').map(({ reason }) => reason)).to.deep.equal(['started', 'handover']);
+        expect(events.at(-1)?.type).to.equal('RunCompleted');
+      }
+    });
+
+    it('takes over runs of an engine that was killed', async () => {
+      const runId = uuid();
+      const model = held();
+      const first = await openRecovered({ model });
+      await first.registry.start(runRequest(runId));
+      await model.called(1);
+      await kill(first);
+
+      const second = await openRecovered();
+      await allFinished(second, [runId]);
+      const events = await checkRecord(second.log, runId);
+      expect(factsOf(events, 'RunClaimed').map(({ reason }) => reason)).to.deep.equal(['started', 'recovered']);
+      expect(factsOf(events, 'RunReleased')).to.deep.equal([]);
+    });
+
+    it('does not take up runs that it has started itself before it recovers', async () => {
+      const runIds = Array.from({ length: 5 }, uuid);
+      const model = held();
+      const engine = await open({ model });
+      await startAll(engine, runIds);
+      await model.called(5);
+      await engine.recover();
+      await eventually(async () => expect(await engine.queries.list({ limit: 9, offset: 0 })).to.have.lengthOf(5));
+      const before = await Promise.all(runIds.map((runId) => recordOf(engine.log, runId)));
+      await engine.stop();
+
+      expect(before.map((events) => factsOf(events, 'RunClaimed').length)).to.deep.equal([1, 1, 1, 1, 1]);
+      expect(model.requests.length).to.equal(5);
+      expect(engine.faults).to.deep.equal([]);
+    });
+
+    it('fails a run that was taken over six times without a completed step', async () => {
+      const runId = uuid();
+      for (let lives = 0; lives < 6; lives += 1) {
+        const model = held();
+        const engine = await openRecovered({ model });
+        if (lives === 0) await engine.registry.start(runRequest(runId));
+        await model.called(1);
+        await kill(engine);
+      }
+      const last = await openRecovered();
+      const run = await runWhen(last, runId, isFinished);
+      expect(run.failure).to.deep.equal({
+        kind: 'takeover_limit',
+        error: 'Taken over 6 times without a completed step',
+        node: 'master_agent',
+      });
+      expect(factsOf(await checkRecord(last.log, runId), 'NodeStarted').length).to.equal(6);
+    });
+
+    it('lets a run live on over many takeovers as long as steps are completed between them', async () => {
+      const runId = uuid();
+      for (let lives = 0; lives < 7; lives += 1) {
+        const instant = instantModel();
+        const model = scriptedModel((_request, index) => (index < 1 ? { text: '' } : 'hold'));
+        const steady = { ...model, ask: firstThen(instant.ask, model.ask) };
+        const engine = await openRecovered({ model: steady });
+        if (lives === 0) await engine.registry.start(runRequest(runId));
+        await runWhen(engine, runId, (run) => run.steps === lives + 2 || isFinished(run));
+        await kill(engine);
+      }
+      const last = await openRecovered();
+      const run = await runWhen(last, runId, isFinished);
+      expect(run.finalDraft).to.equal('Draft 4');
+    });
+
+    it('lets finished runs leave memory', async () => {
+      const engine = await openRecovered();
+      const runIds = Array.from({ length: 50 }, uuid);
+      await startAll(engine, runIds);
+      await allFinished(engine, runIds);
+      await engine.queries.list({ limit: 1, offset: 0 });
+      expect(engine.views.size).to.equal(0);
+      expect(runIds.map((runId) => engine.registry.live(runId))).to.deep.equal(runIds.map(() => null));
+    });
+  });
+
+  describe('of pending runs', () => {
+    it('starts them in their order when room comes', async () => {
+      const model = held();
+      const engine = await openRecovered({ model, maxActiveRuns: 1 });
+      const runIds = Array.from({ length: 6 }, uuid);
+      await startAll(engine, runIds);
+      for (const runId of runIds) {
+        const run = await runWhen(engine, runId, ({ status }) => status === 'running');
+        expect(run.epoch).to.equal(1);
+        await engine.registry.cancel(runId);
+      }
+      expect(await startOrder(engine)).to.deep.equal(runIds);
+    });
+
+    it('starts them in their order after a restart too', async () => {
+      const first = await openRecovered({ model: held(), maxActiveRuns: 1 });
+      const runIds = Array.from({ length: 12 }, uuid);
+      await startAll(first, runIds);
+      await kill(first);
+
+      const second = await openRecovered({ maxActiveRuns: 1 });
+      await allFinished(second, runIds);
+      expect(await startOrder(second)).to.deep.equal(runIds);
+    });
+
+    it('never runs more at once than allowed, and all in the end', async () => {
+      let atOnce = 0;
+      let most = 0;
+      const engine = await openRecovered({
+        maxActiveRuns: 3,
+        decorate: (log) =>
+          changedLog(log, {
+            async append(stream, events, expected) {
+              const appended = await log.append(stream, events, expected);
+              atOnce += events.filter(({ type }) => type === 'RunStarted').length;
+              most = Math.max(most, atOnce);
+              atOnce -= events.filter(({ type }) => type === 'RunCompleted').length;
+              return appended;
+            },
+          }),
+      });
+      const runIds = Array.from({ length: 40 }, uuid);
+      await startAll(engine, runIds);
+      await allFinished(engine, runIds);
+      expect(most).to.equal(3);
+    });
+
+    it('refuses a start when 10,000 runs wait, at once with others too', async () => {
+      const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
+      await engine.registry.start(runRequest(uuid()));
+      engine.registry.recover(Array.from({ length: 9_990 }, uuid));
+      const starts = await Promise.allSettled(
+        Array.from({ length: 50 }, () => engine.registry.start(runRequest(uuid()))),
+      );
+      const refused = starts.filter((each) => each.status === 'rejected').map((each): unknown => each.reason);
+      expect(refused.length).to.equal(40);
+      for (const error of refused) expect(error).to.be.instanceOf(TooManyPending);
+      expect(await engine.queries.list({ limit: 100, offset: 0 })).to.have.lengthOf(11);
+    });
+  });
+
+  describe('under cancels and repeated starts', () => {
+    it('cancels a pending run, which is then never started', async () => {
+      const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
+      const [running, pending, next] = [uuid(), uuid(), uuid()];
+      await startAll(engine, [running, pending, next]);
+      expect((await engine.registry.cancel(pending)).failure?.kind).to.equal('cancelled');
+      await engine.registry.cancel(running);
+      await runWhen(engine, next, ({ status }) => status === 'running');
+      const events = await checkRecord(engine.log, pending);
+      expect(events.map(({ type }) => type)).to.deep.equal(['RunRequested', 'RunFailed']);
+    });
+
+    it('cancels a running run, aborts its call and drops what the call still answers', async () => {
+      const model = held();
+      const engine = await openRecovered({ model });
+      const runId = uuid();
+      await engine.registry.start(runRequest(runId));
+      await model.called(1);
+      const [call] = model.held;
+      const run = await engine.registry.cancel(runId);
+      expect(run.failure?.error).to.equal('Cancelled by the user');
+      expect(call?.signal.aborted).to.equal(true);
+      call?.release();
+      await nextTurn();
+      const events = await checkRecord(engine.log, runId);
+      expect(events.at(-1)?.type).to.equal('RunFailed');
+      expect(factsOf(events, 'NodeCompleted')).to.deep.equal([]);
+      expect(engine.faults).to.deep.equal([]);
+    });
+
+    it('refuses to cancel a run that has ended, or that nobody knows', async () => {
+      const engine = await openRecovered();
+      const runId = uuid();
+      await engine.registry.start(runRequest(runId));
+      await allFinished(engine, [runId]);
+      expect(await rejectionOf(engine.registry.cancel(runId))).to.be.instanceOf(RunFinished);
+      expect(await rejectionOf(engine.registry.cancel(uuid()))).to.be.instanceOf(RunUnknown);
+    });
+
+    for (const status of ['pending', 'running'] as const) {
+      it(`fails a ${status} run once under a hundred cancels at once`, async () => {
+        const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
+        const runIds = [uuid(), uuid()];
+        await startAll(engine, runIds);
+        const runId = runIds[status === 'running' ? 0 : 1] ?? '';
+        const cancels = await Promise.allSettled(Array.from({ length: 100 }, () => engine.registry.cancel(runId)));
+        expect(cancels.filter((each) => each.status === 'fulfilled').length).to.equal(1);
+        for (const each of cancels) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunFinished);
+        expect(factsOf(await checkRecord(engine.log, runId), 'RunFailed').length).to.equal(1);
+      });
+    }
+
+    it('ends every run once when each is cancelled somewhere on its way', async () => {
+      const engine = await openRecovered({ maxActiveRuns: 10 });
+      const random = seededRandom(SEED);
+      const runIds = Array.from({ length: 60 }, uuid);
+      await startAll(engine, runIds);
+      const cancels = runIds.map(async (runId) => {
+        const seq = Math.floor(random() * 18);
+        await runWhen(engine, runId, (run) => run.seq >= seq || isFinished(run));
+        return await engine.registry.cancel(runId).catch((error: unknown) => error);
+      });
+      for (const outcome of await Promise.all(cancels)) {
+        if (outcome instanceof Error) expect(outcome).to.be.instanceOf(RunFinished);
+      }
+      for (const runId of runIds) expect((await checkRecord(engine.log, runId)).at(-1)?.type).to.match(/^Run(C|F)/);
+      expect(engine.faults).to.deep.equal([]);
+    });
+
+    for (const maxActiveRuns of [1, 1_000]) {
+      it(`makes one run of a hundred equal starts at once with room for ${maxActiveRuns}`, async () => {
+        const engine = await openRecovered({ maxActiveRuns });
+        const runId = uuid();
+        const starts = await Promise.all(
+          Array.from({ length: 100 }, () => engine.registry.start(runRequest(runId, { topic: 'One' }))),
+        );
+        expect(new Set(starts.map((each) => each.inputTopic))).to.deep.equal(new Set(['One']));
+        await allFinished(engine, [runId]);
+        const events = await checkRecord(engine.log, runId);
+        expect(factsOf(events, 'RunRequested').length).to.equal(1);
+        expect(factsOf(events, 'RunClaimed').length).to.equal(1);
+        const other = await rejectionOf(engine.registry.start(runRequest(runId, { topic: 'Other' })));
+        expect(other).to.be.instanceOf(KeyReused);
+        await fillsAllPlaces(engine, maxActiveRuns);
+      });
+    }
+
+    it('answers a repeated start after a restart as the first time', async () => {
+      const runId = uuid();
+      const first = await openRecovered();
+      const requested = await first.registry.start(runRequest(runId, { topic: 'One' }));
+      await first.stop();
+      const second = await openRecovered();
+      expect(await second.registry.start(runRequest(runId, { topic: 'One' }))).to.deep.equal(requested);
+      expect(await rejectionOf(second.registry.start(runRequest(runId, { topic: 'Other' })))).to.be.instanceOf(
+        KeyReused,
+      );
+    });
+
+    it('takes nothing new once it stops', async () => {
+      const engine = await openRecovered();
+      await engine.stop();
+      expect(await rejectionOf(engine.registry.start(runRequest(uuid())))).to.be.instanceOf(ServiceStopping);
+    });
+  });
+
+  describe('of the read models', () => {
+    it('answers the same to the byte when the views are deleted', async () => {
+      const before = await open();
+      const runIds = await storyOf(before);
+      const told = await answersOf(before, runIds);
+      await before.stop();
+      rmSync(join(dir.path, 'views'), { recursive: true });
+      const after = await openRecovered({ model: held() });
+      expect(await answersOf(after, runIds)).to.equal(told);
+    });
+
+    it('folds anew what is no database', async () => {
+      const before = await open();
+      const runIds = await storyOf(before);
+      const told = await answersOf(before, runIds);
+      await before.stop();
+      writeFileSync(join(dir.path, 'views', 'views.sqlite'), 'no database '.repeat(1_000));
+      const after = await openRecovered({ model: held() });
+      expect(await answersOf(after, runIds)).to.equal(told);
+    });
+
+    it('shows each run by its id and in the list as soon as its start is answered', async () => {
+      const engine = await openRecovered({ maxActiveRuns: 20 });
+      const looks = Array.from({ length: 100 }, async () => {
+        const runId = uuid();
+        await engine.registry.start(runRequest(runId));
+        const [found, page] = await Promise.all([
+          engine.queries.find(runId),
+          engine.queries.list({ limit: 100, offset: 0 }),
+        ]);
+        expect(found?.id).to.equal(runId);
+        expect(page.map(({ id }) => id)).to.include(runId);
+      });
+      await Promise.all(looks);
+    });
+
+    it('shows a cancel in the list as soon as it is answered', async () => {
+      const engine = await openRecovered({ model: held() });
+      const runIds = Array.from({ length: 20 }, uuid);
+      await startAll(engine, runIds);
+      for (const runId of runIds) {
+        await engine.registry.cancel(runId);
+        const page = await engine.queries.list({ limit: 100, offset: 0 });
+        expect(page.find(({ id }) => id === runId)?.status).to.equal('failed');
+        expect((await engine.queries.find(runId))?.status).to.equal('failed');
+      }
+    });
+
+    it('lists at once when the newest events are of other categories', async () => {
+      const engine = await openRecovered();
+      const runId = uuid();
+      await engine.registry.start(runRequest(runId));
+      await allFinished(engine, [runId]);
+      const event = { id: uuid(), type: 'BlueprintCreated', data: '{}', metadata: {} };
+      await engine.log.append('blueprint-b1', [event], 'none');
+      const page = await engine.queries.list({ limit: 10, offset: 0 });
+      expect(page.map(({ id }) => id)).to.deep.equal([runId]);
+    });
+  });
+
+  describe('of a log that fails for a while', () => {
+    const hasty: Ambient = { ...systemAmbient(), after: (ms, callback) => systemAmbient().after(ms / 50, callback) };
+
+    /** A log that fails its calls now and then, before or after it has done them. */
+    function moody(log: EventLog, random: () => number): EventLog {
+      return changedLog(log, {
+        async append(stream, events, expected) {
+          const mood = random();
+          if (mood < 0.15) throw new LogUnavailable();
+          if (mood < 0.3) throw new AppendOutcomeUnknown({ stream });
+          const appended = await log.append(stream, events, expected);
+          if (mood < 0.45) throw new AppendOutcomeUnknown({ stream });
+          return appended;
+        },
+        async *readStream(stream, range) {
+          if (random() < 0.2) throw new LogUnavailable();
+          yield* log.readStream(stream, range);
+        },
+        async *subscribe(after, following) {
+          let last = after;
+          for await (const followed of log.subscribe(after, following)) {
+            if (random() < 0.05) throw new SubscriptionDropped({ last });
+            if (followed.kind === 'event') last = followed.event.position;
+            yield followed;
+          }
+        },
+      });
+    }
+
+    it('neither fails nor doubles a run', async () => {
+      const random = seededRandom(SEED);
+      const callsFile = join(dir.path, 'calls.txt');
+      const runIds = Array.from({ length: 30 }, uuid);
+      const engine = await openRecovered({
+        maxActiveRuns: 10,
+        ambient: hasty,
+        model: countedModel(callsFile),
+        decorate: (log) => moody(log, random),
+      });
+      const requests = runIds.map((runId) => runRequest(runId, { topic: runId }));
+      await Promise.all(requests.map((request) => engine.registry.start(request)));
+      const ends = runIds.map((runId) => eventually(() => runWhen(engine, runId, isFinished)));
+      for (const run of await Promise.all(ends))
+        expect(run.finalDraft, JSON.stringify(run.failure)).to.equal('Draft 4');
+      await engine.stop();
+
+      const calm = await openRecovered();
+      for (const runId of runIds) {
+        const events = await checkRecord(calm.log, runId);
+        expect(factsOf(events, 'RunClaimed').length).to.equal(1);
+        const calls = countedCalls(callsFile);
+        for (const { inputHash } of factsOf(events, 'NodeStarted')) expect(calls.get(inputHash)).to.equal(1);
+      }
+    });
+
+    it('takes up every run left though the log is moody from the start', async () => {
+      const random = seededRandom(SEED + 1);
+      const first = await openRecovered({ model: held(), maxActiveRuns: 10 });
+      const runIds = Array.from({ length: 20 }, uuid);
+      await startAll(first, runIds);
+      await kill(first);
+
+      const second = await openRecovered({
+        maxActiveRuns: 10,
+        ambient: hasty,
+        decorate: (log) => moody(log, random),
+      });
+      const ends = runIds.map((runId) => eventually(() => runWhen(second, runId, isFinished)));
+      for (const run of await Promise.all(ends)) expect(run.finalDraft).to.equal('Draft 4');
+    });
+
+    it('starts nothing while the outcome of its append is open', async () => {
+      const model = held();
+      let isDown = true;
+      const engine = await openRecovered({
+        model,
+        ambient: hasty,
+        decorate: (log) =>
+          changedLog(log, {
+            async append(stream, events, expected) {
+              const appended = await log.append(stream, events, expected);
+              if (isDown) throw new AppendOutcomeUnknown({ stream });
+              return appended;
+            },
+          }),
+      });
+      const runId = uuid();
+      const starting = engine.registry.start(runRequest(runId));
+      await runWhen(engine, runId, ({ status }) => status === 'running').catch(() => null);
+      await eventually(async () => expect((await recordOf(engine.log, runId)).length).to.equal(4));
+      expect(model.requests.length).to.equal(0);
+      isDown = false;
+      await starting;
+      await model.called(1);
+      expect((await checkRecord(engine.log, runId)).length).to.equal(4);
+    });
+
+    it('stops though the log does not come back, and the runs are taken over later', async () => {
+      const model = held();
+      let isDown = false;
+      const first = await openRecovered({
+        model,
+        ambient: hasty,
+        decorate: (log) =>
+          changedLog(log, {
+            append: (...args) => (isDown ? Promise.reject(new LogUnavailable()) : log.append(...args)),
+          }),
+      });
+      const runId = uuid();
+      await first.registry.start(runRequest(runId));
+      await model.called(1);
+      isDown = true;
+      await first.stop();
+
+      const second = await openRecovered();
+      await allFinished(second, [runId]);
+      const events = await checkRecord(second.log, runId);
+      expect(factsOf(events, 'RunClaimed').map(({ reason }) => reason)).to.deep.equal(['started', 'recovered']);
+    });
+  });
+
+  describe('of a run that another instance has changed', () => {
+    const foreign: readonly (readonly [string, readonly RunFact[]])[] = [
+      ['cancelled', [{ type: 'RunFailed', data: { kind: 'cancelled', error: 'Cancelled by the user', node: null } }]],
+      ['taken over', [{ type: 'RunClaimed', data: { epoch: 2, instanceId: 'another', reason: 'recovered' } }]],
+    ];
+
+    for (const [what, facts] of foreign) {
+      it(`lets it go and adds nothing once it was ${what}, though the log cannot be read at first`, async () => {
+        const model = held();
+        let failures = 0;
+        const engine = await openRecovered({
+          model,
+          maxActiveRuns: 1,
+          decorate: (log) =>
+            changedLog(log, {
+              async *readStream(stream, range) {
+                if (failures > 0) {
+                  failures -= 1;
+                  throw new LogUnavailable();
+                }
+                yield* log.readStream(stream, range);
+              },
+            }),
+        });
+        const [runId, next] = [uuid(), uuid()];
+        await startAll(engine, [runId, next]);
+        await model.called(1);
+        const head = await foldRun(engine.log, runId, systemAmbient());
+        const around = { ambient: systemAmbient(), instanceId: 'another' };
+        const sealed = sealFacts(facts, { head, runId, around });
+        await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
+        failures = 2;
+        model.held[0]?.release();
+
+        await model.called(2);
+        expect(engine.registry.live(runId)).to.equal(null);
+        expect(engine.registry.live(next)?.status).to.equal('running');
+        expect((await checkRecord(engine.log, runId)).map(({ type }) => type).slice(4)).to.deep.equal(
+          facts.map(({ type }) => type),
+        );
+        expect(engine.faults).to.deep.equal([]);
+      });
+    }
+  });
+
+  onEmbeddedLog(() =>
+    describe('beside a damaged run', () => {
+      const harms: readonly (readonly [string, readonly [string, string]])[] = [
+        ['a letter is another', ['master_agent', 'mAster_agent']],
+        ['a digit is another', ['"step":1', '"step":9']],
+        ['the data is no JSON any more', ['{', '[']],
+      ];
+
+      for (const [what, harm] of harms) {
+        for (const views of ['kept', 'deleted'] as const) {
+          it(`starts and runs the others when ${what} and the views are ${views}`, async () => {
+            const model = held();
+            const first = await openRecovered({ model });
+            const [damaged, sound, begun] = [uuid(), uuid(), uuid()];
+            await startAll(first, [damaged, sound]);
+            await model.called(2);
+            await first.queries.list({ limit: 10, offset: 0 });
+            const [, , , started] = await recordOf(first.log, damaged);
+            await kill(first);
+            damageEvent(dir.path, started?.id ?? '', harm);
+            if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
+
+            const second = await openRecovered();
+            await second.registry.start(runRequest(begun));
+            await allFinished(second, [sound, begun]);
+            for (const runId of [sound, begun]) await checkRecord(second.log, runId);
+            expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunDamaged);
+            const page = await second.queries.list({ limit: 10, offset: 0 });
+            expect(page.map(({ id }) => id)).to.have.members([damaged, sound, begun]);
+            expect(second.registry.live(damaged)).to.equal(null);
+            expect(second.faults.length).to.be.within(1, 3);
+          });
+        }
+      }
+    }),
+  );
+
+  async function startAll(engine: TestEngine, runIds: readonly string[]): Promise<void> {
+    await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));
+  }
+
+  /** Runs in the order in which they were started, by the log. */
+  async function startOrder(engine: TestEngine): Promise<readonly string[]> {
+    const order: string[] = [];
+    for await (const { type, stream } of engine.log.readAll(null)) {
+      if (type === 'RunStarted') order.push(stream.slice('run-'.length));
+    }
+    return order;
+  }
+
+  /** A folder's worth of runs: completed, failed, pending ones; what they look like is settled when it returns. */
+  async function storyOf(engine: TestEngine, topic = 'The sea'): Promise<readonly string[]> {
+    const runIds = Array.from({ length: 8 }, uuid);
+    const ended = runIds.slice(0, 6);
+    await Promise.all(ended.map((runId) => engine.registry.start(runRequest(runId, { topic }))));
+    await Promise.all(ended.slice(0, 2).map((runId) => engine.registry.cancel(runId).catch(() => null)));
+    await allFinished(engine, ended);
+    return ended;
+  }
+
+  async function answersOf(engine: TestEngine, runIds: readonly string[]): Promise<string> {
+    const found = await Promise.all(runIds.map((runId) => engine.queries.find(runId)));
+    const events = await Promise.all(runIds.map((runId) => recordOf(engine.log, runId)));
+    return JSON.stringify({ list: await engine.queries.list({ limit: 100, offset: 0 }), found, events });
+  }
+
+  /** Whether no place was lost or won: as many runs as may be are under way at once. */
+  async function fillsAllPlaces(engine: TestEngine, places: number): Promise<void> {
+    if (places > 1) return;
+    const runIds = [uuid(), uuid()];
+    await startAll(engine, runIds);
+    await allFinished(engine, runIds);
+    expect(await startOrder(engine)).to.include.members(runIds);
+  }
+});
+
+/** Tries until it does not throw; the test's own timeout is the end of patience. */
+async function eventually<T>(look: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await look();
+    } catch {
+      await nextTurn();
+    }
+  }
+}
+
+/** The first call goes one way, all later ones another. */
+function firstThen<A extends readonly unknown[], R>(first: (...args: A) => R, later: (...args: A) => R) {
+  let calls = 0;
+  return (...args: A): R => (calls++ === 0 ? first(...args) : later(...args));
+}

@@ -1,0 +1,263 @@
+import { expect } from 'chai';
+import { createHash } from 'node:crypto';
+import { systemAmbient } from '../../src/system/system.js';
+import { readConfig } from '../../src/config.js';
+import { ModelFailed } from '../../src/errors.js';
+import { normalised, type Embeddings } from '../../src/embeddings/port.js';
+import { geminiEmbeddings } from '../../src/embeddings/gemini.js';
+import { offlineEmbeddings, offlineVector } from '../../src/embeddings/offline.js';
+import { openAiEmbeddings } from '../../src/embeddings/openai.js';
+import { embeddingsOf } from '../../src/embeddings/provider.js';
+import { vectorFromBase64, vectorToBase64 } from '../../src/embeddings/port.js';
+import { wordsOf } from '../../src/embeddings/words.js';
+import { embeds, fakeEmbeddings, numbersOf, type EmbeddingRequest } from '../support/fake-embeddings.js';
+import {
+  endsMidBody,
+  hangs,
+  hangsMidBody,
+  resets,
+  resetsMidBody,
+  sends,
+  type FakeServer,
+  type Reply,
+} from '../support/fake-server.js';
+import { refuses } from '../support/fake-gemini.js';
+import { rejectionOf } from '../support/rejection.js';
+
+const KEY = 'key-of-a-test';
+const TEXT = 'The council meets on Thursdays.';
+const { signal } = new AbortController();
+const PASSAGE = { kind: 'passage', signal } as const;
+
+describe('Vectors of texts', () => {
+  describe('in events', () => {
+    it('come back as they were, in a form that is the same on every machine', () => {
+      const vector = Float32Array.from([1, -0.5, 1e-30]);
+      expect(vectorToBase64(vector)).to.equal('AACAPwAAAL9gQqIN');
+      expect(vectorFromBase64('AACAPwAAAL9gQqIN', 3)).to.deep.equal(vector);
+    });
+
+    it('are refused when they are none', () => {
+      const nan = vectorToBase64(Float32Array.from([NaN]));
+      for (const text of ['', 'AACAPw', 'AACAPwAAAL9gQqIN', '????', 'AAC\nAPw==', nan]) {
+        expect(vectorFromBase64(text, 1), text).to.equal(null);
+      }
+    });
+  });
+
+  describe('offline', () => {
+    const nearness = (one: string, other: string): number => {
+      const vector = offlineVector(other);
+      return offlineVector(one).reduce((sum, each, at) => sum + each * (vector[at] ?? 0), 0);
+    };
+
+    it('have length 1 and are always the same', async () => {
+      const [vector] = await offlineEmbeddings().embed([TEXT], PASSAGE);
+      expect(vector).to.deep.equal(offlineVector(TEXT));
+      expect(nearness(TEXT, TEXT)).to.be.closeTo(1, 1e-6);
+      const digest = createHash('sha256')
+        .update(vectorToBase64(offlineVector(TEXT)))
+        .digest('hex');
+      expect(digest.slice(0, 16), 'raise the number in the name of the model').to.equal('eac723ced4865495');
+      expect(offlineVector(' … ').every((each) => each === 0)).to.equal(true);
+    });
+
+    it('are nearer the more two texts have in common, by their words and the parts of these', () => {
+      const query = 'opening hours of the town library';
+      expect(nearness(query, 'The library of our town: when it opens')).to.be.above(0.2);
+      expect(nearness(query, 'Libraries in many towns')).to.be.within(0.1, 0.5);
+      expect(nearness(query, 'Bicycles lack parking space')).to.be.below(0.1);
+      expect(nearness('図書館の時間', '市立図書館は日曜日も開いています')).to.be.above(0.2);
+      expect(nearness('библиотеки города', 'Городская библиотека')).to.be.above(0.1);
+    });
+
+    it('are of words without case, accents and signs; scripts without spaces are cut into pairs', () => {
+      expect(wordsOf('Été, "ＦＵＬＬ" a\0b ½ и й')).to.deep.equal(['ete', 'full', 'a', 'b', '1', '2', 'и', 'и']);
+      expect(wordsOf('東京都、𠮷野家 ไทย 한국어')).to.deep.equal([
+        '東京',
+        '京都',
+        '𠮷野',
+        '野家',
+        'ไท',
+        'ทย',
+        '한국',
+        '국어',
+      ]);
+    });
+  });
+
+  const adapters = {
+    Gemini: (baseUrl: string, limits: Limits): Embeddings =>
+      geminiEmbeddings({ apiKey: KEY, baseUrl, model: 'gemini-embedding-001', limits, ambient: PATIENT }),
+    'an OpenAI-compatible server': (baseUrl: string, limits: Limits): Embeddings =>
+      openAiEmbeddings({ apiKey: KEY, baseUrl, model: 'nomic-embed-text', limits, ambient: PATIENT }),
+  };
+  for (const [name, adapter] of Object.entries(adapters)) {
+    describe(`of ${name}`, () => {
+      let server: FakeServer<EmbeddingRequest>;
+
+      beforeEach(async () => {
+        server = await fakeEmbeddings(embeds);
+      });
+
+      afterEach(() => server.stop());
+
+      const open = (limits: Limits = { timeoutMs: 5_000, maxAttempts: 1 }): Embeddings => adapter(server.url, limits);
+      const faultOf = async (reply: Reply, limits?: Limits) => {
+        server.answerBy([reply]);
+        const error = await rejectionOf(open(limits).embed([TEXT], PASSAGE));
+        if (!(error instanceof ModelFailed)) throw error;
+        expect(error.message).to.not.include(KEY).and.not.include(TEXT);
+        return error;
+      };
+
+      it('come in the order of the texts, of length 1, in as few requests as may be', async () => {
+        const texts = Array.from({ length: 130 }, (_, at) => 'x'.repeat(at + 1));
+        const vectors = await open().embed(texts, PASSAGE);
+        expect(vectors).to.have.lengthOf(130);
+        vectors.forEach((vector, at) => {
+          const numbers = numbersOf(texts[at] ?? '');
+          const length = Math.hypot(...numbers);
+          expect(vector[0]).to.be.closeTo((numbers[0] ?? 0) / length, 1e-6);
+        });
+        const sizes = server.calls.map(({ body }) => (body.input ?? body.requests).length);
+        expect(Math.max(...sizes)).to.be.at.most(100);
+        expect(await open().embed([], PASSAGE)).to.deep.equal([]);
+        expect(server.calls).to.have.lengthOf(sizes.length);
+      });
+
+      const answers: readonly (readonly [string, Reply, string])[] = [
+        ['no JSON', sends('<html>'), 'unreadable_answer'],
+        ['nothing', sends(''), 'unreadable_answer'],
+        ['null', sends('null'), 'unreadable_answer'],
+        ['no vectors', sends({ embeddings: [], data: [] }), 'unreadable_answer'],
+        ['another number of vectors', vectorsOf(numbersOf('a'), numbersOf('b')), 'unreadable_answer'],
+        ['other dimensions', vectorsOf([1, 2, 3]), 'bad_vector'],
+        ['no vector at all', vectorsOf(null), 'bad_vector'],
+        ['zeros', vectorsOf(numbersOf('a').map(() => 0)), 'bad_vector'],
+        ['texts for numbers', vectorsOf(numbersOf('a').map(String)), 'bad_vector'],
+        [
+          'numbers past all bounds',
+          sends(
+            `{"embeddings":[{"values":[${'1e999,'.repeat(767)}1]}],"data":[{"index":0,"embedding":[${'1e999,'.repeat(767)}1]}]}`,
+          ),
+          'bad_vector',
+        ],
+        ['more than it may', sends(`"${'x'.repeat(17 * 1024 * 1024)}"`), 'answer_too_large'],
+        ['a redirect', (response) => response.writeHead(307, { Location: '/elsewhere' }).end(), 'redirected'],
+        ['a refusal of the key', refuses(401, { message: `Wrong ${KEY} for ${TEXT}` }), 'unauthorized'],
+        ['an unknown model', refuses(404), 'model_unknown'],
+        ['a reset', resets, 'connection_lost'],
+      ];
+      for (const [what, reply, kind] of answers) {
+        it(`fail as ${kind} on ${what}`, async () => {
+          expect((await faultOf(reply)).data.kind).to.equal(kind);
+        });
+      }
+
+      it('fail by their names on bodies that break off, and in time on those that never end', async () => {
+        for (const reply of [endsMidBody, resetsMidBody]) expect((await faultOf(reply)).data.retryable).to.equal(true);
+        const brief = { timeoutMs: 50, maxAttempts: 1 };
+        for (const reply of [hangs, hangsMidBody]) expect((await faultOf(reply, brief)).data.kind).to.equal('timeout');
+      });
+
+      it('are asked for again after what may pass, no sooner than the server wants, and so often only', async () => {
+        const asks = refuses(429, { headers: { 'Retry-After': '1' } });
+        const answer = vectorsOf(numbersOf(TEXT));
+        server.answerBy([refuses(503), asks, answer]);
+        const [vector] = await open({ timeoutMs: 5_000, maxAttempts: 3 }).embed([TEXT], PASSAGE);
+        expect(vector).to.have.lengthOf(768);
+        const [, second, third] = server.calls.map(({ atMs }) => atMs);
+        expect((third ?? 0) - (second ?? 0)).to.be.at.least(990);
+        server.answerBy([refuses(503)]);
+        const before = server.calls.length;
+        await rejectionOf(open({ timeoutMs: 5_000, maxAttempts: 2 }).embed([TEXT], PASSAGE));
+        expect(server.calls.length - before).to.equal(2);
+      });
+
+      it('are given up with their signal, under way and while they wait', async () => {
+        for (const reply of [hangs, refuses(429, { headers: { 'Retry-After': '30' } })]) {
+          server.answerBy([reply]);
+          const stop = new AbortController();
+          const before = server.calls.length;
+          const failed = rejectionOf(
+            open({ timeoutMs: 9_000, maxAttempts: 3 }).embed([TEXT], { kind: 'query', signal: stop.signal }),
+          );
+          await server.until(() => server.calls.length > before);
+          stop.abort();
+          expect(await failed).to.have.nested.property('data.kind', 'aborted');
+        }
+      });
+    });
+  }
+
+  const isLong = (text: string): boolean => text.length > 300;
+  it('of a text too large for its server are the mean of its pieces, by their length, and of length 1', async () => {
+    const server = await fakeEmbeddings((call, index) =>
+      call.body.input?.some(isLong) === true
+        ? refuses(400, { message: "This model's maximum context length is 100 tokens" })
+        : embeds(call, index),
+    );
+    const embeddings = adapters['an OpenAI-compatible server'](server.url, { timeoutMs: 5_000, maxAttempts: 1 });
+    const unitOf = (of: string): Float32Array => normalised(numbersOf(of)) ?? new Float32Array();
+    const text = `${'a'.repeat(299)} ${'🌳'.repeat(100)}`;
+    const [vector = new Float32Array(), short] = await embeddings.embed([text, TEXT], PASSAGE);
+    await server.stop();
+    const taken = server.calls.flatMap(({ body: { input = [] } }) => (input.some(isLong) ? [] : input));
+    expect(taken.join('')).to.equal(text + TEXT);
+    expect(taken.every((each) => each.isWellFormed())).to.equal(true);
+    const pieces = taken.slice(0, -1).map((each) => ({ weight: each.length, unit: unitOf(each) }));
+    const mean = vector.map((_, at) => pieces.reduce((sum, { weight, unit }) => sum + weight * (unit[at] ?? 0), 0));
+    const length = Math.hypot(...mean);
+    vector.forEach((value, at) => expect(value).to.be.closeTo((mean[at] ?? 0) / length, 1e-5));
+    expect(short).to.deep.equal(unitOf(TEXT));
+  });
+
+  it('are asked of Gemini as of passages or queries, 768 dimensions of each', async () => {
+    const server = await fakeEmbeddings(embeds);
+    const gemini = adapters.Gemini(server.url, { timeoutMs: 5_000, maxAttempts: 1 });
+    await gemini.embed([TEXT], PASSAGE);
+    await gemini.embed([TEXT], { kind: 'query', signal });
+    await server.stop();
+    expect(server.calls.map(({ path }) => path)[0]).to.equal('/v1beta/models/gemini-embedding-001:batchEmbedContents');
+    expect(server.calls.map(({ headers }) => headers['x-goog-api-key'])).to.deep.equal([KEY, KEY]);
+    const request = {
+      model: 'models/gemini-embedding-001',
+      content: { parts: [{ text: TEXT }] },
+      outputDimensionality: 768,
+    };
+    expect(server.calls.map(({ body }) => body)).to.deep.equal([
+      { requests: [{ ...request, taskType: 'RETRIEVAL_DOCUMENT' }] },
+      { requests: [{ ...request, taskType: 'RETRIEVAL_QUERY' }] },
+    ]);
+  });
+
+  it('are made by the provider that answers, where that has a model for it', async () => {
+    const modelOf = async (environment: Record<string, string>) =>
+      (await embeddingsOf(readConfig(environment).embeddings, PATIENT)).model;
+    const openai = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_API_KEY: KEY };
+    expect(await modelOf({})).to.equal('offline-hash-1');
+    expect(await modelOf({ GEMINI_API_KEY: KEY })).to.equal('gemini-embedding-001');
+    expect(await modelOf({ GEMINI_API_KEY: KEY, GEMINI_EMBEDDING_MODEL: 'gemini-e2' })).to.equal('gemini-e2');
+    expect(await modelOf({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'offline' })).to.equal('offline-hash-1');
+    expect(await modelOf(openai)).to.equal('offline-hash-1');
+    expect(await modelOf({ ...openai, OPENAI_EMBEDDING_MODEL: 'e' })).to.equal('e');
+    const wrong = rejectionOf(modelOf({ GEMINI_API_KEY: KEY, GEMINI_EMBEDDING_MODEL: '../files' }));
+    expect(String(await wrong)).to.match(/Cannot use GEMINI_EMBEDDING_MODEL="\.\.\/files": a name of letters/);
+    expect(() => readConfig({ OPENAI_EMBEDDING_MODEL: 'a b' })).to.throw(/^Cannot use OPENAI_EMBEDDING_MODEL="a b": /);
+  });
+});
+
+interface Limits {
+  readonly timeoutMs: number;
+  readonly maxAttempts: number;
+}
+
+/** Backs off by nothing: what is waited is what a server asks for. */
+const PATIENT = { ...systemAmbient(), random: () => 0 };
+
+/** One answer in the words of both. */
+function vectorsOf(...vectors: readonly unknown[]): Reply {
+  const embeddings = vectors.map((values) => ({ values }));
+  return sends({ embeddings, data: vectors.map((embedding, index) => ({ index, embedding })) });
+}

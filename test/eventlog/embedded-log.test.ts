@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { expect } from 'chai';
+import { AppendOutcomeUnknown, DataDirHeld, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import type { Child } from '../support/child.js';
+import { startChild } from '../support/child.js';
+import { rejectionOf } from '../support/rejection.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { all, eventsIn, idsOf, newEvent, numbered } from './contract-bench.js';
+import { eventLogContract } from './event-log-contract.js';
+import { following } from './open-subscription.js';
+
+const LOG_WRITER = fileURLToPath(new URL('../support/log-writer.js', import.meta.url));
+
+eventLogContract('embedded', async () => {
+  const dir = tempDir();
+  const log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+  const close = async (): Promise<void> => {
+    await log.close();
+    dir.remove();
+  };
+  return { log, prefix: '', close };
+});
+
+describe('Embedded log: its file', () => {
+  const logs = ownLogs();
+
+  it('is found again as it was left', async () => {
+    const file = logs.file();
+    const first = await logs.open(file);
+    const events = numbered(3);
+    const { position } = await first.append('run-1', events, 'none');
+    const identity = await first.identity();
+    await first.close();
+
+    const second = await logs.open(file);
+    expect(await second.identity()).to.equal(identity);
+    expect(await second.head()).to.equal(position);
+    expect(idsOf(await all(second.readStream('run-1')))).to.deep.equal(idsOf(events));
+    expect(await second.append('run-1', events, 'none')).to.deep.equal({ revision: 2, position });
+    const next = await second.append('run-1', numbered(1), 2);
+    expect(next.revision).to.equal(3);
+    expect(next.position > position).to.equal(true);
+  });
+
+  it('names each log differently, and an empty one has no head', async () => {
+    const [a, b] = [await logs.open(), await logs.open()];
+    expect(await a.identity()).not.to.equal(await b.identity());
+    expect(await a.head()).to.equal(null);
+    expect(await all(a.readAll(null))).to.deep.equal([]);
+  });
+
+  it('keeps data byte for byte', async () => {
+    const log = await logs.open();
+    const data = '{ "b" : 1.0e2,\n\t"a":"\\u00e9 é 漢字 🜁" }';
+    await log.append('run-1', [{ ...newEvent(), data }], 'none');
+    expect((await all(log.readStream('run-1')))[0]?.data).to.equal(data);
+  });
+
+  it('remembers more streams than it keeps in memory', async () => {
+    const log = await logs.open();
+    const streams = Array.from({ length: 21_000 }, (_, n) => `run-${n}`);
+    await Promise.all(streams.map((stream) => log.append(stream, [newEvent()], 'none')));
+    expect((await log.append('run-0', [newEvent()], 0)).revision).to.equal(1);
+    expect((await log.append('run-20999', [newEvent()], 0)).revision).to.equal(1);
+  });
+
+  it('is refused when it holds something else', async () => {
+    const file = logs.file();
+    writeFileSync(file, 'no database at all, but long enough to be taken for the header of one\n'.repeat(20));
+    expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
+  });
+
+  it('is refused when its folder is missing', async () => {
+    const file = join(logs.file(), 'log.sqlite');
+    expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
+  });
+
+  it('is refused while open in this process', async () => {
+    const file = logs.file();
+    const log = await logs.open(file);
+    expect(await rejectionOf(openEmbeddedLog({ file }))).to.be.instanceOf(DataDirHeld);
+    await log.append('run-1', numbered(1), 'none');
+  });
+
+  it('is refused while another process has it, and free once that one is killed', async () => {
+    const file = logs.file();
+    const child = startWriter(file, 1);
+    await child.waitFor((lines) => lines.includes('open'));
+    expect(await rejectionOf(openEmbeddedLog({ file }))).to.be.instanceOf(DataDirHeld);
+    await child.kill();
+    await logs.open(file);
+  });
+});
+
+describe('Embedded log: failures', () => {
+  const logs = ownLogs();
+
+  it('loses nothing acknowledged when its process is killed under load', async () => {
+    const file = logs.file();
+    for (let kill = 1; kill <= 3; kill += 1) {
+      const child = startWriter(file, 30);
+      await child.waitFor((lines) => lines.length > 3_000 * kill);
+      await child.kill();
+      const log = await logs.open(file);
+      await expectAcknowledged(log, child.lines);
+      await log.close();
+    }
+  });
+
+  it('after a failed write leaves that append open, refuses all others, and loses nothing', async () => {
+    const file = logs.file();
+    // No file may grow past 2 MiB: writing the journal fails as on a full disk.
+    const child = startChild('sh', ['-c', 'ulimit -f 4096 && exec "$0" "$@"', process.execPath, LOG_WRITER, file, '1']);
+    expect(await child.ended).to.equal(0);
+    const failures = child.lines.filter((line) => line.startsWith('failed'));
+    expect(failures).to.deep.equal(['failed log.outcome-unknown', 'failed log.unavailable', 'failed log.unavailable']);
+    const log = await logs.open(file);
+    await expectAcknowledged(log, child.lines);
+  });
+
+  it('leaves appends under way open, refuses those that wait, and ends for good when its thread dies', async () => {
+    const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));
+    const log = await logs.open();
+    const worker = await spawned;
+    await log.append('run-1', numbered(1), 'none');
+    const subscription = following(log, null);
+    await subscription.waitFor((seen) => eventsIn(seen).length === 1);
+    const died = new Promise((resolve) => worker.once('exit', resolve));
+    // What is no request ends the thread with an exception. It is sent first, the append in the same turn behind it.
+    setImmediate(() => worker.postMessage('no request'));
+    const underWay = rejectionOf(log.append('run-1', numbered(1), 0));
+    await new Promise((resolve) => setImmediate(resolve));
+    const waiting = rejectionOf(log.append('run-2', numbered(1), 'none'));
+    await died;
+    expect(await underWay).to.be.instanceOf(AppendOutcomeUnknown);
+    expect(await waiting).to.be.instanceOf(LogUnavailable);
+    expect(await rejectionOf(subscription.ended)).to.be.instanceOf(SubscriptionDropped);
+    const calls = [() => log.append('run-1', numbered(1), 0), () => log.ping(), () => all(log.readAll(null))];
+    for (const call of calls) expect(await rejectionOf(call())).to.be.instanceOf(LogUnavailable);
+    await log.close();
+  });
+
+  it('refuses more appends than may wait, surely not sent', async () => {
+    const log = await logs.open();
+    const event = newEvent();
+    const settled = await Promise.allSettled(
+      Array.from({ length: 50_001 }, () => log.append('run-1', [event], 'none')),
+    );
+    expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(50_000);
+    const [refused] = settled.flatMap((each): unknown[] => (each.status === 'rejected' ? [each.reason] : []));
+    expect(refused).to.be.instanceOf(LogUnavailable);
+    expect(await all(log.readStream('run-1'))).to.have.length(1);
+  });
+});
+
+describe('Embedded log: subscribers', () => {
+  const logs = ownLogs();
+
+  it('gets everything once, in order, when its buffer has overflowed', async () => {
+    const log = await logs.open();
+    const abort = new AbortController();
+    const subscription = log.subscribe(null, { signal: abort.signal })[Symbol.asyncIterator]();
+    expect(await subscription.next()).to.deep.include({ value: { kind: 'caughtUp' } });
+    for (let n = 0; n < 25; n += 1) await log.append(`run-${n}`, numbered(800), 'none');
+    const ids: string[] = [];
+    let more = log.append('run-more', numbered(10), 'none');
+    while (ids.length < 20_020) {
+      const next = await subscription.next();
+      if (next.done === true || next.value.kind !== 'event') expect.fail('an event is expected');
+      else ids.push(next.value.event.id);
+      if (ids.length === 15_000) more = log.append('run-more', numbered(10), 9);
+    }
+    await more;
+    abort.abort();
+    expect(await subscription.next()).to.deep.equal({ value: undefined, done: true });
+    expect(ids).to.deep.equal(idsOf(await all(log.readAll(null))));
+  });
+
+  it('hears of an append before its writer does', async () => {
+    const log = await logs.open();
+    const { collected, waitFor, stop } = following(log, null);
+    await waitFor((seen) => seen.length === 1);
+    for (let n = 0; n < 100; n += 1) {
+      await log.append(`run-${n}`, numbered(1), 'none');
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(eventsIn(collected)).to.have.length(n + 1);
+    }
+    await stop();
+  });
+
+  it('is told how far it has come past events of other categories, stored and live', async () => {
+    const log = await logs.open();
+    const live = following(log, null, ['run']);
+    await live.waitFor((seen) => seen.length === 1);
+    for (let n = 0; n < 5; n += 1) await log.append(`document-${n}`, numbered(800), 'none');
+    const stored = following(log, null, ['run']);
+    for (const { waitFor, stop, collected } of [live, stored]) {
+      await waitFor((seen) => seen.some(({ kind }) => kind === 'checkpoint'));
+      await stop();
+      expect(eventsIn(collected)).to.deep.equal([]);
+    }
+  });
+});
+
+function startWriter(file: string, writers: number): Child {
+  return startChild(process.execPath, [LOG_WRITER, file, String(writers)]);
+}
+
+/** Every acknowledged event is where it was said to be, and no stream has a gap. */
+async function expectAcknowledged(log: EventLog, lines: readonly string[]): Promise<void> {
+  const stored = new Map<string, string>();
+  const revisions = new Map<string, number>();
+  for await (const { stream, revision, id } of log.readAll(null)) {
+    expect(revision).to.equal((revisions.get(stream) ?? -1) + 1);
+    revisions.set(stream, revision);
+    stored.set(`${stream} ${revision}`, id);
+  }
+  const acknowledged = lines.filter((line) => line.startsWith('run-'));
+  expect(acknowledged.length).to.be.greaterThan(0);
+  for (const line of acknowledged) {
+    const [stream = '', revision = '', id] = line.split(' ');
+    expect(stored.get(`${stream} ${revision}`)).to.equal(id);
+  }
+}
+
+/** Logs in a folder of the tests around; those still open after a test are closed then, so that a failed one ends too. */
+function ownLogs(): { file(): string; open(file?: string): Promise<EventLog> } {
+  let dir: TempDir | null = null;
+  const opened: EventLog[] = [];
+  before(() => {
+    dir = tempDir();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((log) => log.close()));
+  });
+  after(() => dir?.remove());
+  const file = (): string => join(dir?.path ?? '', `log-${randomUUID()}.sqlite`);
+  const open = async (path = file()): Promise<EventLog> => {
+    const log = await openEmbeddedLog({ file: path });
+    opened.push(log);
+    return log;
+  };
+  return { file, open };
+}

@@ -1,0 +1,311 @@
+import { expect } from 'chai';
+import { AppendInvalid, AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../../src/errors.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import type { AppendFate } from '../support/event-store-calls.js';
+import { rejectionOf } from '../support/rejection.js';
+import { untilTrue } from '../support/until-true.js';
+import { all, idsOf, newEvent, numbered } from './contract-bench.js';
+import { eventStoreBench, SHORT_MS, surely } from './eventstoredb-bench.js';
+
+/** A script that has one fate for the first append, and answers all others. */
+function onceFated(fate: AppendFate): () => AppendFate {
+  let isFirst = true;
+  return () => {
+    const now = isFirst ? fate : 'answered';
+    isFirst = false;
+    return now;
+  };
+}
+
+/** Appends one event after the other, each to a stream of its own, until something else has ended. */
+async function appendUntil(log: EventLog, other: Promise<unknown>): Promise<void> {
+  const end = other.then(() => 'end');
+  for (let n = 0; (await Promise.race([end, log.append(`run-${n}`, numbered(1), 'none')])) !== 'end';) n += 1;
+}
+
+describe('EventStoreDB log: appends without an answer', () => {
+  const bench = eventStoreBench();
+
+  for (const fate of ['written, then reset', 'written, then the stream ends', 'written, then silence'] as const) {
+    it(`are open when they are ${fate}, and asking again gives the first result`, async () => {
+      const server = await bench.server();
+      const log = bench.log(server, { deadlineMs: SHORT_MS });
+      const before = await log.append('run-1', numbered(1), 'none');
+      server.behave({ append: onceFated(fate) });
+      const events = numbered(2);
+      expect(await rejectionOf(log.append('run-1', events, 0))).to.be.instanceOf(AppendOutcomeUnknown);
+      const { revision, position } = await surely(log, 'run-1', events, 0);
+      expect(revision).to.equal(2);
+      expect(position > before.position).to.equal(true);
+      expect(idsOf(await all(log.readStream('run-1', { from: 1 })))).to.deep.equal(idsOf(events));
+    });
+  }
+
+  for (const fate of ['reset', 'silence', 'not ready', 'timed out'] as const) {
+    it(`are open when the server's answer is ${fate}, and asking again writes them`, async () => {
+      const server = await bench.server();
+      const log = bench.log(server, { deadlineMs: SHORT_MS });
+      await log.identity();
+      server.behave({ append: onceFated(fate) });
+      const events = numbered(2);
+      const error = await rejectionOf(log.append('run-1', events, 'none'));
+      expect(error).to.be.instanceOf(AppendOutcomeUnknown);
+      expect(error).to.have.deep.property('data', { stream: 'run-1' });
+      expect(await surely(log, 'run-1', events, 'none')).to.include({ revision: 1 });
+      expect(await all(log.readStream('run-1'))).to.have.length(2);
+    });
+  }
+
+  it('are given up after the deadline, and the connection with them when nothing at all was heard', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    server.behave({ append: () => 'silence' });
+    const startedMs = performance.now();
+    await rejectionOf(log.append('run-1', numbered(1), 0));
+    expect(performance.now() - startedMs).to.be.within(SHORT_MS - 5, 4 * SHORT_MS);
+    server.behave({});
+    await log.append('run-2', numbered(1), 'none');
+    expect(server.connectionsEver()).to.equal(2);
+  });
+
+  it('do not take the connection from others that are answered', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    server.behave({ append: ({ stream }) => (stream === 'run-silent' ? 'silence' : 'answered') });
+    const silent = rejectionOf(log.append('run-silent', numbered(1), 'none'));
+    await appendUntil(log, silent);
+    expect(await silent).to.be.instanceOf(AppendOutcomeUnknown);
+    expect(server.connectionsEver()).to.equal(1);
+  });
+
+  it('may be answered too late, which is nobody’s answer', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    let release = (): void => undefined;
+    const released = new Promise<AppendFate>((resolve) => (release = () => resolve('answered')));
+    server.behave({ append: ({ stream }) => (stream === 'run-late' ? released : 'answered') });
+    const events = numbered(1);
+    const late = rejectionOf(log.append('run-late', events, 'none'));
+    await appendUntil(log, late);
+    release();
+    expect((await surely(log, 'run-late', events, 'none')).revision).to.equal(0);
+    expect(await all(log.readStream('run-late'))).to.have.length(1);
+  });
+
+  it('that conflict are told of once what they lost to can be read, however late the server shows it', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.append('run-1', numbered(1), 'none');
+    let reads = 0;
+    server.behave({
+      read: () => {
+        reads += 1;
+        return reads <= 3 ? 'not yet' : 'answered';
+      },
+    });
+    expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(RevisionConflict);
+    expect(reads).to.be.greaterThan(3);
+    expect(await all(log.readStream('run-1'))).to.have.length(1);
+  });
+
+  it('that conflict with what never shows are to be asked again', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    server.behave({ read: () => 'not yet' });
+    expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
+  });
+
+  it('of the log’s name by two at once give it one name, however late the server shows it', async () => {
+    const server = await bench.server();
+    let reads = 0;
+    server.behave({ read: () => ((reads += 1) <= 6 ? 'not yet' : 'answered') });
+    const names = await Promise.all([bench.log(server).identity(), bench.log(server).identity()]);
+    expect(names[0]).to.equal(names[1]);
+  });
+
+  it('are shared with the same append made again meanwhile, and with no other', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    let asked = 0;
+    await log.identity();
+    server.behave({
+      append: () => {
+        asked += 1;
+        return 'answered';
+      },
+    });
+    const events = numbered(2);
+    const more = [...events, newEvent()];
+    const twice = Promise.all([log.append('run-1', events, 'none'), log.append('run-1', events, 'none')]);
+    const other = rejectionOf(log.append('run-1', more, 'none'));
+    const [one, two] = await twice;
+    expect(two).to.deep.equal(one);
+    expect(await other).to.be.instanceOf(RevisionConflict);
+    expect(asked).to.equal(2);
+  });
+
+  it('stay so for the second of two processes while the first is being written, and are settled by asking again', async () => {
+    const server = await bench.server();
+    const [one, two] = [bench.log(server), bench.log(server, { deadlineMs: SHORT_MS })];
+    await two.identity();
+    await one.identity();
+    let release = (): void => undefined;
+    const released = new Promise<AppendFate>((resolve) => (release = () => resolve('answered')));
+    let asked = 0;
+    server.behave({
+      append: () => {
+        asked += 1;
+        return released;
+      },
+    });
+    const events = numbered(1);
+    const first = one.append('run-1', events, 'none');
+    await untilTrue(() => asked === 1);
+    expect(await rejectionOf(two.append('run-1', events, 'none'))).to.be.instanceOf(AppendOutcomeUnknown);
+    release();
+    expect(await surely(two, 'run-1', events, 'none')).to.deep.equal(await first);
+  });
+});
+
+describe('EventStoreDB log: appends that are surely not written', () => {
+  const bench = eventStoreBench();
+
+  it('say so when access is denied', async () => {
+    const server = await bench.server();
+    server.behave({ append: () => 'access denied' });
+    const error = await rejectionOf(bench.log(server).append('run-1', numbered(1), 'none'));
+    expect(error).to.be.instanceOf(LogUnavailable);
+  });
+
+  it('say so when the stream was deleted', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.identity();
+    server.behave({ append: () => 'stream deleted' });
+    const error = await rejectionOf(log.append('run-1', numbered(1), 'none'));
+    expect(error).to.be.instanceOf(AppendInvalid);
+    expect(error).to.have.deep.property('data', { stream: 'run-1', reason: 'the stream was deleted' });
+  });
+
+  it('say so when the server is down for as long as the deadline', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    await server.kill();
+    // The connection's end may be noticed with the first append.
+    await rejectionOf(log.append('run-1', numbered(1), 0));
+    expect(await rejectionOf(log.append('run-2', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
+    await server.restart();
+    expect(await all(log.readStream('run-2'))).to.deep.equal([]);
+    await log.append('run-2', numbered(1), 'none');
+  });
+
+  it('say so when more wait than may', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: 2 * SHORT_MS });
+    await server.kill();
+    const appends = Array.from({ length: 20_001 }, (_, n) => rejectionOf(log.append(`run-${n}`, numbered(1), 'none')));
+    const error = await appends.at(-1);
+    expect(error).to.be.instanceOf(LogUnavailable);
+    expect(error).not.to.have.property('cause');
+    await Promise.all(appends);
+  });
+
+  it('say so when the log is closed', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.close();
+    expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogClosed);
+  });
+});
+
+describe('EventStoreDB log: appends through an outage', () => {
+  const bench = eventStoreBench();
+
+  it('wait for a server that comes up in time', async () => {
+    const server = await bench.server();
+    await server.kill();
+    const append = bench.log(server).append('run-1', numbered(1), 'none');
+    await server.restart();
+    expect((await append).revision).to.equal(0);
+  });
+
+  it('are each written once, and none is lost, while the server is killed and restarted under them', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: 1_000 });
+    let isOver = false;
+    const streams = await Promise.all([
+      ...Array.from({ length: 100 }, async (_, n) => {
+        const ids: string[] = [];
+        while (!isOver) {
+          const events = numbered(2);
+          const { revision } = await surely(log, `run-${n}`, events, ids.length === 0 ? 'none' : ids.length - 1);
+          ids.push(...idsOf(events));
+          expect(revision).to.equal(ids.length - 1);
+        }
+        return { stream: `run-${n}`, ids };
+      }),
+      (async () => {
+        for (let kill = 0; kill < 10; kill += 1) {
+          await surely(log, `kill-${kill}`, numbered(1), 'none');
+          await server.kill();
+          await server.restart();
+        }
+        isOver = true;
+        return null;
+      })(),
+    ]);
+    for (const each of streams) {
+      if (each !== null) expect(idsOf(await all(log.readStream(each.stream)))).to.deep.equal(each.ids);
+    }
+  });
+
+  it('find the leader when the node they went to is none', async () => {
+    const [leader, follower] = [await bench.server(), await bench.server()];
+    const log = bench.log(follower);
+    await log.identity();
+    follower.behave({ leaderPort: leader.port });
+    const events = numbered(1);
+    expect(await rejectionOf(log.append('run-1', events, 'none'))).to.be.instanceOf(AppendOutcomeUnknown);
+    expect((await surely(log, 'run-1', events, 'none')).revision).to.equal(0);
+    expect(idsOf(await all(log.readStream('run-1')))).to.deep.equal(idsOf(events));
+    expect(leader.connections()).to.be.greaterThan(0);
+  });
+
+  it('find the leader of a cluster by gossip, and the next one when it leads no longer', async () => {
+    const [one, two] = [await bench.server(), await bench.server()];
+    one.behave({ leaderPort: two.port });
+    const log = bench.log(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`);
+    await log.append('run-1', numbered(1), 'none');
+    expect(two.connections()).to.be.greaterThan(0);
+    one.behave({});
+    two.behave({ leaderPort: one.port });
+    expect((await surely(log, 'run-2', numbered(1), 'none')).revision).to.equal(0);
+    expect(await all(log.readStream('run-2'))).to.have.length(1);
+  });
+
+  it('go on when the leader dies and gossip names another', async () => {
+    const [one, two] = [await bench.server(), await bench.server()];
+    one.behave({ leaderPort: two.port });
+    const log = bench.log(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`);
+    await log.append('run-1', numbered(1), 'none');
+    await two.kill();
+    one.behave({});
+    expect((await surely(log, 'run-2', numbered(1), 'none')).revision).to.equal(0);
+  });
+
+  it('go on once discovery comes back, however often it has failed', async () => {
+    const [one, two] = [await bench.server(), await bench.server()];
+    const url = `esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=10`;
+    const log = bench.log(url, { deadlineMs: SHORT_MS });
+    two.behave({ gossip: () => false, leaderPort: one.port });
+    one.behave({ gossip: () => false });
+    for (let n = 0; n < 3; n += 1) {
+      expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
+    }
+    one.behave({});
+    expect((await surely(log, 'run-1', numbered(1), 'none')).revision).to.equal(0);
+  });
+});

@@ -1,0 +1,66 @@
+/** What the tests of the EventStoreDB adapter share: fake servers and logs that are closed after each test. */
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/system/system.js';
+import { appendSurely } from '../../src/eventsourcing/append-with-retry.js';
+import type { EventStoreOptions } from '../../src/eventlog/eventstoredb/log.js';
+import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../../src/eventlog/port.js';
+import type { FakeEventStore } from '../support/fake-event-store.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+/** Deadline of calls in tests that wait for it, in milliseconds. */
+export const SHORT_MS = 300;
+
+export interface EventStoreBench {
+  server(): Promise<FakeEventStore>;
+  /** A log on a server or under a connection string; calls have the adapter's own deadline unless told otherwise. */
+  log(at: FakeEventStore | string, options?: Partial<EventStoreOptions>): EventLog;
+  /** A file of this test. */
+  file(): string;
+}
+
+/** Servers and logs of a test; what is still open after it is closed then. */
+export function eventStoreBench(): EventStoreBench {
+  let dir: TempDir | null = null;
+  let files = 0;
+  const logs: EventLog[] = [];
+  const servers: FakeEventStore[] = [];
+
+  beforeEach(() => {
+    dir = tempDir();
+  });
+  afterEach(async () => {
+    await Promise.all(logs.splice(0).map((log) => log.close()));
+    await Promise.all(servers.splice(0).map((server) => server.stop()));
+    dir?.remove();
+  });
+
+  const file = (): string => join(dir?.path ?? '', `server-${(files += 1)}.sqlite`);
+  return {
+    file,
+    async server() {
+      const server = await fakeEventStore(file());
+      servers.push(server);
+      return server;
+    },
+    log(at, options = {}) {
+      const url = typeof at === 'string' ? at : at.url;
+      const log = openEventStoreLog({ url, ambient: systemAmbient(), ...options });
+      logs.push(log);
+      return log;
+    },
+  };
+}
+
+/** Appends until the answer is certain, as the service does. */
+export function surely(
+  log: EventLog,
+  stream: string,
+  events: readonly NewEvent[],
+  expected: ExpectedRevision,
+): Promise<Appended> {
+  const patience = { ambient: systemAmbient(), signal: new AbortController().signal };
+  return appendSurely(log, { stream, events, expected }, patience);
+}

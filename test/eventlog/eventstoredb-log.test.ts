@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/system/system.js';
+import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import { tempDir } from '../support/temp-dir.js';
+import { eventLogContract } from './event-log-contract.js';
+
+eventLogContract('EventStoreDB, a fake server', async () => {
+  const dir = tempDir();
+  const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
+  const log = openEventStoreLog({ url: server.url, prefix: 'test', ambient: systemAmbient() });
+  const close = async (): Promise<void> => {
+    await log.close();
+    await server.stop();
+    dir.remove();
+  };
+  return { log, prefix: '', close };
+});

@@ -1,0 +1,222 @@
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/system/system.js';
+import { AppendOutcomeUnknown, ConfigInvalid, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
+import { addressIn } from '../../src/eventlog/eventstoredb/connection-string.js';
+import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import { positionOf, serverPositionOf } from '../../src/eventlog/eventstoredb/position.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import type { Child } from '../support/child.js';
+import { startChild } from '../support/child.js';
+import { rejectionOf } from '../support/rejection.js';
+import { all, idsOf, newEvent, numbered } from './contract-bench.js';
+import { eventStoreBench, SHORT_MS, surely } from './eventstoredb-bench.js';
+import { following } from './open-subscription.js';
+
+const SERVER = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
+
+describe('EventStoreDB log: its name and its streams', () => {
+  const bench = eventStoreBench();
+
+  it('keeps its name, and no other log has it: not of another prefix, not of another server', async () => {
+    const [one, two] = [await bench.server(), await bench.server()];
+    const identity = await bench.log(one).identity();
+    expect(await bench.log(one).identity()).to.equal(identity);
+    const others = await Promise.all([bench.log(one, { prefix: 'x' }), bench.log(two)].map((log) => log.identity()));
+    expect(new Set([identity, ...others]).size).to.equal(3);
+  });
+
+  it('has one name for all who ask first at once', async () => {
+    const server = await bench.server();
+    const logs = Array.from({ length: 5 }, () => bench.log(server));
+    expect(new Set(await Promise.all(logs.map((log) => log.identity()))).size).to.equal(1);
+  });
+
+  it('is empty when nothing but its name was recorded', async () => {
+    const log = bench.log(await bench.server(), { prefix: 'p' });
+    expect(await log.head()).to.equal(null);
+    await log.identity();
+    expect(await log.head()).to.equal(null);
+    expect(await all(log.readAll(null))).to.deep.equal([]);
+  });
+
+  it('shares a server with logs of other prefixes, and neither sees the other', async () => {
+    const server = await bench.server();
+    const [one, two] = [bench.log(server, { prefix: 'one' }), bench.log(server, { prefix: 'two' })];
+    const [here, there] = [numbered(2), numbered(3)];
+    await one.append('run-1', here, 'none');
+    await two.append('run-1', there, 'none');
+    expect(idsOf(await all(one.readStream('run-1')))).to.deep.equal(idsOf(here));
+    expect(idsOf(await all(one.readAll(null)))).to.deep.equal(idsOf(here));
+    expect(idsOf(await all(two.readAll(null)))).to.deep.equal(idsOf(there));
+    expect((await all(two.readAll(null))).map(({ stream }) => stream)).to.deep.equal(['run-1', 'run-1', 'run-1']);
+    expect((await one.head()) ?? '').to.equal((await all(one.readStream('run-1'))).at(-1)?.position);
+  });
+
+  it('keeps of some categories what it is told to, and goes on counting', async () => {
+    const log = bench.log(await bench.server(), { keepLast: { instance: 1 } });
+    for (let beat = 0; beat < 5; beat += 1) {
+      const expected = beat === 0 ? 'none' : beat - 1;
+      await log.append('instance-1', [newEvent({ beat })], expected);
+      await log.append('run-1', [newEvent({ beat })], expected);
+    }
+    expect((await all(log.readStream('instance-1'))).map(({ revision }) => revision)).to.deep.equal([4]);
+    expect(await all(log.readStream('instance-1', { direction: 'backwards' }))).to.have.length(1);
+    expect(await all(log.readStream('run-1'))).to.have.length(5);
+  });
+});
+
+describe('EventStoreDB log: its server as a process', () => {
+  const bench = eventStoreBench();
+  let children: Child[] = [];
+
+  afterEach(async () => {
+    await Promise.all(children.splice(0).map((child) => child.kill()));
+  });
+
+  async function serve(file: string, port = '0'): Promise<{ readonly child: Child; readonly url: string }> {
+    const child = startChild(process.execPath, [SERVER, file, port]);
+    children = [...children, child];
+    await child.waitFor((lines) => lines.length > 0);
+    return { child, url: child.lines[0]?.replace('listening on ', '') ?? '' };
+  }
+
+  it('loses nothing acknowledged and doubles nothing when it is killed under load', async () => {
+    const file = bench.file();
+    let { child, url } = await serve(file);
+    const port = /:(\d+)/.exec(url)?.[1] ?? '';
+    const log = bench.log(url, { deadlineMs: 1_000 });
+    let isOver = false;
+    const writers = Array.from({ length: 50 }, async (_, n) => {
+      const ids: string[] = [];
+      while (!isOver) {
+        const [event] = numbered(1);
+        if (event === undefined) continue;
+        await surely(log, `run-${n}`, [event], ids.length === 0 ? 'none' : ids.length - 1);
+        ids.push(event.id);
+      }
+      return ids;
+    });
+    for (let kill = 0; kill < 3; kill += 1) {
+      for (let n = 0; n < 20; n += 1) await surely(log, `kill-${kill}`, numbered(1), n === 0 ? 'none' : n - 1);
+      await child.kill();
+      ({ child, url } = await serve(file, port));
+    }
+    await surely(log, 'run-last', numbered(1), 'none');
+    isOver = true;
+    for (const [n, ids] of (await Promise.all(writers)).entries())
+      expect(idsOf(await all(log.readStream(`run-${n}`)))).to.deep.equal(ids);
+  });
+
+  it('leaves appends open while it is frozen, drops subscribers, and serves on when it is thawed', async () => {
+    const { child, url } = await serve(bench.file());
+    const log = bench.log(url, { deadlineMs: SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    const { waitFor, ended } = following(log, null);
+    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+    child.signal('SIGSTOP');
+    const events = numbered(1);
+    expect(await rejectionOf(log.append('run-1', events, 0))).to.be.instanceOf(AppendOutcomeUnknown);
+    expect(await rejectionOf(ended)).to.be.instanceOf(SubscriptionDropped);
+    expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
+    const settled = surely(log, 'run-1', events, 0);
+    child.signal('SIGCONT');
+    expect((await settled).revision).to.equal(1);
+    expect(await all(log.readStream('run-1'))).to.have.length(2);
+  });
+});
+
+describe('EventStoreDB log: closing', () => {
+  const bench = eventStoreBench();
+
+  const closedWithin = async (log: EventLog, ms: number): Promise<void> => {
+    const startedMs = performance.now();
+    await log.close();
+    expect(performance.now() - startedMs).to.be.lessThan(ms);
+  };
+
+  it('ends though the server says nothing, and its connections with it', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    const subscription = following(log, null);
+    await subscription.waitFor((seen) => seen.length > 0);
+    server.behave({ append: () => 'silence', read: () => 'silence' });
+    const append = rejectionOf(log.append('run-1', numbered(1), 0));
+    await closedWithin(log, 4 * SHORT_MS);
+    expect(await append).to.be.instanceOf(AppendOutcomeUnknown);
+    expect(await rejectionOf(subscription.ended)).to.be.instanceOf(SubscriptionDropped);
+    while (server.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it('ends though there is no server', async () => {
+    const server = await bench.server();
+    await server.kill();
+    const log = bench.log(server, { deadlineMs: SHORT_MS });
+    const append = rejectionOf(log.append('run-1', numbered(1), 'none'));
+    await closedWithin(log, 4 * SHORT_MS);
+    expect(await append).to.be.instanceOf(LogUnavailable);
+  });
+
+  it('ends when it was never used', async () => {
+    await closedWithin(bench.log('esdb://127.0.0.1:1?tls=false'), SHORT_MS);
+  });
+});
+
+describe('EventStoreDB log: positions and connection strings', () => {
+  it('compares positions as the server orders them, whatever their digits, and gives them back', () => {
+    const wide = (number: bigint) => ({ low: Number(number & 0xffffffffn), high: Number(number >> 32n) });
+    const numbers = [0n, 9n, 10n, 255n, 256n, 4294967296n, 9007199254740993n, 18446744073709551615n].map(wide);
+    const positions = numbers.flatMap((commit) => [wide(0n), wide(7n), commit].map((prepare) => ({ commit, prepare })));
+    const texts = numbers.map((number) => positionOf({ commit: number, prepare: number }));
+    expect([...texts].sort()).to.deep.equal(texts);
+    for (const position of positions) expect(serverPositionOf(positionOf(position))).to.deep.equal(position);
+    expect(
+      positionOf({ commit: wide(9n), prepare: wide(9n) }) < positionOf({ commit: wide(9n), prepare: wide(10n) }),
+    ).to.equal(true);
+  });
+
+  it('refuses positions of another kind of log', async () => {
+    const log = openEventStoreLog({ url: 'esdb://127.0.0.1:1?tls=false', ambient: systemAmbient(), deadlineMs: 50 });
+    const embedded = '0000000000000001' as Parameters<EventLog['readAll']>[0];
+    const error = await rejectionOf(all(log.subscribe(embedded, { signal: new AbortController().signal })));
+    expect(error).to.be.instanceOf(SubscriptionDropped);
+    await log.close();
+  });
+
+  it('have defaults for what they leave open, and names of options in any case', () => {
+    const plain = addressIn('esdb://a:1?tls=false');
+    expect(plain).to.deep.include({ hosts: ['a:1'], isCluster: false });
+    expect(plain.discovery).to.deep.equal({ maxAttempts: 5, intervalMs: 200, timeoutMs: 1_000 });
+    expect(plain.channelOptions).to.include({ 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 2_000 });
+    const own = addressIn(
+      'kurrentdb://a?KEEP-ALIVE-TIMEOUT=5000&max_discover_attempts=9&keepAliveInterval=-1&tls=false',
+    );
+    expect(own.discovery.maxAttempts).to.equal(9);
+    expect(own.channelOptions).to.include({ 'grpc.keepalive_time_ms': -1, 'grpc.keepalive_timeout_ms': 5_000 });
+  });
+
+  it('name the nodes of a cluster, or one name for all of them', () => {
+    expect(addressIn('esdb://a,b:2/')).to.deep.include({ hosts: ['a:2113', 'b:2'], isCluster: true });
+    expect(addressIn('kurrentdb+discover://u:p@a:3')).to.deep.include({ hosts: ['a:3'], isCluster: true });
+  });
+
+  it('give credentials for lines that are encrypted, and no others', () => {
+    const authorization = `Basic ${Buffer.from('me:a@b').toString('base64')}`;
+    expect(addressIn('esdb://me:a%40b@host').headers).to.include({ authorization });
+    expect(addressIn('esdb://me:a%40b@host?tls=false').headers).not.to.have.property('authorization');
+  });
+
+  it('are refused where they cannot be used, and no password is shown', () => {
+    const open = (url: string) => () => openEventStoreLog({ url, ambient: systemAmbient() });
+    expect(open('esdb://me:secret@host:port')).to.throw(ConfigInvalid).that.satisfies(hidesSecrets);
+    const missing = open('esdb://me:secret@host?tlsCAFile=/no/such/file');
+    expect(missing).to.throw(ConfigInvalid, 'certificate file').that.satisfies(hidesSecrets);
+    for (const wrong of ['http://me:secret@host', 'esdb://me:secret%zz@host', 'esdb://me:secret@host?gossipTimeout=x'])
+      expect(open(wrong), wrong).to.throw(ConfigInvalid).that.satisfies(hidesSecrets);
+  });
+});
+
+function hidesSecrets(error: unknown): boolean {
+  return error instanceof Error && !error.message.includes('secret');
+}

@@ -1,0 +1,110 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/system/system.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import { openLogReadOnly } from '../../src/eventlog/embedded/read-only.js';
+import type { EventLog, RecordedEvent, StreamRange } from '../../src/eventlog/port.js';
+import { LogUnreadable } from '../../src/eventlog/port.js';
+import { startChild } from '../support/child.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const STREAM = 'run-1';
+/** More than a page holds. */
+const EVENTS = 1_100;
+
+describe('A log that is only read', () => {
+  let dir: TempDir;
+  let file: string;
+
+  beforeEach(() => {
+    dir = tempDir();
+    file = join(dir.path, 'log.sqlite');
+  });
+
+  afterEach(() => dir.remove());
+
+  const filled = async (): Promise<EventLog> => {
+    const log = await openEmbeddedLog({ file });
+    const { uuid } = systemAmbient();
+    const events = Array.from({ length: EVENTS }, (_, n) => ({
+      id: uuid(),
+      type: 'Counted',
+      data: `{"n":${n}}`,
+      metadata: {},
+    }));
+    await log.append(STREAM, events, 'none');
+    return log;
+  };
+  const eventsIn = async (
+    log: Pick<EventLog, 'readStream'>,
+    range?: StreamRange,
+  ): Promise<readonly RecordedEvent[]> => {
+    const events: RecordedEvent[] = [];
+    for await (const event of log.readStream(STREAM, range)) events.push(event);
+    return events;
+  };
+
+  it('gives what the log gave, in every range', async () => {
+    const log = await filled();
+    const ranges: readonly StreamRange[] = [
+      {},
+      { from: 600 },
+      { direction: 'backwards', max: 700 },
+      { from: 3, max: 2 },
+    ];
+    const expected = await Promise.all(ranges.map((range) => eventsIn(log, range)));
+    await log.close();
+    const reader = openLogReadOnly(file);
+    for (const [index, range] of ranges.entries()) expect(await eventsIn(reader, range)).to.deep.equal(expected[index]);
+    expect(expected[0]).to.have.lengthOf(EVENTS);
+    reader.assertUnchanged();
+    reader.close();
+    reader.close();
+  });
+
+  it('keeps nobody from writing, and says that what it read may be torn', async () => {
+    await (await filled()).close();
+    const reader = openLogReadOnly(file);
+    const log = await openEmbeddedLog({ file });
+    await log.append('run-2', [{ id: systemAmbient().uuid(), type: 'Counted', data: '{}', metadata: {} }], 'none');
+    expect(() => reader.assertUnchanged()).to.throw(LogUnreadable, 'it has changed meanwhile');
+    await log.close();
+    reader.close();
+  });
+
+  it('is no hindrance to a service that starts in the moment it is looked at', async () => {
+    await (await filled()).close();
+    const look = `const { DatabaseSync } = require('@photostructure/sqlite');
+      const looking = new DatabaseSync(process.argv[1]);
+      looking.prepare('SELECT identity FROM log').get();
+      console.log('looking');
+      setTimeout(() => looking.close(), 400);`;
+    const looker = startChild(process.execPath, ['-e', look, file]);
+    await looker.waitFor((lines) => lines.length > 0);
+    await (await openEmbeddedLog({ file })).close();
+    expect(await looker.ended).to.equal(0);
+  });
+
+  it('is unreadable once it is touched', async () => {
+    await (await filled()).close();
+    const reader = openLogReadOnly(file);
+    utimesSync(file, 1, 1);
+    expect(() => reader.assertUnchanged()).to.throw(LogUnreadable);
+    reader.close();
+  });
+
+  it('is refused where there is none, or something else', () => {
+    const refused = (what: string) => expect(() => openLogReadOnly(file)).to.throw(LogUnreadable, what);
+    refused('there is no such file');
+    const database = new DatabaseSync(file);
+    refused('the file is empty');
+    database.exec('CREATE TABLE other (x)');
+    refused('the file is no event log');
+    database.exec('PRAGMA application_id = 0x4352534c; PRAGMA user_version = 99');
+    refused('the log has version 99, not 1');
+    database.close();
+  });
+});

@@ -1,0 +1,21 @@
+/**
+ * The contract of the EventLog port over a real server: `EVENTSTORE_URL=esdb://... npm run test:eventstore`. Any server
+ * will do, whatever it holds: all that is written begins with a prefix of this run.
+ */
+import { randomUUID } from 'node:crypto';
+import { systemAmbient } from '../../src/system/system.js';
+import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import { eventLogContract } from './event-log-contract.js';
+
+const url = process.env['EVENTSTORE_URL'] ?? '';
+const prefix = `t${randomUUID().replaceAll('-', '')}`;
+
+if (url === '') {
+  process.stdout.write('EVENTSTORE_URL is not set: nothing was tested against a real EventStoreDB.\n');
+} else {
+  process.stdout.write(`Against a real server, streams named ${prefix}...\n`);
+  eventLogContract('EventStoreDB, a real server', async () => {
+    const log = openEventStoreLog({ url, prefix, ambient: systemAmbient() });
+    return { log, prefix: '', close: () => log.close() };
+  });
+}

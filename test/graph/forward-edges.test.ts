@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { directionsOf, doubtfulEdges } from '../../src/graph/plan.js';
+import { reachableFrom, edgesBySource } from '../../src/graph/traversal.js';
+import type { Graph } from '../../src/generated/schemas.js';
+import { graphOf } from '../support/given.js';
+import { drawsOf, named, randomGraph } from '../support/random-history.js';
+
+const GRAPHS = 400;
+
+const backIn = (graph: Graph): readonly string[] =>
+  directionsOf(graph)
+    .back.map(({ id }) => id)
+    .sort();
+
+/** The same graph with its nodes in another order; the entry stays what it is. */
+function reordered(graph: Graph, seed: number): Graph {
+  const { below } = drawsOf(seed);
+  const left = [...graph.nodes];
+  const nodes = [];
+  while (left.length > 0) nodes.push(...left.splice(below(left.length), 1));
+  return { ...graph, nodes };
+}
+
+const everyGraph = (check: (graph: Graph, seed: number) => void): void => {
+  for (let seed = 1; seed <= GRAPHS; seed += 1) named(seed, () => check(randomGraph(drawsOf(seed)), seed));
+};
+
+describe('The edges of a graph that lead onward', () => {
+  it('have no cycle, and reach what all edges reach', () => {
+    everyGraph((graph) => {
+      const onward = edgesBySource(directionsOf(graph).onward);
+      for (const { id } of graph.nodes) expect(reachableFrom(id, onward).has(id)).to.equal(false);
+      const reached = reachableFrom(graph.entry, edgesBySource(graph.edges));
+      reached.delete(graph.entry);
+      expect(reachableFrom(graph.entry, onward)).to.deep.equal(reached);
+    });
+  });
+
+  it('are the same in whatever order the nodes stand, unless an edge is in doubt', () => {
+    let inDoubt = 0;
+    everyGraph((graph, seed) => {
+      if (doubtfulEdges(graph).length > 0) inDoubt += 1;
+      else expect(backIn(reordered(graph, seed))).to.deep.equal(backIn(graph));
+    });
+    expect(inDoubt).to.be.within(1, GRAPHS / 4);
+  });
+
+  it('lead round a loop from each of its entries, a rework leads back', () => {
+    const edges = 'a -> c; b -> c; c? -rework-> a; c? -approve-> end';
+    for (const start of ['s -> a, b', 's -> b, a'])
+      expect(backIn(graphOf(`${start}; ${edges}`))).to.deep.equal(['c->a']);
+  });
+
+  it('hold a rework that leads to work of its own, whose way back leads back', () => {
+    const graph = graphOf('draft -> judge?; judge? -rework-> notes; notes -> judge; judge? -approve-> end');
+    expect(backIn(graph)).to.deep.equal(['notes->judge']);
+    expect(doubtfulEdges(graph)).to.deep.equal([]);
+  });
+
+  it('are in doubt where two nodes lead to each other and both are entered from outside', () => {
+    const graph = graphOf('s -> p, q; p -> q; q -> p');
+    expect(backIn(graph)).to.deep.equal(['q->p']);
+    expect(doubtfulEdges(graph).map(({ id }) => id)).to.deep.equal(['q->p']);
+  });
+
+  it('are found in a graph of any size without delay', () => {
+    const ids = Array.from({ length: 200 }, (_, index) => ({ id: `n${index}` }));
+    const edges = Array.from({ length: 1_000 }, (_, at) => {
+      return {
+        source: `n${at % 200}`,
+        target: `n${(at + 1 + Math.floor(at / 200) * 7) % 200}`,
+        condition: at % 3 === 0 ? 'rework' : null,
+      };
+    });
+    const { onward, back } = directionsOf({ entry: 'n0', nodes: ids, edges });
+    expect(onward.length + back.length).to.equal(1_000);
+  });
+});

@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { MAX_DRAFT_BYTES } from '../../src/graph/limits.js';
+import { planOf } from '../../src/graph/plan.js';
+import { routeAfter } from '../../src/graph/routing.js';
+import type { Graph } from '../../src/generated/schemas.js';
+import { EMPTY_BRANCH } from '../../src/run/branch.js';
+import { routingFacts } from '../../src/run/output.js';
+import { graphWith } from '../support/given.js';
+
+const edgesTo = (conditions: readonly (string | null)[]): Graph['edges'] =>
+  conditions.map((condition, at) => ({ id: `e${at}`, source: 'a', target: at % 2 === 0 ? 'b' : 'c', condition }));
+
+describe('The route after a node', () => {
+  it('is found without holding anybody up, however many conditions ask for the length of the largest draft', () => {
+    const never = Array.from({ length: 10 }, () => 'draft_length<0').join('||');
+    const conditions = [...Array.from({ length: 999 }, () => never), 'draft_length > 9'];
+    const plan = planOf(graphWith([{ id: 'a' }, { id: 'b' }, { id: 'c' }], edgesTo(conditions)));
+    const draft = 'é'.repeat((MAX_DRAFT_BYTES - 2) / 2);
+    const started = performance.now();
+    const route = routeAfter(plan, 'a', routingFacts({ ...EMPTY_BRANCH, draft }, 1));
+    expect(performance.now() - started).to.be.lessThan(100);
+    expect(route).to.deep.equal({ next: ['c'], reason: 'condition draft_length > 9' });
+  });
+
+  it('leaves the draft uncounted when no condition asks for its length', () => {
+    const draft = new Proxy(Object(''), {
+      get: () => {
+        throw new Error('The draft was looked at');
+      },
+    }) as string;
+    const plan = planOf(graphWith([{ id: 'a' }, { id: 'b' }, { id: 'c' }], edgesTo(['approve', null])));
+    expect(routeAfter(plan, 'a', routingFacts({ ...EMPTY_BRANCH, draft }, 1))?.next).to.deep.equal(['c']);
+  });
+});

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:http';
+import { systemAmbient } from '../../src/system/system.js';
+import { openDataDir } from '../../src/app/data-directory.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import { runStream } from '../../src/run/events.js';
+import { sealFacts } from '../../src/run/stream.js';
+import type { ServiceProcess } from '../bench/service-process.js';
+import { startServiceProcess } from '../bench/service-process.js';
+import { given, graphOf, playOut, RUN_ID, wrote } from '../support/given.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
+/** A ring of so many nodes runs three times round: 36 MB of drafts. */
+const NODES = 100;
+const DRAFT = 'x'.repeat(120_000);
+const READERS = 8;
+/** Of memory that grows while readers pause. The records they have asked for are 290 MB, what may be read ahead 1 MB each. */
+const MAX_GROWTH_BYTES = 64e6;
+
+onEmbeddedLog(() =>
+  describe('Readers of a long export that pause', function () {
+    this.timeout(60_000);
+    let dir: TempDir;
+    let service: ServiceProcess;
+
+    before(async () => {
+      dir = tempDir();
+      await fill(dir.path);
+      service = await startServiceProcess(dir.path, { flags: ['--expose-gc', '--import', PROBE] });
+    });
+    after(async () => {
+      await service.stop();
+      dir.remove();
+    });
+
+    it('cost the service no memory for what they have not read, and miss nothing', async () => {
+      const whole = await lengthOf(await exported());
+      expect(whole).to.be.greaterThan(3 * NODES * DRAFT.length);
+      const before = await heapBytes();
+      const readers = await Promise.all(Array.from({ length: READERS }, exported));
+      // While one reads all of it, the service has the time to read it for the others too.
+      expect(await lengthOf(await exported())).to.equal(whole);
+      expect((await heapBytes()) - before).to.be.below(MAX_GROWTH_BYTES);
+      const lengths = await Promise.all(readers.map(lengthOf));
+      expect(new Set(lengths)).to.deep.equal(new Set([whole]));
+      expect((await heapBytes()) - before).to.be.below(MAX_GROWTH_BYTES);
+    });
+
+    /** An export that has begun, and is not read on yet. */
+    async function exported(): Promise<IncomingMessage> {
+      const headers = { Accept: 'application/x-ndjson' };
+      const asked = get(`${service.url}/api/runs/${RUN_ID}/events`, { headers, agent: false });
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      expect(response.statusCode).to.equal(200);
+      return response;
+    }
+
+    /** What the service's main thread holds after a collection, on the heap and beside it. */
+    async function heapBytes(): Promise<number> {
+      const answered = once(service.child, 'message');
+      service.child.send('memory');
+      const told: readonly unknown[] = await answered;
+      return Number(told[0]);
+    }
+  }),
+);
+
+async function lengthOf(response: IncomingMessage): Promise<number> {
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) length += chunk.length;
+  return length;
+}
+
+/** A run of many large drafts, as the service would have recorded it. */
+async function fill(path: string): Promise<void> {
+  const ambient = systemAmbient();
+  const ring = Array.from({ length: NODES }, (_, index) => `n${index} -> n${(index + 1) % NODES}`);
+  const story = playOut(given(graphOf(ring.join('; '))), (node) => wrote(node, DRAFT));
+  const around = { ambient, instanceId: 'test' };
+  const { events } = sealFacts(story.events, { head: null, runId: RUN_ID, around });
+  const dataDir = openDataDir(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
+  const log = await openEmbeddedLog({ file: dataDir.logFile });
+  for (const [seq, event] of events.entries())
+    await log.append(runStream(RUN_ID), [event], seq === 0 ? 'none' : seq - 1);
+  await log.close();
+  dataDir.release();
+}

@@ -1,0 +1,174 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { systemAmbient } from '../../src/system/system.js';
+import { httpApp } from '../../src/http/app.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { Watching } from '../../src/projections/run-feed.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { compileChart } from '../../src/run/machine.js';
+import { serveChannels } from '../../src/ws/upgrade.js';
+import { openChannel } from '../support/channel-client.js';
+import { openEventStream } from '../support/event-stream-client.js';
+import { runRequest } from '../support/open-engine.js';
+import { untilTrue } from '../support/until-true.js';
+
+const RUN = '11111111-1111-4111-8111-111111111111';
+const BIG = 'x'.repeat(128 * 1024);
+/** More than the machine's own buffers between service and client hold. */
+const MANY = 200;
+const DONE = { finalDraft: 'x', criticScore: 8, iterationCount: 1 };
+
+/** How many events a run's edges have been given, in `watching`, and taken. */
+interface Given {
+  watching: Watching | null;
+  taken: number;
+}
+
+describe('A client of the rich stream that does not read', () => {
+  let url: string;
+  let given: Given;
+  let close: () => Promise<void>;
+
+  /** Both edges on a feed that the test feeds. */
+  beforeEach(async () => {
+    given = { watching: null, taken: 0 };
+    const ambient = systemAmbient();
+    const never = (): never => expect.fail('Nobody asked for this');
+    const onFault = (...fault: readonly unknown[]): never => expect.fail(String(fault.at(-1)));
+    const requested = runRequest(RUN);
+    const first = { type: 'RunRequested' as const, data: requested, seq: 0, id: '', at: '', hash: '' };
+    const { run } = compileChart(requested.graph).first(first).context;
+    const feed = {
+      follow: (_runId: string, watching: Watching) =>
+        new Promise<void>((resolve) => {
+          given.watching = watching;
+          watching.signal.addEventListener('abort', () => resolve());
+        }),
+    };
+    const state = () => Promise.resolve(run);
+    const source = { isOwnHost: () => true, corsOrigins: [] };
+    const server = createServer(
+      httpApp({
+        registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },
+        queries: { find: never, state, list: never, record: never, folded: never, forkPoint: never },
+        verify: never,
+        genealogy: never,
+        feed,
+        blueprints: { find: never, create: never, update: never, remove: never },
+        blueprintList: never,
+        documents: { find: never, verify: never, ingest: never, reached: never, remove: never },
+        documentList: never,
+        uploadDir: '',
+        ready: never,
+        unreachableModels: never,
+        ambient,
+        nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
+        canonical,
+        ...source,
+        appendDeadlineMs: 10_000,
+        onFault,
+        log: { info: () => undefined },
+      }),
+    );
+    const rich = { feed, queries: { state }, tokens: { subscribe: () => null } };
+    const channels = serveChannels(server, { views: { watch: never }, ...rich, ambient, ...source, onFault });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    close = async () => {
+      await channels.stop();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    };
+  });
+  afterEach(() => close());
+
+  const watched = async (): Promise<Watching> => {
+    await untilTrue(() => given.watching !== null);
+    return given.watching ?? expect.fail('Nobody watches');
+  };
+  const lastAt = (seq: number): RunEvent => ({ type: 'RunCompleted', data: DONE, seq, id: '', at: '', hash: '' });
+  /** Live events, which wait for nobody, until the watcher is gone. */
+  const feedLive = async ({ onEvent, signal }: Watching): Promise<number> => {
+    let seq = 0;
+    for (; !signal.aborted && seq < 1_000; seq += 1) {
+      void onEvent(bigAt(seq));
+      await new Promise(setImmediate);
+    }
+    return seq;
+  };
+  /** Recorded events, each of which waits until the one before is taken. */
+  const feedHistory = async ({ onEvent }: Watching): Promise<void> => {
+    for (let seq = 0; seq < MANY; seq += 1) {
+      await onEvent(bigAt(seq));
+      given.taken += 1;
+    }
+    await onEvent(lastAt(MANY));
+  };
+
+  it('is closed with 4408 on a socket once more than 1 MiB is unsent', async () => {
+    const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
+    await channel.until(({ event }) => event === 'connected');
+    channel.socket.pause();
+    expect(await feedLive(await watched())).to.be.lessThan(1_000);
+    channel.socket.resume();
+    expect(await channel.closed).to.equal(4408);
+    const seqs = channel.told.filter(({ event }) => event === 'run_event').map(({ seq }) => seq);
+    expect(seqs).to.deep.equal(Array.from(seqs, (_, index) => index));
+  });
+
+  it('is cut off from an event stream once more than 1 MiB is unsent', async () => {
+    const stream = openEventStream(url, `/api/runs/${RUN}/stream`);
+    await stream.answered;
+    await stream.pause();
+    expect(await feedLive(await watched())).to.be.lessThan(1_000);
+    stream.resume();
+    expect(await stream.over).to.equal('cut');
+    const ids = stream.events.map(({ id }) => id);
+    expect(ids).to.deep.equal(Array.from(ids, (_, index) => String(index)));
+  });
+
+  it('is waited for while it is told what was recorded before, on a socket', async () => {
+    const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
+    await channel.until(({ event }) => event === 'connected');
+    channel.socket.pause();
+    const fed = feedHistory(await watched());
+    await standsStill(() => given.taken);
+    expect(given.taken).to.be.lessThan(MANY);
+    channel.socket.resume();
+    await fed;
+    expect(await channel.closed).to.equal(1000);
+    expect(channel.told.filter(({ event }) => event === 'run_event')).to.have.length(MANY + 1);
+  });
+
+  it('is waited for while it is told what was recorded before, on an event stream', async () => {
+    const stream = openEventStream(url, `/api/runs/${RUN}/stream`);
+    await stream.answered;
+    await stream.pause();
+    const fed = feedHistory(await watched());
+    await standsStill(() => given.taken);
+    expect(given.taken).to.be.lessThan(MANY);
+    stream.resume();
+    await fed;
+    await stream.until(({ id }) => id === String(MANY));
+    expect(stream.events).to.have.length(MANY + 1);
+  });
+});
+
+/** A large event that ends nothing. */
+function bigAt(seq: number): RunEvent {
+  const output = { draft: BIG };
+  const usage = { inputTokens: 0, outputTokens: 0 };
+  const data = { step: 1, node: 'n', attempt: 1, output, usage, durationMs: 0, route: { next: [], reason: '' } };
+  return { type: 'NodeCompleted', data, seq, id: '', at: '', hash: '' };
+}
+
+/** Resolves once a number has not changed for some hundred turns. */
+async function standsStill(value: () => number): Promise<void> {
+  let before = value();
+  for (let turns = 0; turns < 300; turns += 1) {
+    await new Promise(setImmediate);
+    if (value() !== before) turns = 0;
+    before = value();
+  }
+}

@@ -1,0 +1,292 @@
+import { expect } from 'chai';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ModelFailed } from '../../src/errors.js';
+import { boundedModel, type BoundedModel } from '../../src/models/bounded.js';
+import type { ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import { nodeWith, requestFor } from '../support/briefs.js';
+import { manualAmbient, type ManualAmbient } from '../support/manual-system.js';
+import { rejectionOf } from '../support/rejection.js';
+import type { Reply } from '../support/scripted-model.js';
+import { scriptedModel, type ScriptedModel } from '../support/scripted-model.js';
+
+const BUDGET_MS = 120_000;
+
+const out = (retryAfterMs?: number, kind = 'connection_refused'): Reply => ({
+  error: new ModelFailed('Refused', { kind, retryable: true, ...(retryAfterMs !== undefined && { retryAfterMs }) }),
+});
+
+interface Asking {
+  readonly runId?: string;
+  readonly model?: string;
+  /** Seconds after the start at which the outage was recorded that the caller waits out; null: it knows of none. */
+  readonly since?: number | null;
+  readonly budgetMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+describe('boundedModel: outages', () => {
+  let ambient: ManualAmbient;
+  let model: ScriptedModel;
+  let bounded: BoundedModel;
+  /** What the server does now. */
+  let reply: (request: ModelRequest) => Reply;
+  /** When each call was made, in ms. */
+  let madeAt: number[];
+  let told: string[];
+
+  const isUp = (): Reply => ({ text: 'An answer' });
+  beforeEach(() => {
+    ambient = manualAmbient();
+    madeAt = [];
+    told = [];
+    reply = () => out();
+    model = scriptedModel((request) => {
+      madeAt.push(Math.round(ambient.monotonicMs()));
+      return reply(request);
+    });
+    bounded = withBounds({});
+  });
+  afterEach(() => expect(ambient.timers()).to.equal(0));
+
+  function withBounds({ maxCalls = 1_000, outageMs = BUDGET_MS }): BoundedModel {
+    const onOutage = (name: string, failure: ModelFailed | null): void =>
+      void told.push(`${name} ${failure === null ? 'is back' : failure.data.kind}`);
+    return boundedModel(model, { maxCalls, outageMs, ambient, onOutage });
+  }
+
+  function ask({ runId = 'a', model: name, since = null, budgetMs = BUDGET_MS, signal }: Asking): Promise<ModelAnswer> {
+    const outage = since === null ? null : { since: new Date(START_MS + since * 1000).toISOString(), budgetMs };
+    const request = { ...requestFor(nodeWith(), { topic: runId }), ...(name !== undefined && { model: name }) };
+    const terms = { runId, timeoutMs: 60_000, outage, signal: signal ?? new AbortController().signal };
+    return bounded.ask(request, terms);
+  }
+
+  const failureOf = async (asked: Promise<unknown>): Promise<ModelFailed> => {
+    const error = await rejectionOf(asked);
+    if (!(error instanceof ModelFailed)) throw new Error('It was not rejected with ModelFailed', { cause: error });
+    return error;
+  };
+
+  /** Moves the clock on in small steps, in which everything is done that can be. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 50) {
+      await nextTurn();
+      ambient.advance(50);
+    }
+    await nextTurn();
+  };
+
+  for (const kind of ['connection_refused', 'connection_lost', 'host_unknown', 'unreachable']) {
+    it(`begin with a connection that fails: ${kind}`, async () => {
+      reply = () => out(undefined, kind);
+      expect((await failureOf(ask({}))).data).to.deep.equal({ kind, retryable: true, outageMs: BUDGET_MS });
+    });
+  }
+
+  for (const kind of ['bad_gateway', 'unavailable', 'overloaded']) {
+    it(`begin with a server that says so: ${kind}`, async () => {
+      reply = () => out(2_000, kind);
+      const expected = { kind, retryable: true, outageMs: BUDGET_MS, retryAfterMs: 2_000 };
+      expect((await failureOf(ask({}))).data).to.deep.equal(expected);
+    });
+  }
+
+  for (const kind of ['server_error', 'rate_limited', 'timeout', 'gateway_timeout', 'unreadable_answer']) {
+    it(`do not begin with what a server that is there may do: ${kind}`, async () => {
+      reply = () => out(undefined, kind);
+      expect((await failureOf(ask({}))).data).to.deep.equal({ kind, retryable: true });
+      reply = isUp;
+      expect((await ask({})).text).to.equal('An answer');
+    });
+  }
+
+  it('are failures like any other where they are not to be waited out', async () => {
+    bounded = withBounds({ outageMs: 0 });
+    for (const since of [null, 0]) {
+      expect((await failureOf(ask({ since }))).data).to.deep.equal({ kind: 'connection_refused', retryable: true });
+    }
+    expect(madeAt).to.deep.equal([0, 0]);
+  });
+
+  it('are waited out with waits that grow to ten seconds, jittered', async () => {
+    await failureOf(ask({}));
+    const asked = ask({ since: 0 });
+    await pass(60_000);
+    const waits = madeAt.slice(1).map((at, index) => at - (madeAt[index] ?? 0));
+    const longest = [500, 1_000, 2_000, 4_000, 8_000, ...waits.slice(5).map(() => 10_000)];
+    expect(waits).to.have.length.greaterThan(8);
+    waits.forEach((wait, index) => expect(wait).to.be.within((longest[index] ?? 0) / 2 - 50, longest[index] ?? 0));
+    expect(new Set(waits).size).to.be.greaterThan(waits.length / 2);
+    reply = isUp;
+    await pass(10_000);
+    expect((await asked).text).to.equal('An answer');
+    expect(told).to.deep.equal(['scripted-1 connection_refused', 'scripted-1 is back']);
+  });
+
+  it('end for a caller with its budget, which names the model and how long it was unreachable', async () => {
+    await failureOf(ask({}));
+    const asked = failureOf(ask({ since: 0 }));
+    await pass(BUDGET_MS);
+    const failure = await asked;
+    expect(failure.message).to.match(/^Model "scripted-1" was unreachable for 120\.\d s: Refused$/);
+    expect(failure.data).to.deep.equal({ kind: 'connection_refused', retryable: false });
+    expect(madeAt.at(-1)).to.be.within(BUDGET_MS - 50, BUDGET_MS);
+  });
+
+  it('count from when they were recorded, also by a clock that went back', async () => {
+    await failureOf(ask({}));
+    const [late, early] = [failureOf(ask({ since: -119 })), failureOf(ask({ since: 3_600 }))];
+    await pass(1_000);
+    expect((await late).message).to.include('for 120.0 s');
+    expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
+    await pass(BUDGET_MS);
+    expect((await early).message).to.include('for 0.0 s');
+  });
+
+  it('are looked at once more when the budget has ended while nobody could look', async () => {
+    reply = isUp;
+    expect((await ask({ since: -500 })).text).to.equal('An answer');
+    reply = () => out();
+    expect((await failureOf(ask({ since: -500 }))).message).to.include('unreachable for 500.0 s');
+    expect(madeAt).to.have.length(2);
+  });
+
+  it('keep a caller waiting as long as the server asks, but no longer than its budget', async () => {
+    reply = () => out(30_000);
+    await failureOf(ask({}));
+    const [patient, hasty] = [ask({ runId: 'a', since: 0 }), failureOf(ask({ runId: 'b', since: 0, budgetMs: 5_000 }))];
+    await pass(5_000);
+    expect((await hasty).message).to.include('unreachable for 5.0 s');
+    reply = isUp;
+    await pass(24_000);
+    expect(madeAt).to.deep.equal([0]);
+    await pass(1_100);
+    expect((await patient).text).to.equal('An answer');
+  });
+
+  it('keep nobody waiting for more than a minute, whatever the server asks', async () => {
+    reply = () => out(86_400_000);
+    await failureOf(ask({}));
+    reply = isUp;
+    const asked = ask({ since: 0 });
+    await pass(60_100);
+    expect((await asked).text).to.equal('An answer');
+  });
+
+  it('are told at once to a caller that meets one others know of, without a call', async () => {
+    await failureOf(ask({ runId: 'a' }));
+    const { message, data } = await failureOf(ask({ runId: 'b' }));
+    expect({ message, ...data }).to.include({ message: 'Refused', outageMs: BUDGET_MS, retryable: true });
+    expect(madeAt).to.deep.equal([0]);
+  });
+
+  it('let one look while the others wait, and spread them over a second when it is answered', async () => {
+    const runs = Array.from({ length: 200 }, (_, index) => `run ${index}`);
+    await Promise.all(runs.map((runId) => failureOf(ask({ runId }))));
+    const before = madeAt.length;
+    const asked = runs.map((runId) => ask({ runId, since: 0 }));
+    await pass(8_000);
+    expect(madeAt.length - before).to.be.lessThan(8);
+    reply = isUp;
+    const backAt = ambient.monotonicMs();
+    await pass(11_000);
+    await Promise.all(asked);
+    const [first = 0, ...others] = madeAt.filter((at) => at > backAt);
+    expect(others).to.have.length(199);
+    others.forEach((at) => expect(at - first).to.be.within(0, 1_050));
+    for (const part of [0, 250, 500, 750]) {
+      expect(others.filter((at) => at - first >= part && at - first < part + 250).length).to.be.greaterThan(20);
+    }
+  });
+
+  it('have every caller look in turn', async () => {
+    const runs = ['a', 'b', 'c'];
+    await failureOf(ask({}));
+    const asked = runs.map((runId) => ask({ runId, since: 0 }));
+    await pass(20_000);
+    expect(model.requests.slice(1, 7).map(({ brief }) => brief.topic)).to.deep.equal(
+      [...runs, ...runs].slice(0, model.requests.length - 1),
+    );
+    reply = isUp;
+    await pass(11_000);
+    await Promise.all(asked);
+  });
+
+  it('hand the look on when the caller that looks is withdrawn', async () => {
+    await failureOf(ask({}));
+    reply = () => 'hold';
+    const leaving = new AbortController();
+    const [gone, next] = [
+      failureOf(ask({ runId: 'a', since: 0, signal: leaving.signal })),
+      ask({ runId: 'b', since: 0 }),
+    ];
+    await pass(500);
+    expect(model.held.map(({ request }) => request.brief.topic)).to.deep.equal(['a']);
+    leaving.abort();
+    await pass(50);
+    expect((await gone).data.kind).to.equal('aborted');
+    expect(model.held.map(({ request }) => request.brief.topic)).to.deep.equal(['a', 'b']);
+    model.held[1]?.release('Back');
+    expect((await next).text).to.equal('Back');
+    model.held[0]?.release();
+  });
+
+  it('let a caller go at once that is withdrawn while it waits, also just before it goes on', async () => {
+    await failureOf(ask({}));
+    const [waiting, goingOn] = [new AbortController(), new AbortController()];
+    const looks = ask({ runId: 'looks', since: 0 });
+    const first = failureOf(ask({ since: 0, signal: waiting.signal }));
+    const second = failureOf(ask({ since: 0, signal: goingOn.signal }));
+    waiting.abort();
+    expect((await first).data.kind).to.equal('aborted');
+    reply = () => 'hold';
+    await pass(500);
+    model.held[0]?.release();
+    await looks;
+    goingOn.abort();
+    expect((await second).data.kind).to.equal('aborted');
+    expect(madeAt).to.have.length(2);
+  });
+
+  it('do not fail a caller whose budget ends while a look is under way that is answered', async () => {
+    await failureOf(ask({}));
+    reply = () => 'hold';
+    const [looks, waits] = [ask({ runId: 'a', since: 0 }), ask({ runId: 'b', since: 0, budgetMs: 5_000 })];
+    await pass(20_000);
+    reply = isUp;
+    model.held[0]?.release('At last');
+    await pass(1_100);
+    expect([(await looks).text, (await waits).text]).to.deep.equal(['At last', 'An answer']);
+  });
+
+  it('send nobody to the server who waited for a slot when it went out', async () => {
+    bounded = withBounds({ maxCalls: 1 });
+    reply = () => 'hold';
+    const asked = ['a', 'b', 'c'].map((runId) => failureOf(ask({ runId })));
+    await model.called(1);
+    model.held[0]?.fail(new ModelFailed('Reset', { kind: 'connection_lost', retryable: true }));
+    for (const failure of await Promise.all(asked)) expect(failure.data.outageMs).to.equal(BUDGET_MS);
+    expect(madeAt).to.have.length(1);
+  });
+
+  it('of one model leave the others alone', async () => {
+    reply = ({ model: name }) => (name === 'sick' ? out() : isUp());
+    await failureOf(ask({ model: 'sick' }));
+    expect((await ask({ model: 'well' })).text).to.equal('An answer');
+    expect((await ask({})).text).to.equal('An answer');
+    expect(bounded.unreachable()).to.deep.equal(['sick']);
+  });
+
+  it('are forgotten soon when nobody waits any more', async () => {
+    await failureOf(ask({}));
+    await pass(11_000);
+    expect(bounded.unreachable()).to.deep.equal([]);
+    reply = () => 'hold';
+    const asked = ['a', 'b'].map((runId) => ask({ runId }));
+    await model.called(3);
+    [...model.held].forEach((call) => call.release());
+    await Promise.all(asked);
+  });
+});
+
+const START_MS = Date.parse('2026-01-01T00:00:00.000Z');

@@ -1,0 +1,217 @@
+import { expect } from 'chai';
+import { fixedGraph } from '../../src/council/fixed-graph.js';
+import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
+import { readCritique, type Critique } from '../../src/council/critic-answer.js';
+import { ModelFailed } from '../../src/errors.js';
+import { offlineModel } from '../../src/models/offline/offline.js';
+import type { Brief } from '../../src/models/port.js';
+import { nodeWith, requestFor } from '../support/briefs.js';
+import { manualAmbient } from '../support/manual-system.js';
+
+type State = Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>>;
+
+const never = new AbortController();
+const model = offlineModel({ ambient: manualAmbient() });
+const agent = nodeWith({ label: 'Poet', systemPrompt: '' });
+const critic = nodeWith({ label: 'Judge', role: 'critic' });
+
+async function drafted(state: State, node = agent): Promise<string> {
+  return (await model.ask(requestFor(node, state), never)).text;
+}
+
+async function scored(state: State): Promise<Critique> {
+  const critique = readCritique((await model.ask(requestFor(critic, state), never)).text);
+  if (critique === null) throw new Error('The critique is unusable');
+  return critique;
+}
+
+describe('offlineModel as author', () => {
+  it('writes a titled first draft on the topic and says what it is', async () => {
+    const draft = await drafted({ topic: 'Should cities plant more trees?' });
+    expect(draft).to.match(/^# Should cities plant more trees\?\n\n## In short\n\n/);
+    expect(draft).to.contain('by "cities", "plant" and "trees"').and.to.contain('Written by the offline model as Poet');
+  });
+
+  it('adds what its critic asked for, and each section once', async () => {
+    const first = await drafted({});
+    const { feedback } = await scored({ draft: first });
+    const second = await drafted({ draft: first, feedback: [feedback, feedback] });
+    expect(second.match(/^#+ .*$/gm)).to.deep.equal(['# Trees', '## In short', '## An example', '## Objections']);
+    expect(await drafted({ draft: second, feedback: [feedback] })).to.equal(second);
+  });
+
+  it('keeps a draft of other hands and signs it with its own label', async () => {
+    const draft = await drafted(
+      { draft: '  A poem.\n\n- by me' },
+      nodeWith({ label: 'Writer', systemPrompt: 'Polish it.' }),
+    );
+    expect(draft).to.equal(
+      '  A poem.\n\n- by me\n\n*Written by the offline model as Writer, told "Polish it.". No language model was asked.*',
+    );
+  });
+
+  it('lists the three newest feedbacks of other hands in one section', async () => {
+    const once = await drafted({ draft: 'A poem.', feedback: ['one', 'two', '## three\n\nlines', 'four'] });
+    expect(once).to.contain('## Feedback taken up\n\n- two\n- ## three lines\n- four\n');
+    const again = await drafted({ draft: once, feedback: ['two', 'four', 'five'] });
+    expect(again).to.contain('- two\n- four\n- five\n');
+    expect(again.match(/## Feedback taken up/g)).to.have.length(1);
+  });
+
+  it('answers a brief for a draft with prose whatever the role', async () => {
+    const request = { ...requestFor(critic), answer: 'text' as const };
+    expect((await model.ask(request, never)).text).to.match(/^# Trees\n/);
+  });
+});
+
+describe('offlineModel with tools', () => {
+  const tools = ['web_search', 'pdf_reader'].map((name) => ({
+    name,
+    description: '',
+    parameters: { type: 'object' as const, properties: {}, required: [] },
+  }));
+  const told = { draft: '# Trees\n\nGreen.', feedback: [] };
+  const draftAfter = async (draft: string, results: readonly string[]): Promise<string> => {
+    const request = { ...requestFor(agent, { ...told, draft }), tools };
+    const { calls = [] } = await model.ask(request, never);
+    const exchanges = calls.map((call, index) => ({ call, result: results[index] ?? '' }));
+    return (await model.ask({ ...request, rounds: [{ text: '', exchanges }] }, never)).text;
+  };
+
+  it('calls each once with the topic, all at once, and a critic none', async () => {
+    const { text, calls } = await model.ask({ ...requestFor(agent, { topic: 'Oaks\nand elms' }), tools }, never);
+    expect(text).to.equal('');
+    expect(calls?.map(({ name, argumentsJson }) => [name, argumentsJson])).to.deep.equal([
+      ['web_search', '{"query":"Oaks and elms"}'],
+      ['pdf_reader', '{"query":"Oaks and elms"}'],
+    ]);
+    expect(await model.ask({ ...requestFor(critic, told), tools }, never)).not.to.have.any.keys('calls');
+  });
+
+  it('quotes what came back with its mark in one section, which the next draft replaces', async () => {
+    const passage = (text: string): string => `<passage cite="[4f2a9c01:3]" page="3">\n${text}\n</passage>`;
+    const first = await draftAfter(told.draft, [
+      '<tool_result failed="yes">\nNo.\n</tool_result>',
+      passage('Old\noaks'),
+    ]);
+    expect(first)
+      .to.include('- Asked web_search, got nothing to quote.\n- "Old oaks" [4f2a9c01:3]')
+      .and.include('has not understood it');
+    const second = await draftAfter(first, ['', passage('New oaks')]);
+    expect(second).to.include('"New oaks"').and.not.include('"Old oaks"');
+    expect(second.match(/## Looked up/g)).to.have.length(1);
+  });
+});
+
+describe('offlineModel as critic', () => {
+  for (const draft of [null, '', ' \n']) {
+    it(`gives 0 and says so when the draft is ${JSON.stringify(draft)}`, async () => {
+      expect(await scored({ draft })).to.deep.equal({
+        score: 0,
+        feedback: 'Offline critic, by fixed rules: there is no draft.',
+      });
+    });
+  }
+
+  it('states its rule, the points and the first two parts that are missing', async () => {
+    const { score, feedback } = await scored({ draft: 'A poem.' });
+    expect(score).to.equal(4);
+    expect(feedback).to.contain('4 points for a text, 1 each for a title and for the sections "In short"');
+    expect(feedback)
+      .to.contain('That makes 4 of 10.')
+      .and.to.match(/Add a title\. Add the section "In short"\.$/);
+    expect(jsonBytes(feedback)).to.be.below(MAX_FEEDBACK_BYTES);
+  });
+
+  it('approves a draft of other hands after two rounds of rework', async () => {
+    const scores: number[] = [];
+    const feedback: string[] = [];
+    for (let draft = 'A poem.'; scores.length < 3; draft = await drafted({ draft, feedback })) {
+      const critique = await scored({ draft });
+      scores.push(critique.score);
+      feedback.push(critique.feedback);
+    }
+    expect(scores).to.deep.equal([4, 6, 8]);
+  });
+});
+
+describe('offlineModel: bounds', () => {
+  for (const filler of ['x', '中', '😀', '\u0001', '"', 'a b\n\n', '## A\n\n']) {
+    it(`keeps drafts of ${JSON.stringify(filler)} below the limit over 50 executions`, async () => {
+      let draft = filler.repeat(Math.floor(100_000 / filler.length));
+      const feedback: string[] = [];
+      for (let round = 0; round < 50; round += 1) {
+        const critique = await scored({ draft, topic: filler.repeat(100) });
+        feedback.push(critique.feedback, `${filler} ${round} `.repeat(500));
+        draft = await drafted({ draft, feedback, topic: filler.repeat(100) });
+        expect(jsonBytes(draft)).to.be.below(MAX_DRAFT_BYTES);
+      }
+    });
+  }
+
+  it('keeps the drafts of two branches that join again and again from doubling', async () => {
+    let joined: string | null = null;
+    for (let round = 0; round < 25; round += 1) {
+      const branches = await Promise.all(
+        ['A', 'B'].map(async (label) => `## ${label}\n${await drafted({ draft: joined }, nodeWith({ label }))}`),
+      );
+      joined = branches.join('\n\n');
+    }
+    expect(joined?.length).to.be.below(12_000);
+  });
+
+  it('writes first drafts so short that 198 of them can be joined', async () => {
+    const draft = await drafted(
+      { topic: 'Should cities plant more trees?' },
+      nodeWith({ label: 'Member 123', systemPrompt: 'You look at the costs of it.' }),
+    );
+    expect(198 * jsonBytes(`## Member 123\n${draft}\n\n`)).to.be.below(MAX_DRAFT_BYTES);
+  });
+});
+
+describe('offlineModel: manners', () => {
+  it('gives the same answer to the same brief', async () => {
+    const request = requestFor(agent, { topic: 'Trees', draft: 'Green.', feedback: ['Longer.'] });
+    const other = offlineModel({ ambient: manualAmbient(99) });
+    expect(await other.ask(structuredClone(request), never)).to.deep.equal(await model.ask(request, never));
+  });
+
+  it('counts a token for each four characters begun', async () => {
+    const request = { ...requestFor(agent), system: 'four', prompt: '5' };
+    const { text, usage } = await model.ask(request, never);
+    expect(usage).to.deep.equal({ inputTokens: 2, outputTokens: Math.ceil(text.length / 4) });
+  });
+
+  it('takes its time when told to, and stops when aborted', async () => {
+    const ambient = manualAmbient();
+    const slow = offlineModel({ latencyMs: 300, ambient });
+    const answer = slow.ask(requestFor(agent), never);
+    expect(ambient.timers()).to.equal(1);
+    ambient.advance(300);
+    expect((await answer).text).to.contain('# Trees');
+
+    const abort = new AbortController();
+    const aborted = slow.ask(requestFor(agent), abort).catch((error: unknown) => error);
+    abort.abort();
+    expect(await aborted)
+      .to.be.instanceOf(ModelFailed)
+      .with.nested.property('data.kind', 'aborted');
+    expect(ambient.timers()).to.equal(0);
+  });
+
+  it('does not answer an aborted call', async () => {
+    const error = await model
+      .ask(requestFor(agent), { signal: AbortSignal.abort() })
+      .catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(ModelFailed);
+  });
+
+  it('fits the members of the fixed graph', async () => {
+    const [master, , writer] = fixedGraph({ timeoutMs: 1000, maxAttempts: 4 }).nodes;
+    const draft = await drafted({}, master);
+    expect(draft).to.contain('as Master');
+    expect(await drafted({ draft }, writer))
+      .to.contain('as Writer')
+      .and.not.to.contain('as Master');
+  });
+});

@@ -1,0 +1,504 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { ModelFailed } from '../../src/errors.js';
+import { openAiModel } from '../../src/models/openai/client.js';
+import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import type { FakeOpenAi } from '../support/fake-openai.js';
+import { answers, calls, fakeOpenAi, refuses, says, saysInPieces } from '../support/fake-openai.js';
+import type { Reply } from '../support/fake-server.js';
+import {
+  answersStatus,
+  endsMidBody,
+  hangs,
+  hangsMidBody,
+  resets,
+  resetsMidBody,
+  sends,
+  streams,
+} from '../support/fake-server.js';
+import { rejectionOf } from '../support/rejection.js';
+
+const KEY = 'sk-secret-key-of-this-test';
+const NOW = '2026-01-02T03:04:05.000Z';
+const SPENT = { inputTokens: 11, outputTokens: 7 };
+const REQUEST: ModelRequest = {
+  system: 'You are "Master". Answer with JSON.',
+  prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
+  brief: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
+  answer: 'text',
+};
+const TOOLS: NonNullable<ModelRequest['tools']> = [
+  {
+    name: 'look',
+    description: 'Looks.',
+    parameters: {
+      type: 'object',
+      properties: { query: { type: 'string', description: 'What.' } },
+      required: ['query'],
+    },
+  },
+];
+
+describe('An OpenAI-compatible server', () => {
+  let server: FakeOpenAi;
+  let model: LanguageModel;
+
+  const modelAt = (baseUrl: string, apiKey: string | null = KEY): LanguageModel =>
+    openAiModel({ apiKey, baseUrl, model: 'model-x', ambient: { now: () => NOW } });
+  const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
+    model.ask({ ...REQUEST, ...request }, { signal });
+  const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {
+    const error = await rejectionOf(call);
+    if (!(error instanceof ModelFailed)) throw error;
+    for (const text of [error.message, error.stack ?? '', JSON.stringify(error.data)]) {
+      expect(text).not.to.include(KEY);
+      expect(text).not.to.include(REQUEST.prompt);
+    }
+    expect(error.cause).to.equal(undefined);
+    expect(error.message.length).to.be.lessThan(600);
+    return error;
+  };
+  const failureOn = (reply: Reply, request: Partial<ModelRequest> = {}): Promise<ModelFailed> => {
+    server.answerBy([reply]);
+    return failureOf(ask(request));
+  };
+
+  beforeEach(async () => {
+    server = await fakeOpenAi([says('A draft')]);
+    model = modelAt(`${server.url}/v1`);
+  });
+  afterEach(() => server.stop());
+
+  describe('request', () => {
+    it('goes to chat completions with the key as a bearer token and nowhere else', async () => {
+      expect(await ask()).to.deep.equal({ text: 'A draft', usage: SPENT });
+      const [call] = server.calls;
+      expect(call).to.include({ method: 'POST', path: '/v1/chat/completions' });
+      expect(call?.headers.authorization).to.equal(`Bearer ${KEY}`);
+      expect(JSON.stringify(call?.body)).not.to.include(KEY);
+      expect(call?.body).to.deep.equal({
+        model: 'model-x',
+        messages: [
+          { role: 'system', content: REQUEST.system },
+          { role: 'user', content: REQUEST.prompt },
+        ],
+      });
+    });
+
+    it('has no key where none is set', async () => {
+      model = modelAt(server.url, null);
+      await ask();
+      expect(server.calls[0]?.headers).not.to.have.any.keys('authorization');
+    });
+
+    it("holds the node's model, temperature and limit of tokens, zero too", async () => {
+      await ask({ model: 'org/model:7b', temperature: 0, maxOutputTokens: 99 });
+      expect(server.calls[0]?.body).to.include({ model: 'org/model:7b', temperature: 0, max_tokens: 99 });
+    });
+
+    it('names the limit of tokens anew for servers that want it so, and remembers', async () => {
+      server.answerBy(({ body }) =>
+        body.max_tokens === undefined
+          ? says('A draft')
+          : refuses(400, { message: "Use 'max_completion_tokens' instead of 'max_tokens'." }),
+      );
+      for (let time = 0; time < 2; time += 1) await ask({ maxOutputTokens: 99 });
+      expect(server.calls.map(({ body }) => body.max_completion_tokens)).to.deep.equal([undefined, 99, 99]);
+    });
+
+    it("asks a critic for JSON by the schema of a critic's answer", async () => {
+      await ask({ answer: 'critique' });
+      const written = JSON.parse(
+        readFileSync(new URL('../../../schemas/critic-answer.json', import.meta.url), 'utf8'),
+      ) as { type: string; required: string[]; properties: Record<string, { type: string; enum?: string[] }> };
+      const { response_format: format } = server.calls[0]?.body ?? {};
+      expect(format?.type).to.equal('json_schema');
+      const schema = format?.json_schema?.schema;
+      expect(schema).to.deep.include({ type: written.type, required: written.required, additionalProperties: false });
+      for (const [name, { type, enum: choices }] of Object.entries(written.properties)) {
+        expect(schema).to.have.nested.property(`properties.${name}.type`, type);
+        if (choices !== undefined) expect(schema).to.have.deep.nested.property(`properties.${name}.enum`, choices);
+      }
+      expect(JSON.stringify(schema), 'grammars ignore bounds').not.to.match(/minimum|maximum/);
+    });
+
+    for (const [accepted, formats] of [
+      ['json_object', ['json_schema', 'json_object', 'json_object']],
+      [undefined, ['json_schema', 'json_object', undefined, undefined]],
+    ] as const) {
+      it(`asks for JSON in plainer words down to ${accepted ?? 'the prompt alone'}, and remembers`, async () => {
+        server.answerBy(({ body }) =>
+          body.response_format?.type === accepted ? says('{"score": 8, "feedback": ""}') : answersStatus(400, 'what?'),
+        );
+        for (let time = 0; time < 2; time += 1) await ask({ answer: 'critique' });
+        expect(server.calls.map(({ body }) => body.response_format?.type)).to.deep.equal(formats);
+      });
+    }
+
+    it('that is refused in any words fails by the refusal, and nothing is remembered', async () => {
+      expect((await failureOn(refuses(422), { answer: 'critique' })).data.kind).to.equal('http_error');
+      expect(server.calls).to.have.length(3);
+      await failureOf(ask({ answer: 'critique' }));
+      expect(server.calls[3]?.body.response_format?.type).to.equal('json_schema');
+    });
+
+    it('is otherwise made once, whatever comes of it', async () => {
+      for (const reply of [refuses(503), refuses(429), refuses(400), resets, says('')]) await failureOn(reply);
+      expect(server.calls).to.have.length(5);
+    });
+  });
+
+  describe('tools', () => {
+    it('are offered, called and answered', async () => {
+      server.answerBy([calls(['look', { query: 'oaks' }], ['look', '{"query": oa']), says('Done')]);
+      const first = await ask({ tools: TOOLS });
+      expect(server.calls[0]?.body.tools).to.deep.equal([{ type: 'function', function: TOOLS[0] }]);
+      const asked = first.calls ?? [];
+      expect(asked.map(({ id, name, argumentsJson }) => [id, name, argumentsJson])).to.deep.equal([
+        ['id_0', 'look', '{"query":"oaks"}'],
+        ['id_1', 'look', '{"query": oa'],
+      ]);
+      const exchanges = asked.map((call, index) => ({ call, result: `result ${index}` }));
+      const second = await ask({ tools: TOOLS, rounds: [{ text: first.text, exchanges }] });
+      expect(second).to.deep.equal({ text: 'Done', usage: SPENT });
+      const [, , assistant, ...results] = server.calls[1]?.body.messages ?? [];
+      expect(assistant?.content).to.equal(null);
+      expect(assistant?.tool_calls?.map((call) => call.function.arguments)).to.deep.equal(['{"query":"oaks"}', '{}']);
+      expect(results).to.deep.equal([
+        { role: 'tool', tool_call_id: 'id_0', content: 'result 0' },
+        { role: 'tool', tool_call_id: 'id_1', content: 'result 1' },
+      ]);
+    });
+
+    it('stand beside the schema of a critic where the server takes both', async () => {
+      await ask({ tools: TOOLS, answer: 'critique' });
+      expect(server.calls[0]?.body.response_format?.type).to.equal('json_schema');
+      expect(server.calls[0]?.body.tools).to.have.length(1);
+    });
+
+    it('stand alone where the server refuses both, which is remembered, and the schema stays without tools', async () => {
+      server.answerBy(({ body }) =>
+        body.tools !== undefined && body.response_format !== undefined
+          ? refuses(400, { message: 'Cannot use custom grammar constraints with tools.' })
+          : says('{"score": "8", "feedback": ""}'),
+      );
+      for (const tools of [TOOLS, TOOLS, []]) await ask({ tools, answer: 'critique' });
+      const asked = server.calls.map(({ body }) => [body.tools?.length ?? 0, body.response_format?.type]);
+      expect(asked).to.deep.equal([
+        [1, 'json_schema'],
+        [1, undefined],
+        [1, undefined],
+        [0, 'json_schema'],
+      ]);
+    });
+
+    it('may be called with arguments as an object, without ids, beside a text, with a word of the server', async () => {
+      const called = { function: { name: 'look', arguments: { query: 'oaks' } }, extra_content: { signature: 'x' } };
+      server.answerBy([answers({ content: 'Let me see.', tool_calls: [called, { ...called, id: '' }] }, 'stop')]);
+      const { text, calls: asked = [] } = await ask({ tools: TOOLS });
+      expect(text).to.equal('Let me see.');
+      expect(asked.map(({ id, argumentsJson }) => [id, argumentsJson])).to.deep.equal([
+        ['call_0_0', '{"query":"oaks"}'],
+        ['call_0_1', '{"query":"oaks"}'],
+      ]);
+      await ask({ tools: TOOLS, rounds: [{ text, exchanges: asked.map((call) => ({ call, result: '' })) }] });
+      const assistant = server.calls[1]?.body.messages[2];
+      expect(assistant?.content).to.equal('Let me see.');
+      expect(assistant?.tool_calls?.[0]?.extra_content).to.deep.equal({ signature: 'x' });
+    });
+
+    it('called by a name no server takes back are named so that it does', async () => {
+      const call = { id: 'a', name: 'rm -rf /', argumentsJson: '[]' };
+      await ask({ tools: TOOLS, rounds: [{ text: '', exchanges: [{ call, result: '' }] }] });
+      const [again] = server.calls[0]?.body.messages[2]?.tool_calls ?? [];
+      expect(again?.function).to.deep.equal({ name: 'rm_-rf__', arguments: '{}' });
+    });
+
+    it('that nobody offered are no answer', async () => {
+      expect((await failureOn(calls(['look', {}]))).data).to.include({ kind: 'no_text', retryable: true });
+    });
+  });
+
+  describe('answer', () => {
+    const texts: readonly [title: string, reply: Reply, text: string][] = [
+      ['may be a list of parts', says([{ type: 'text', text: 'A ' }, { type: 'x' }, { text: 'draft' }]), 'A draft'],
+      ['may lack a finish reason', says('A draft', null), 'A draft'],
+      ['leaves reasoning out', answers({ content: 'A draft', reasoning_content: 'Hm.' }), 'A draft'],
+      [
+        'is well-formed where a lone surrogate was sent',
+        sends('{"choices":[{"message":{"content":"a\\ud800b"}}]}'),
+        'a\ufffdb',
+      ],
+      ['may be large', says('x'.repeat(2_000_000)), 'x'.repeat(2_000_000)],
+    ];
+    for (const [title, reply, text] of texts) {
+      it(title, async () => {
+        server.answerBy([reply]);
+        expect((await ask()).text).to.equal(text);
+      });
+    }
+
+    it('has a usage of 0 where it is not told or no count', async () => {
+      const message = { content: 'x' };
+      server.answerBy([sends({ choices: [{ message }], usage: { prompt_tokens: '11', completion_tokens: -1 } })]);
+      expect((await ask()).usage).to.deep.equal({ inputTokens: 0, outputTokens: 0 });
+    });
+  });
+
+  describe('unusable answer', () => {
+    const rows: readonly [title: string, reply: Reply, kind: string, retryable: boolean][] = [
+      ['length', says('Half a', 'length'), 'max_tokens', false],
+      ['content_filter', says('', 'content_filter'), 'content_filter', false],
+      ['a finish reason of tomorrow', says('x', `<b>${'X'.repeat(999)}`), 'unknown_finish', true],
+      ['a finish reason that is no text', answers({ content: 'x' }, { a: 1 }), 'unknown_finish', true],
+      ['a refusal', answers({ content: null, refusal: `I will not. ${KEY}` }), 'refused', false],
+      ['an empty text', says(''), 'empty_answer', true],
+      ['a blank text', says(' \n\t'), 'empty_answer', true],
+      ['no text', says(null), 'empty_answer', true],
+      ['no choices', sends({}), 'no_choices', true],
+      ['an empty list of choices', sends({ choices: [] }), 'no_choices', true],
+      ['choices that are none', sends({ choices: [null] }), 'no_choices', true],
+      ['a choice without a message', sends({ choices: [{ text: 'x' }] }), 'no_choices', true],
+      ['an error with status 200', sends({ error: { message: `No, ${KEY}.` } }), 'error_answer', true],
+      ['an empty body', sends(''), 'unreadable_answer', true],
+      ['a body cut off', sends('{"choices": ['), 'unreadable_answer', true],
+      ['a page', sends('<!doctype html><p>Hello'), 'unreadable_answer', true],
+      ['null', sends('null'), 'unreadable_answer', true],
+      ['a body without end', sends('"'.padEnd(17 * 1024 * 1024, 'x')), 'answer_too_large', false],
+      ['a stream nobody asked for', saysInPieces([]), 'empty_answer', true],
+    ];
+    for (const [title, reply, kind, retryable] of rows) {
+      it(`${title} is ${kind}, ${retryable ? 'asked' : 'not asked'} again`, async () => {
+        const failure = await failureOn(reply);
+        const { usage, ...named } = failure.data;
+        expect(named).to.deep.equal({ kind, retryable });
+        expect(usage ?? SPENT).to.deep.equal(SPENT);
+        expect(failure.message).to.include('"model-x"');
+      });
+    }
+
+    it('counts what it has cost', async () => {
+      expect((await failureOn(says('Half a', 'length'))).data.usage).to.deep.equal(SPENT);
+    });
+  });
+
+  describe('status', () => {
+    const rows: readonly [status: number, kind: string, retryable: boolean][] = [
+      [400, 'bad_request', false],
+      [401, 'unauthorized', false],
+      [403, 'forbidden', false],
+      [404, 'model_unknown', false],
+      [408, 'request_timeout', true],
+      [422, 'http_error', false],
+      [429, 'rate_limited', true],
+      [500, 'server_error', true],
+      [501, 'not_implemented', false],
+      [502, 'bad_gateway', true],
+      [503, 'unavailable', true],
+      [504, 'gateway_timeout', true],
+      [529, 'overloaded', true],
+    ];
+    for (const [status, kind, retryable] of rows) {
+      it(`${status} is ${kind}, ${retryable ? 'asked' : 'not asked'} again, and tells what the server said`, async () => {
+        const failure = await failureOn(refuses(status, { message: `The server says\nno to ${KEY}.` }));
+        expect(failure.data).to.deep.equal({ kind, retryable });
+        expect(failure.message).to.include(`answered ${status}`).and.include(': The server says no to ….');
+      });
+    }
+
+    it('429 for an empty account is not asked again', async () => {
+      const failure = await failureOn(refuses(429, { code: 'insufficient_quota' }));
+      expect(failure.data).to.deep.equal({ kind: 'quota_used_up', retryable: false });
+    });
+
+    it('names the settings to look at', async () => {
+      expect((await failureOn(refuses(401))).message).to.include('(check OPENAI_API_KEY)');
+      expect((await failureOn(refuses(404))).message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)');
+    });
+
+    for (const [status, message] of [
+      [400, 'Invalid model name passed in model=model-x. Call `/v1/models` to view available models for your key.'],
+      [400, 'model-x is not a valid model ID'],
+      [400, 'Model Not Exist'],
+      [422, 'The model `model-x` does not exist.'],
+      [503, 'No channel for it'],
+    ] as const) {
+      it(`${status} "${message.slice(0, 30)}…" is an unknown model: it names OPENAI_MODEL and is asked once`, async () => {
+        const code = status === 503 ? 'model_not_found' : null;
+        const failure = await failureOn(refuses(status, { message, code }), { answer: 'critique' });
+        expect(failure.data).to.deep.equal({ kind: 'model_unknown', retryable: false });
+        expect(failure.message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)').and.include(message);
+        expect(server.calls).to.have.length(1);
+      });
+    }
+
+    for (const [title, body, said] of [
+      ['a text as its error', '{"error":"no such model"}', ': no such model'],
+      ['a message beside the status', '{"object":"error","message":"too long"}', ': too long'],
+      ['a detail', '{"detail":"Not Found"}', ': Not Found'],
+      ['a page', '<html>', ''],
+    ] as const) {
+      it(`with ${title} is told all the same`, async () => {
+        const { message } = await failureOn(answersStatus(500, body));
+        expect(message.endsWith(`answered 500${said}`), message).to.equal(true);
+      });
+    }
+
+    it('of a redirect is not followed: the key goes nowhere else', async () => {
+      const other = await fakeOpenAi();
+      try {
+        for (const status of [301, 302, 303, 307, 308]) {
+          const failure = await failureOn((response) => response.writeHead(status, { Location: other.url }).end());
+          expect(failure.data).to.deep.equal({ kind: 'redirected', retryable: false });
+        }
+        expect(other.calls).to.have.length(0);
+      } finally {
+        await other.stop();
+      }
+    });
+
+    for (const [title, retryAfter, waitMs] of [
+      ['a number of seconds', '7', 7_000],
+      ['a date', 'Fri, 02 Jan 2026 03:05:05 GMT', 60_000],
+      ['unreadable', 'soon', undefined],
+    ] as const) {
+      it(`tells the wait asked for: ${title}`, async () => {
+        const { data } = await failureOn(refuses(429, { headers: { 'Retry-After': retryAfter } }));
+        expect(data.retryAfterMs).to.equal(waitMs);
+      });
+    }
+  });
+
+  describe('connection', () => {
+    for (const [title, reply] of [
+      ['reset before the answer', resets],
+      ['reset in the middle of the answer', resetsMidBody],
+      ['ended in the middle of the answer', endsMidBody],
+    ] as const) {
+      it(`${title} is connection_lost, asked again`, async () => {
+        expect((await failureOn(reply)).data).to.deep.equal({ kind: 'connection_lost', retryable: true });
+      });
+    }
+
+    it('refused is connection_refused, to an unknown name host_unknown, without TLS tls_failed', async () => {
+      const gone = await fakeOpenAi();
+      await gone.stop();
+      model = modelAt(gone.url);
+      expect((await failureOf(ask())).data.kind).to.equal('connection_refused');
+      model = modelAt('http://nowhere.invalid');
+      expect((await failureOf(ask())).data.kind).to.equal('host_unknown');
+      model = modelAt(server.url.replace('http:', 'https:'));
+      const { data, message } = await failureOf(ask());
+      expect(data).to.deep.equal({ kind: 'tls_failed', retryable: false });
+      expect(message).to.include('plain HTTP: check OPENAI_BASE_URL, http:// for https://');
+    });
+  });
+
+  describe('stream', () => {
+    const heard: string[] = [];
+    const onToken = (text: string): void => void heard.push(text);
+    beforeEach(() => heard.splice(0));
+
+    it('is heard as it comes, and is the same answer', async () => {
+      server.answerBy([saysInPieces(['A ', 'drä', 'ft'])]);
+      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: SPENT });
+      expect(heard).to.deep.equal(['A ', 'drä', 'ft']);
+      expect(server.calls[0]?.body).to.deep.include({ stream: true, stream_options: { include_usage: true } });
+    });
+
+    it('is asked for without its usage where a server refuses that', async () => {
+      server.answerBy(({ body }) =>
+        body.stream_options === undefined ? saysInPieces(['A draft']) : refuses(400, { message: 'stream_options?' }),
+      );
+      expect((await ask({ onToken })).text).to.equal('A draft');
+      expect(server.calls).to.have.length(2);
+    });
+
+    it('is asked for whole where a server streams nothing, and that is remembered', async () => {
+      server.answerBy(({ body }) => (body.stream === undefined ? says('A draft') : answersStatus(400, 'no')));
+      for (let time = 0; time < 2; time += 1) expect((await ask({ onToken })).text).to.equal('A draft');
+      expect(server.calls).to.have.length(3);
+      expect(heard).to.deep.equal(['A draft', 'A draft']);
+    });
+
+    it('may come whole from a server that cannot stream', async () => {
+      expect((await ask({ onToken })).text).to.equal('A draft');
+      expect(heard).to.deep.equal(['A draft']);
+    });
+
+    it('holds calls whose arguments come in pieces', async () => {
+      const delta = (index: number, call: object) => ({ choices: [{ delta: { tool_calls: [{ index, ...call }] } }] });
+      server.answerBy([
+        streams([
+          delta(0, { id: 'a', function: { name: 'look', arguments: '' } }),
+          delta(1, { id: 'b', function: { name: 'look', arguments: '{"query":' } }),
+          delta(0, { function: { arguments: '{"query":"oaks"}' } }),
+          delta(1, { function: { arguments: '"elms"}' } }),
+          { choices: [{ delta: {}, finish_reason: 'tool_calls' }] },
+          '[DONE]',
+        ]),
+      ]);
+      const { calls: asked = [] } = await ask({ tools: TOOLS, onToken });
+      expect(asked.map(({ id, argumentsJson }) => [id, argumentsJson])).to.deep.equal([
+        ['a', '{"query":"oaks"}'],
+        ['b', '{"query":"elms"}'],
+      ]);
+      expect(heard).to.deep.equal([]);
+    });
+
+    const piece = { choices: [{ delta: { content: 'Half a' } }] };
+    const rows: readonly [title: string, reply: Reply, kind: string][] = [
+      ['that breaks off silently', streams([piece]), 'unreadable_answer'],
+      ['that is no JSON', streams([piece, '{"choices": [']), 'unreadable_answer'],
+      ['that ends in an error', streams([piece, { error: { message: 'Out of memory' } }]), 'error_answer'],
+      ['that is cut off at the limit', streams([{ choices: [{ delta: {}, finish_reason: 'length' }] }]), 'max_tokens'],
+      ['without a choice', streams(['[DONE]']), 'no_choices'],
+      [
+        'that is reset',
+        (response) => {
+          response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+          response.write(`data: ${JSON.stringify(piece)}\n\n`, () => response.socket?.resetAndDestroy());
+        },
+        'connection_lost',
+      ],
+    ];
+    for (const [title, reply, kind] of rows) {
+      it(`${title} is ${kind}`, async () => {
+        expect((await failureOn(reply, { onToken })).data.kind).to.equal(kind);
+      });
+    }
+
+    it('ends on the server too when it is aborted', async () => {
+      server.answerBy([streams([piece], { ends: false })]);
+      const abort = new AbortController();
+      const call = rejectionOf(ask({ onToken }, abort.signal));
+      await server.until(() => server.calls.length === 1);
+      abort.abort();
+      expect(await call).to.have.nested.property('data.kind', 'aborted');
+      await server.until(() => server.abandoned() === 1);
+    });
+  });
+
+  describe('abort', () => {
+    it('before the call sends nothing', async () => {
+      const error = await rejectionOf(ask({}, AbortSignal.abort()));
+      expect(error).to.have.nested.property('data.kind', 'aborted');
+      expect(server.calls).to.have.length(0);
+    });
+
+    for (const [title, reply] of [
+      ['before the answer', hangs],
+      ['in the middle of the answer', hangsMidBody],
+    ] as const) {
+      it(`${title} ends the request on the server too`, async () => {
+        server.answerBy([reply]);
+        const abort = new AbortController();
+        const call = rejectionOf(ask({}, abort.signal));
+        await server.until(() => server.calls.length === 1);
+        abort.abort(new Error('Enough'));
+        expect(await call).to.have.nested.property('data.kind', 'aborted');
+        await server.until(() => server.abandoned() === 1);
+      });
+    }
+  });
+});

@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
+import { systemAmbient } from '../../src/system/system.js';
+import { ServiceStopping } from '../../src/errors.js';
+import { EXTRACT_LIMITS, type ExtractLimits } from '../../src/pdf/limits.js';
+import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
+import { ExtractionBusy, PdfRefused } from '../../src/pdf/errors.js';
+import { childPids } from '../support/child-watch.js';
+import { startChild } from '../support/child.js';
+import { endlessPdf } from '../support/hostile-pdfs.js';
+import { linesAt, pdfOf } from '../support/pdf-writer.js';
+import { rejectionOf } from '../support/rejection.js';
+
+const SOUND = pdfOf([
+  linesAt(['A council reads.'], { x: 50, y: 100 }),
+  linesAt(['And it decides.'], { x: 50, y: 100 }),
+]);
+
+describe('Extraction in child processes', function () {
+  this.timeout(60_000);
+
+  const extractors: PdfExtractor[] = [];
+  const extractor = (limits: Partial<ExtractLimits> = {}): PdfExtractor => {
+    const made = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });
+    extractors.push(made);
+    return made;
+  };
+  afterEach(async () => {
+    await Promise.all(extractors.splice(0).map((each) => each.stop()));
+    expect(childPids()).to.deep.equal([]);
+  });
+
+  it('answers the pages by pdfjs when it reads them', async () => {
+    expect(await extractor().extract(() => Promise.resolve(SOUND))).to.deep.equal({
+      parser: 'pdfjs',
+      pages: [
+        { page: 1, text: 'A council reads.' },
+        { page: 2, text: 'And it decides.' },
+      ],
+    });
+  });
+
+  it('reads bytes that lie within a larger buffer', async () => {
+    const around = Buffer.concat([Buffer.from('something else'), SOUND, Buffer.from('something else')]);
+    const { pages } = await extractor().extract(() => Promise.resolve(around.subarray(14, 14 + SOUND.length)));
+    expect(pages).to.have.length(2);
+  });
+
+  it('reads by pdf2json what pdfjs finds no letter in', async () => {
+    const sound = pdfOf([linesAt(['A council reads.'], { x: 50, y: 100, font: 'helvetica' })]).toString('latin1');
+    // An encoding that pdfjs gives its font up for.
+    const file = Buffer.from(sound.replace('/Differences [1 /fi', '/Differences [[] /f'), 'latin1');
+    expect(await extractor().extract(() => Promise.resolve(file))).to.deep.equal({
+      parser: 'pdf2json',
+      pages: [{ page: 1, text: 'A council reads.' }],
+    });
+  });
+
+  it('gives nothing to pdf2json that pdfjs fails at and that may be encrypted', async () => {
+    const sound = pdfOf([linesAt(['A council reads.'], { x: 50, y: 100, font: 'helvetica' })]).toString('latin1');
+    const file = Buffer.from(sound.replace('/Differences [1 /fi', '/Differences [[]  /Encrypt'), 'latin1');
+    expect(await extractor().extract(() => Promise.resolve(file))).to.deep.equal({
+      parser: 'pdfjs',
+      pages: [{ page: 1, text: '' }],
+    });
+  });
+
+  it('answers empty pages', async () => {
+    const empty = pdfOf([[], []]);
+    expect(await extractor().extract(() => Promise.resolve(empty))).to.deep.equal({
+      parser: 'pdfjs',
+      pages: [
+        { page: 1, text: '' },
+        { page: 2, text: '' },
+      ],
+    });
+    const blank = pdfOf([[], linesAt(['And it decides.'], { x: 50, y: 100 })]);
+    expect(await extractor().extract(() => Promise.resolve(blank))).to.deep.equal({
+      parser: 'pdfjs',
+      pages: [
+        { page: 1, text: '' },
+        { page: 2, text: 'And it decides.' },
+      ],
+    });
+  });
+
+  it('names what it refuses', async () => {
+    const reasonOf = async (bytes: Buffer, limits: Partial<ExtractLimits> = {}): Promise<string> => {
+      const error = await rejectionOf(extractor(limits).extract(() => Promise.resolve(bytes)));
+      return error instanceof PdfRefused ? error.data.reason : String(error);
+    };
+    expect(await reasonOf(Buffer.from('GIF89a'))).to.equal('not-a-pdf');
+    expect(await reasonOf(SOUND, { maxBytes: SOUND.length - 1 })).to.equal('too-large');
+    expect(await reasonOf(SOUND, { maxPages: 1 })).to.equal('too-many-pages');
+    expect(await reasonOf(SOUND, { maxTextUnits: 10 })).to.equal('too-much-text');
+    expect(await reasonOf(SOUND, { maxMemoryMb: 20 })).to.equal('out-of-memory');
+    expect(await reasonOf(endlessPdf(), { timeoutMs: 1_000 })).to.equal('timed-out');
+    expect(await reasonOf(Buffer.from('%PDF-1.7\nnothing else'))).to.equal('unreadable');
+  });
+
+  it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {
+    const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
+    const done: number[] = [];
+    const work = [1, 2, 3].map((number) => busy.extract(() => Promise.resolve(SOUND)).then(() => done.push(number)));
+    expect(await rejectionOf(busy.extract(() => Promise.resolve(SOUND)))).to.be.instanceOf(ExtractionBusy);
+    await Promise.all(work);
+    expect(done).to.deep.equal([1, 2, 3]);
+    expect((await busy.extract(() => Promise.resolve(SOUND))).pages).to.have.length(2);
+  });
+
+  it('stops what is under way and what waits, and takes nothing afterwards', async () => {
+    const stopped = extractor();
+    const work = [
+      stopped.extract(() => Promise.resolve(endlessPdf())),
+      stopped.extract(() => Promise.resolve(SOUND)),
+    ].map(rejectionOf);
+    await Promise.all([stopped.stop(), stopped.stop()]);
+    for (const each of work) expect(await each).to.be.instanceOf(ServiceStopping);
+    expect(await rejectionOf(stopped.extract(() => Promise.resolve(SOUND)))).to.be.instanceOf(ServiceStopping);
+    expect(childPids()).to.deep.equal([]);
+  });
+
+  it('leaves no child behind when the process is killed in the middle of one', async () => {
+    const program = fileURLToPath(new URL('../support/extract-parent.js', import.meta.url));
+    const parent = startChild(process.execPath, [program]);
+    await parent.waitFor((lines) => lines.length > 0);
+    const child = Number(parent.lines[0]);
+    await parent.kill();
+    await gone(child);
+  });
+});
+
+/** Resolves once no process has this id. */
+function gone(pid: number): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (isAlive(pid)) setImmediate(look);
+      else resolve();
+    };
+    look();
+  });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

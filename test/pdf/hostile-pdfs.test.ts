@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { readdirSync } from 'node:fs';
+import { systemAmbient } from '../../src/system/system.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
+import { pdfExtractor } from '../../src/pdf/extract.js';
+import { PdfRefused } from '../../src/pdf/errors.js';
+import { watchLoopDelay } from '../bench/loop-delay.js';
+import { childPids, watchChildren } from '../support/child-watch.js';
+import { hostilePdfs, mutatedPdfs, type HostilePdf } from '../support/hostile-pdfs.js';
+
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const MUTATED = IS_SOAK ? 200 : 8;
+/** Of those made by hand, which ones: all, or one in six. */
+const EVERY = IS_SOAK ? 1 : 6;
+/** With less time fewer of them end on their own: the limits are what is shown. */
+const LIMITS = IS_SOAK ? EXTRACT_LIMITS : { ...EXTRACT_LIMITS, timeoutMs: 5_000, maxChildren: 2 };
+/** What a child may take between two looks at its memory. */
+const MEMORY_SLACK = 150 * 1024 * 1024;
+/** A verdict is there this much later than the limit at the most: a child is killed and reaped. */
+const SLACK_MS = 500;
+
+describe('Hostile PDFs', function () {
+  this.timeout(IS_SOAK ? 1_800_000 : 60_000);
+
+  it('get their verdict in time, within their memory, while the service answers, and leave nothing', async () => {
+    const files = [...hostilePdfs().filter((_, index) => index % EVERY === 0), ...mutatedPdfs(6, MUTATED)];
+    const extractor = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits: LIMITS });
+    const here = readdirSync('.');
+    const children = watchChildren();
+    const delay = watchLoopDelay();
+
+    const queue = [...files];
+    const verdicts: { readonly file: HostilePdf; readonly verdict: string; readonly ms: number }[] = [];
+    const work = async (): Promise<void> => {
+      for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+        const from = performance.now();
+        verdicts.push({ file, verdict: await verdictOn(file.bytes), ms: performance.now() - from });
+      }
+    };
+    const verdictOn = async (bytes: Buffer): Promise<string> => {
+      try {
+        return `text by ${(await extractor.extract(() => Promise.resolve(bytes))).parser}`;
+      } catch (error) {
+        if (error instanceof PdfRefused) return error.data.reason;
+        throw error;
+      }
+    };
+    await Promise.all(Array.from({ length: LIMITS.maxChildren }, work));
+    const delayMs = delay.p99Ms();
+    children.stop();
+    if (IS_SOAK) process.stdout.write(summaryOf(verdicts, children.mostMemoryBytes(), delayMs));
+
+    expect(verdicts).to.have.length(files.length);
+    for (const { file, verdict, ms } of verdicts) {
+      expect(ms, `${file.name}: ${verdict}`).to.be.below(LIMITS.timeoutMs + SLACK_MS);
+      // A busy machine may be too slow for the short time.
+      const isInTime = IS_SOAK || verdict !== 'timed-out';
+      if (file.reason !== undefined && isInTime) expect(verdict, file.name).to.equal(file.reason);
+    }
+    expect(children.mostMemoryBytes()).to.be.below(LIMITS.maxMemoryMb * 1024 * 1024 + MEMORY_SLACK);
+    expect(delayMs, 'event-loop delay p99').to.be.below(50);
+    expect(children.mostWrittenBytes(), 'bytes written').to.equal(0);
+    expect(readdirSync('.')).to.deep.equal(here);
+    expect(childPids()).to.deep.equal([]);
+  });
+});
+
+function summaryOf(
+  verdicts: readonly { readonly file: HostilePdf; readonly verdict: string; readonly ms: number }[],
+  memory: number,
+  delayMs: number,
+): string {
+  const counts = new Map<string, number>();
+  for (const { verdict } of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  const slowest = verdicts.toSorted((one, other) => other.ms - one.ms).slice(0, 5);
+  return (
+    `    ${verdicts.length} files: ${[...counts].map(([verdict, count]) => `${count} ${verdict}`).join(', ')}\n` +
+    `    slowest: ${slowest.map(({ file, ms, verdict }) => `${file.name} ${Math.round(ms)} ms (${verdict})`).join(', ')}\n` +
+    `    most memory of a child ${Math.round(memory / 1_048_576)} MB, event-loop delay p99 ${delayMs.toFixed(1)} ms\n`
+  );
+}

@@ -1,0 +1,219 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import type { Position } from '../../src/eventlog/port.js';
+import { History } from '../../src/projections/run-history.js';
+import type { Mending } from '../../src/projections/view-repair.js';
+import type { RunSummary } from '../../src/projections/run-summary.js';
+import type { ViewsClient } from '../../src/projections/views-client.js';
+import { openViews } from '../../src/projections/views-client.js';
+import type { ManualAmbient } from '../support/manual-system.js';
+import { manualAmbient } from '../support/manual-system.js';
+import { rejectionOf } from '../support/rejection.js';
+import { seededRandom } from '../support/seeded-random.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const NOTHING: Mending = { run: gone, blueprint: gone, document: gone };
+const LOG = { identity: 'log', head: position(1_000_000) };
+
+describe('History', () => {
+  let dir: TempDir;
+  let views: ViewsClient;
+  let ambient: ManualAmbient;
+  let history: History;
+  let faults: unknown[];
+
+  beforeEach(async () => {
+    dir = tempDir();
+    await open();
+  });
+
+  afterEach(async () => {
+    await views.close();
+    dir.remove();
+  });
+
+  async function open(log: { readonly identity: string; readonly head: Position | null } = LOG): Promise<void> {
+    views = await openViews({ file: join(dir.path, 'views.sqlite'), log });
+    ambient = manualAmbient();
+    faults = [];
+    history = new History({ views, mending: NOTHING, ambient, onFault: (error) => faults.push(error) });
+  }
+
+  it('finds a row before it is written and writes it 100 ms later', async () => {
+    await history.put(summary('a'));
+    history.reached(position(1));
+    expect(await views.find('a')).to.equal(null);
+    expect(await history.find('a')).to.deep.equal(summary('a'));
+    ambient.advance(99);
+    expect(await views.find('a')).to.equal(null);
+    ambient.advance(1);
+    await history.flush();
+    expect(await views.find('a')).to.deep.equal(summary('a'));
+    expect(ambient.timers()).to.equal(0);
+  });
+
+  for (const [what, log] of [
+    ['another log', { ...LOG, identity: 'another' }],
+    ['a log that ends before', { ...LOG, head: position(1) }],
+    ['a log that is empty', { ...LOG, head: null }],
+  ] as const) {
+    it(`begins anew beside ${what}, where logs are servers`, async () => {
+      await history.put(summary('a'));
+      history.reached(position(2));
+      await history.flush();
+      await views.close();
+      await open(log);
+      expect(history.checkpoint).to.equal(null);
+      expect(await history.list({ limit: 9, offset: 0 })).to.deep.equal([]);
+    });
+  }
+
+  it('finds the newest of a row at every moment of its writing', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      await history.put(summary('a', { iterationCount: round }));
+      const writing = history.flush();
+      expect((await history.find('a'))?.iterationCount).to.equal(round);
+      await history.put(summary('a', { iterationCount: round + 1_000 }));
+      expect((await history.find('a'))?.iterationCount).to.equal(round + 1_000);
+      await writing;
+      expect((await history.find('a'))?.iterationCount).to.equal(round + 1_000);
+    }
+  });
+
+  it('stores no checkpoint ahead of the rows it belongs to', async () => {
+    await history.put(summary('a'));
+    history.reached(position(1));
+    await history.flush();
+    await history.put(summary('b'));
+    history.reached(position(2));
+    await views.close();
+
+    await open();
+    expect(history.checkpoint).to.equal(position(1));
+    expect(await history.find('a')).to.deep.equal(summary('a'));
+    expect(await history.find('b')).to.equal(null);
+  });
+
+  it('goes on from its checkpoint when it is opened again', async () => {
+    await history.put(summary('a'));
+    history.reached(position(7));
+    await history.flush();
+    await views.close();
+    await open();
+    expect(history.checkpoint).to.equal(position(7));
+  });
+
+  it('lists what was put a moment before', async () => {
+    for (let count = 1; count <= 20; count += 1) {
+      await history.put(summary(`run ${count}`));
+      expect(await history.list({ limit: 100, offset: 0 })).to.have.lengthOf(count);
+    }
+  });
+
+  it('lists newest first, ties by id, without a gap or a repetition between pages', async () => {
+    const random = seededRandom(7);
+    const all = Array.from({ length: 60 }, (_, index) =>
+      summary(`id-${String(Math.floor(random() * 1e9))}-${index}`, { createdAt: at(Math.floor(random() * 4)) }),
+    );
+    for (const each of all) await history.put(each);
+    const paged: RunSummary[] = [];
+    for (let offset = 0; offset < 70; offset += 7) paged.push(...(await history.list({ limit: 7, offset })));
+    const wanted = [...all].sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
+    expect(paged.map(({ id }) => id)).to.deep.equal(wanted.map(({ id }) => id));
+  });
+
+  it('keeps its order when rows change', async () => {
+    for (const id of ['c', 'a', 'b']) await history.put(summary(id));
+    await history.flush();
+    await history.put(summary('b', { status: 'completed' }));
+    const page = await history.list({ limit: 10, offset: 0 });
+    expect(page.map(({ id }) => id)).to.deep.equal(['a', 'b', 'c']);
+    expect(page[1]?.status).to.equal('completed');
+  });
+
+  it('names the runs to take up in the order in which they came', async () => {
+    const statuses = ['running', 'paused', 'pending', 'completed', 'failed', 'running'] as const;
+    const ids = ['f', 'e', 'd', 'c', 'b', 'a'];
+    for (const [index, id] of ids.entries())
+      await history.put(summary(id, { ...ownedIf(statuses[index] ?? 'failed') }));
+    await history.flush();
+    await history.put(summary('f', { ...ownedIf('running'), iterationCount: 1 }));
+    expect(await history.unfinished()).to.deep.equal([
+      { runId: 'f', owner: 'one' },
+      { runId: 'd', owner: null },
+      { runId: 'a', owner: 'one' },
+    ]);
+  });
+
+  it('names the runs that wait for a human in their order, more than it asks for at a time', async () => {
+    const ids = Array.from({ length: 2_500 }, (_, index) => `run ${2_500 - index}`);
+    for (const id of ids) await history.put(summary(id, { status: 'paused' }));
+    for (const id of ['x', 'y']) await history.put(summary(id));
+    for (const id of [ids[0], ids[1_200]]) await history.put(summary(id ?? '', { status: 'failed' }));
+    const named: string[] = [];
+    for await (const id of history.paused()) named.push(id);
+    expect(named).to.deep.equal(ids.filter((_, index) => index !== 0 && index !== 1_200));
+  });
+
+  it('holds the projector up when 5,000 rows wait to be written', async () => {
+    for (let count = 0; count < 4_999; count += 1) await history.put(summary(`run ${count}`));
+    await history.put(summary('the last'));
+    expect(await views.find('the last')).to.deep.equal(summary('the last'));
+    expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
+  });
+
+  it('keeps what it could not write, and tells of it', async () => {
+    await history.put(summary('a'));
+    await views.close();
+    expect(await rejectionOf(history.flush())).to.be.instanceOf(Error);
+    expect(await history.find('a')).to.deep.equal(summary('a'));
+    await history.put(summary('b'));
+    expect(history.isWritable).to.equal(false);
+    ambient.advance(1_000);
+    await rejectionOf(history.flush());
+    expect(faults).to.have.lengthOf(1);
+    expect(await history.find('b')).to.deep.equal(summary('b'));
+  });
+});
+
+function ownedIf(status: RunSummary['status']): Pick<RunSummary, 'status' | 'owner'> {
+  return { status, owner: status === 'running' ? 'one' : null };
+}
+
+function summary(id: string, fields: Partial<RunSummary> = {}): RunSummary {
+  return {
+    id,
+    seq: 0,
+    blueprintId: null,
+    owner: null,
+    inputTopic: 'The sea',
+    status: 'running',
+    executionMode: 'auto-pilot',
+    activeNode: null,
+    finalDraft: null,
+    criticScore: null,
+    iterationCount: null,
+    error: null,
+    createdAt: at(0),
+    completedAt: null,
+    session: null,
+    ...fields,
+  };
+}
+
+function gone(): Promise<null> {
+  return Promise.resolve(null);
+}
+
+function at(second: number): string {
+  return `2026-01-01T00:00:0${second}.000Z`;
+}
+
+function position(number: number): Position {
+  return String(number).padStart(16, '0') as Position;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { nextFront } from '../../src/run/frontier.js';
+import type { RunState } from '../../src/run/state.js';
+import { isFinished } from '../../src/run/state.js';
+import type { Story } from '../support/given.js';
+import { attemptOf, completed, given, underWay } from '../support/given.js';
+import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
+
+const GRAPHS = 60;
+
+/** Lets a random run end, its pauses approved; `look` sees it at every front, before any of its nodes has ended. */
+function played(seed: number, look: (run: RunState) => void): Story {
+  const draws = drawsOf(seed);
+  let story = given(randomGraph(draws), { godMode: draws.chance(0.5) });
+  while (!isFinished(story.run)) {
+    const active = underWay(story.run);
+    if (active.length > 0 && active.length === story.run.front.length) look(story.run);
+    const at = active.length === 0 ? null : attemptOf(story.run, active[draws.below(active.length)] ?? '');
+    story =
+      at === null
+        ? story.whenDecided({ action: 'approve', modifiedState: null })
+        : story.when(completed(at, outputOf(story.run, at.node, at.step)));
+  }
+  return story;
+}
+
+describe('The fronts of random graphs', () => {
+  it('hold every node reached that no other branch can still reach onward, and only those', () => {
+    for (let seed = 1; seed <= GRAPHS; seed += 1) {
+      named(seed, () => {
+        played(seed, ({ front, arrivals, plan }) => {
+          const running = front.map(({ node }) => node);
+          const waiting = arrivals.map(({ node }) => node);
+          const reached = [...running, ...waiting];
+          const isFree = (node: string): boolean => !reached.some((other) => plan.canStillReach(other, node));
+          expect(running.filter(isFree)).to.deep.equal(running);
+          expect(waiting.filter(isFree)).to.deep.equal([]);
+        });
+      });
+    }
+  });
+
+  it('are never empty while a branch lives', () => {
+    for (let seed = 1; seed <= GRAPHS; seed += 1) {
+      const { run } = named(seed, () => played(seed, () => undefined));
+      if (run.status === 'completed') expect(run.arrivals).to.deep.equal([]);
+      else if (run.failure?.kind !== 'no_route') expect(nextFront(run)).not.to.deep.equal([]);
+    }
+  });
+});

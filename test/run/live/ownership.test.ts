@@ -1,0 +1,235 @@
+import { expect } from 'chai';
+import type { Story } from '../../support/given.js';
+import { attemptOf, broke, completed, failed, given, graphOf, scored, underWay, wrote } from '../../support/given.js';
+
+const chain = graphOf('plan -> write; write -> polish');
+const fork = graphOf('plan -> left, right; left, right -> meet');
+
+const cancel = { type: 'CancelRun' } as const;
+const release = { type: 'ReleaseRun' } as const;
+const claim = (reason: 'started' | 'recovered' | 'handover') => ({ type: 'ClaimRun', reason }) as const;
+
+describe('A takeover', () => {
+  for (const reason of ['recovered', 'handover'] as const) {
+    it(`claims with the next epoch and calls what is outstanding once more (${reason})`, () => {
+      given(chain)
+        .when(wrote('plan'))
+        .when(claim(reason), 'two')
+        .then(`RunClaimed ${reason} 2 by two`, 'NodeStarted write 2.2');
+    });
+  }
+
+  it('calls every outstanding node of a front and none that is done', () => {
+    given(fork)
+      .whenAll(wrote('plan'), wrote('left'))
+      .when(claim('recovered'), 'two')
+      .then('RunClaimed recovered 2 by two', 'NodeStarted right 3.2');
+    given(fork)
+      .when(wrote('plan'))
+      .when(claim('recovered'), 'two')
+      .then('RunClaimed recovered 2 by two', 'NodeStarted left 2.2', 'NodeStarted right 3.2');
+  });
+
+  it('starts a run that was claimed while pending and given up before it began', () => {
+    given(chain, { pending: true })
+      .recorded({ type: 'RunClaimed', data: { epoch: 1, instanceId: 'one', reason: 'started' } })
+      .when(claim('recovered'), 'two')
+      .then('RunClaimed recovered 2 by two', 'RunStarted 2', 'NodeStarted plan 1.1');
+  });
+
+  it('ignores reports of the attempts before it', () => {
+    const taken = given(chain).when(claim('recovered'), 'two');
+    taken.when(completed({ step: 1, attempt: 1 }, { draft: 'late' })).then();
+    taken.when(failed({ step: 1, attempt: 1 }, 10)).then();
+    taken.when(failed({ step: 1, attempt: 1 }, null)).then();
+    taken
+      .when(completed({ step: 1, attempt: 2 }, { draft: 'in time' }))
+      .then('NodeCompleted plan 1.2 -> write', 'NodeStarted write 2.1');
+  });
+
+  it('ignores reports of steps long done and of steps to come', () => {
+    const story = given(chain).when(wrote('plan'));
+    for (const step of [0, 1, 3, -1]) story.when(completed({ step, attempt: 1 }, { draft: 'x' })).then();
+  });
+
+  it('does not count the attempts lost with their owner as failures', () => {
+    const story = given(chain).when(broke('plan', 100)).when(claim('recovered'), 'two');
+    expect(attemptOf(story.run, 'plan')).to.include({ attempt: 3, failures: 1 });
+  });
+
+  for (const [what, at, delayMs] of [
+    ['all of it, when no time has passed', '2026-01-01T00:00:00.000Z', 20_000],
+    ['what is left of it', '2026-01-01T00:00:01.600Z', 18_400],
+    ['nothing of it, when it is over', '2026-01-01T00:00:20.000Z', 0],
+    ['nothing of it, long after', '2026-01-02T00:00:00.000Z', 0],
+    ['no more than it was, by a clock that is behind', '2025-12-31T00:00:00.000Z', 20_000],
+  ] as const) {
+    it(`waits for a provider as long as it asked for: ${what}`, () => {
+      const waiting = given(chain).when(broke('plan', 20_000));
+      const taken = waiting.when(claim('recovered'), 'two', at);
+      expect(attemptOf(taken.run, 'plan')).to.include({ attempt: 3, failures: 1, delayMs });
+    });
+  }
+
+  it('waits on over several takeovers, no longer for that', () => {
+    const story = given(chain).when(broke('plan', 20_000)).when(claim('recovered'), 'two', '2026-01-01T00:00:05.000Z');
+    const again = story.when(claim('recovered'), 'three', '2026-01-01T00:00:15.000Z');
+    expect(attemptOf(again.run, 'plan')).to.include({ attempt: 4, delayMs: 5_000 });
+  });
+
+  it('of a run that was released may happen any number of times', () => {
+    let story = given(chain);
+    for (let times = 1; times <= 20; times += 1) story = story.when(claim('handover'), `owner ${times}`);
+    expect(story.run).to.include({ status: 'running', takeovers: 0, epoch: 21 });
+  });
+
+  it('from a dead owner happens five times without a completed step; the sixth fails the run', () => {
+    let story = given(chain);
+    for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
+    expect(story.run).to.include({ status: 'running', takeovers: 5, epoch: 6 });
+    story
+      .when(claim('recovered'))
+      .then('RunClaimed recovered 7 by one', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
+  });
+
+  it('is counted anew after a completed step', () => {
+    let story = given(chain);
+    for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
+    story = story.when(wrote('plan'));
+    expect(story.run.takeovers).to.equal(0);
+    for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
+    expect(story.run).to.include({ status: 'running', takeovers: 5 });
+  });
+
+  it('is not counted anew after a failed attempt', () => {
+    const story = given(chain).whenAll(claim('recovered'), broke('plan', 10), claim('recovered'));
+    expect(story.run.takeovers).to.equal(2);
+  });
+
+  it('does not touch a paused or finished run', () => {
+    given(chain, { godMode: true }).when(claim('recovered'), 'two').then();
+    given(chain).when(cancel).when(claim('recovered'), 'two').then();
+    given(graphOf('only')).when(wrote('only')).when(claim('handover'), 'two').then();
+  });
+});
+
+describe('A release', () => {
+  it('leaves the run to anyone, with its steps outstanding', () => {
+    const released = given(fork).when(wrote('plan')).when(release).then('RunReleased shutdown 1 by one');
+    expect(released.run).to.include({ status: 'running', owner: null });
+    released
+      .when(claim('handover'), 'two')
+      .then('RunClaimed handover 2 by two', 'NodeStarted left 2.2', 'NodeStarted right 3.2');
+  });
+
+  it('happens once', () => {
+    given(chain).when(release).when(release).then();
+  });
+
+  it('means nothing to a run that nobody owns: pending, paused, finished', () => {
+    given(chain, { pending: true }).when(release).then();
+    given(chain, { godMode: true }).when(release).then();
+    given(chain).when(cancel).when(release).then();
+  });
+});
+
+describe('A cancel', () => {
+  const unfinished: readonly [state: string, story: () => Story][] = [
+    ['pending', () => given(chain, { pending: true })],
+    ['running', () => given(chain)],
+    ['running several branches', () => given(fork).when(wrote('plan'))],
+    ['released', () => given(chain).when(release)],
+    ['waiting to try again', () => given(chain).when(broke('plan', 60_000))],
+    ['paused', () => given(chain, { godMode: true })],
+  ];
+  for (const [state, story] of unfinished) {
+    it(`fails a run that is ${state}`, () => {
+      const cancelled = story().when(cancel).then('RunFailed cancelled: Cancelled by the user');
+      expect(cancelled.run).to.include({ status: 'failed', owner: null, gate: null });
+      expect(cancelled.run.completedAt).to.equal(cancelled.events.at(-1)?.at);
+    });
+  }
+
+  it('comes too late for a finished run', () => {
+    given(graphOf('only')).when(wrote('only')).when(cancel).then();
+    given(chain).when(cancel).when(cancel).then();
+  });
+
+  it('leaves the reports of calls in flight without effect', () => {
+    const cancelled = given(fork).when(wrote('plan')).when(cancel);
+    for (const step of [2, 3]) {
+      cancelled.when(completed({ step, attempt: 1 }, { draft: 'late' })).then();
+      cancelled.when(failed({ step, attempt: 1 }, null)).then();
+      cancelled.when(failed({ step, attempt: 1 }, 5)).then();
+    }
+  });
+});
+
+describe('A failed attempt', () => {
+  it('is followed by the next one, with its wait, in one append', () => {
+    given(chain)
+      .when(broke('plan', 750))
+      .then('NodeFailed plan 1.1: The model is ill', 'NodeStarted plan 1.2 after 750 ms')
+      .when(broke('plan', 1_500))
+      .then('NodeFailed plan 1.2: The model is ill', 'NodeStarted plan 1.3 after 1500 ms')
+      .when(wrote('plan'))
+      .then('NodeCompleted plan 1.3 -> write', 'NodeStarted write 2.1');
+  });
+
+  it('fails the run when it was the last', () => {
+    const story = given(chain)
+      .when(broke('plan', 750))
+      .when(broke('plan'))
+      .then('NodeFailed plan 1.2: The model is ill', 'RunFailed node_failed: Node "plan": The model is ill');
+    const error = 'Node "plan": The model is ill';
+    expect(story.run.failure).to.deep.equal({ kind: 'node_failed', error, node: 'plan' });
+  });
+
+  it('is told the same as the one before it', () => {
+    const first = given(chain).when(wrote('plan'));
+    const second = first.when(broke('write', 10));
+    const hashOf = (story: Story): unknown => story.facts.find((fact) => fact.type === 'NodeStarted')?.data.inputHash;
+    expect(hashOf(second)).to.equal(hashOf(first));
+    expect(attemptOf(second.run, 'write').branch).to.deep.equal(attemptOf(first.run, 'write').branch);
+  });
+
+  it('counts neither as an execution nor as a draft nor as a score', () => {
+    const story = given(graphOf('judge?')).whenAll(broke('judge', 1), broke('judge', 1));
+    expect(story.run).to.deep.include({ steps: 1, iterationCount: 0, scores: {} });
+  });
+
+  it('in one branch leaves the others alone and makes its node the one started last', () => {
+    const retried = given(fork).when(wrote('plan')).when(broke('left', 20));
+    retried.then('NodeFailed left 2.1: The model is ill', 'NodeStarted left 2.2 after 20 ms');
+    expect(underWay(retried.run)).to.deep.equal(['left', 'right']);
+    expect(retried.run.activeNode).to.equal('left');
+    retried
+      .when(wrote('right'))
+      .then('NodeCompleted right 3.1 -> meet')
+      .when(wrote('left'))
+      .then('NodeCompleted left 2.2 -> meet', 'NodeStarted meet 4.1');
+  });
+
+  it('for good in one branch fails the run, and what the others report is ignored', () => {
+    const failedRun = given(fork)
+      .when(wrote('plan'))
+      .when(broke('right'))
+      .then('NodeFailed right 3.1: The model is ill', 'RunFailed node_failed: Node "right": The model is ill');
+    expect(failedRun.run.failure?.node).to.equal('right');
+    failedRun.when(completed({ step: 2, attempt: 1 }, { draft: 'late' })).then();
+    failedRun.when(failed({ step: 2, attempt: 1 }, 5)).then();
+  });
+});
+
+describe('A fault of the service', () => {
+  it('fails the run with the node started last', () => {
+    const story = given(chain)
+      .when({ type: 'FailRun', error: 'Out of paper' })
+      .then('RunFailed internal: Out of paper');
+    expect(story.run.failure?.node).to.equal('plan');
+  });
+
+  it('comes too late for a finished run', () => {
+    given(graphOf('judge?')).when(scored('judge', 9)).when({ type: 'FailRun', error: 'Out of paper' }).then();
+  });
+});

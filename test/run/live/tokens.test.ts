@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import type { Token } from '../../../src/run/live/tokens.js';
+import { TokenBus } from '../../../src/run/live/tokens.js';
+
+const FROM = { node: 'n', step: 1, attempt: 1 };
+
+describe('The token bus', () => {
+  it('tells who listens to a run, and nobody else', () => {
+    const bus = new TokenBus(() => undefined);
+    const heard: Token[] = [];
+    bus.subscribe('one', (token) => heard.push(token));
+    bus.sinkFor('one', FROM)?.('A ', 1);
+    expect(heard).to.deep.equal([{ runId: 'one', ...FROM, turn: 1, text: 'A ' }]);
+    expect(bus.sinkFor('two', FROM)).to.equal(null);
+  });
+
+  it('has no sink while nobody listens, and keeps nothing for later', () => {
+    const bus = new TokenBus(() => undefined);
+    const heard: string[] = [];
+    const listen = () => bus.subscribe('one', ({ text }) => heard.push(text));
+    const leave = listen();
+    const sink = bus.sinkFor('one', FROM);
+    leave?.();
+    leave?.();
+    sink?.('lost', 1);
+    expect(bus.sinkFor('one', FROM)).to.equal(null);
+    listen();
+    sink?.('heard', 1);
+    expect(heard).to.deep.equal(['heard']);
+  });
+
+  it('drops a listener that throws and goes on with the others', () => {
+    const faults: unknown[] = [];
+    const heard: string[] = [];
+    const bus = new TokenBus((runId, error) => faults.push([runId, String(error)]));
+    bus.subscribe('one', () => {
+      throw new Error('Oh');
+    });
+    bus.subscribe('one', ({ text }) => heard.push(text));
+    for (const text of ['A ', 'draft']) bus.sinkFor('one', FROM)?.(text, 1);
+    expect(heard).to.deep.equal(['A ', 'draft']);
+    expect(faults).to.deep.equal([['one', 'Error: Oh']]);
+  });
+
+  it('refuses a listener too many until one has left', () => {
+    const bus = new TokenBus(() => undefined);
+    const leaves = Array.from({ length: 10_000 }, () => bus.subscribe('one', () => undefined));
+    expect(bus.subscribe('two', () => undefined)).to.equal(null);
+    leaves[0]?.();
+    expect(bus.subscribe('two', () => undefined)).to.be.a('function');
+  });
+});

@@ -1,0 +1,237 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { systemAmbient } from '../../src/system/system.js';
+import { LogUnavailable, ServiceStopping } from '../../src/errors.js';
+import { documentIdOf } from '../../src/documents/events.js';
+import { documentStreams } from '../../src/documents/streams.js';
+import { DIMENSIONS } from '../../src/embeddings/port.js';
+import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
+import { PassageFeed } from '../../src/search/indexer.js';
+import type { PassagesIndex } from '../../src/search/index-client.js';
+import { openPassagesIndex } from '../../src/search/index-client.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import type { EventLog, Position } from '../../src/eventlog/port.js';
+import { underWay } from '../../src/system/async/task-tracker.js';
+import { changedLog } from '../support/changed-log.js';
+import { rejectionOf } from '../support/rejection.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+/** Waits a fiftieth of the time. */
+const ambient = { ...systemAmbient(), after: (ms: number, call: () => void) => systemAmbient().after(ms / 50, call) };
+
+describe('PassageFeed', () => {
+  let dir: TempDir;
+  let log: EventLog;
+  let feeds: PassageFeed[];
+  let faults: unknown[];
+  let opened: number;
+
+  beforeEach(async () => {
+    dir = tempDir();
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+    [feeds, faults, opened] = [[], [], 0];
+  });
+  afterEach(async () => {
+    await Promise.all(feeds.map((feed) => feed.stop(null)));
+    await log.close();
+    dir.remove();
+  });
+
+  const feedOf = (
+    from = log,
+    model: string | null = null,
+    decorate = (index: PassagesIndex): PassagesIndex => index,
+  ): PassageFeed => {
+    const feed = new PassageFeed({
+      ...{ log: from, ambient, model, onIncomplete: () => undefined },
+      async open() {
+        opened += 1;
+        const at = { identity: await log.identity(), head: await log.head() };
+        const file = join(dir.path, 'passages.sqlite');
+        const setup = { file, log: at, model: model ?? OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS };
+        return decorate(await openPassagesIndex(setup));
+      },
+      onFault: (error) => faults.push(error),
+    });
+    feeds.push(feed);
+    return feed;
+  };
+  const streams = () =>
+    documentStreams({ log, ambient: systemAmbient(), instanceId: 'i', appendDeadlineMs: 1_000 }, underWay());
+  const record = async (id: string, text: string): Promise<Position> => {
+    const chunks = [{ page: 1, from: 0, to: text.length, text }];
+    const { position } = await streams().append(
+      id,
+      [
+        { type: 'DocumentReceived', data: { filename: 'x.pdf', bytes: 1, pages: 1 } },
+        { type: 'ChunksAdded', data: { chunks } },
+        { type: 'DocumentIngested', data: { chunks: 1, filename: 'x.pdf', pages: 1, since: 0, ingestedAt: null } },
+      ],
+      null,
+    );
+    return position;
+  };
+  const remove = async (id: string): Promise<Position> => {
+    const state = await streams().fold(id, null);
+    return (await streams().append(id, [{ type: 'DocumentDeleted', data: {} }], state?.head ?? null)).position;
+  };
+  /** Tells it of every event after a position. */
+  const tell = async (feed: PassageFeed, after: Position | null): Promise<void> => {
+    for await (const event of log.readAll(after)) if (documentIdOf(event.stream) !== null) feed.take(event);
+  };
+  const found = async (feed: PassageFeed): Promise<readonly string[]> => {
+    const passages = await feed.index?.search({ text: 'oaks', vector: null, topK: 100 });
+    return (passages ?? []).map(({ document }) => document).sort();
+  };
+
+  it('opens no index while there is no document', async () => {
+    const feed = feedOf();
+    feed.start(null, { hasDocuments: false });
+    expect(feed.isCaughtUp).to.equal(true);
+    await feed.reached('5' as Position);
+    expect(feed.index).to.equal(null);
+    await feed.stop(null);
+    expect(opened).to.equal(0);
+  });
+
+  it('takes in what was recorded before, then what it is told of, each once', async () => {
+    const first = await record('a', 'Oaks are old.');
+    const feed = feedOf();
+    feed.start(first, { hasDocuments: true });
+    expect(feed.isCaughtUp).to.equal(false);
+    const second = await record('b', 'Oaks are tall.');
+    await tell(feed, null);
+    await feed.reached(second);
+    expect(await found(feed)).to.deep.equal(['a', 'b']);
+    expect(feed.index?.count()).to.equal(2);
+    const third = await remove('a');
+    await tell(feed, second);
+    await feed.reached(third);
+    expect(await found(feed)).to.deep.equal(['b']);
+    expect(feed.isCaughtUp).to.equal(true);
+  });
+
+  it('takes in at its next start what an index from before has missed, told of it or not', async () => {
+    const first = await record('a', 'Oaks are old.');
+    const before = feedOf();
+    before.start(null, { hasDocuments: false });
+    await tell(before, null);
+    await before.reached(first);
+    await before.stop(first);
+    const gone = await remove('a');
+    const none = feedOf();
+    none.start(gone, { hasDocuments: false });
+    const third = await record('c', 'Oaks are green.');
+    await tell(none, gone);
+    await none.reached(third);
+    expect(await found(none)).to.deep.equal(['c']);
+    await none.stop(third);
+    const last = await record('d', 'Oaks are wide.');
+    const behind = feedOf();
+    behind.start(last, { hasDocuments: true });
+    await untilTrue(() => behind.isCaughtUp);
+    expect(await found(behind)).to.deep.equal(['c', 'd']);
+  });
+
+  it('forgets what it cannot keep waiting, and reads it from the log', async () => {
+    const ids = Array.from({ length: 1_100 }, (_, index) => `d${index}`);
+    let last: Position | null = null;
+    for (const id of ids) last = await record(id, 'Oaks.');
+    const feed = feedOf();
+    feed.start(null, { hasDocuments: false });
+    // All in one turn, before the index is open.
+    const events = [];
+    for await (const event of log.readAll(null)) events.push(event);
+    for (const event of events) feed.take(event);
+    if (last !== null) await feed.reached(last);
+    expect(feed.index?.count()).to.equal(ids.length);
+  });
+
+  it('tries again what the log does not answer, and tells of it once', async () => {
+    let isDown = true;
+    let refused = 0;
+    const flaky = changedLog(log, {
+      async *readStream(stream, range) {
+        if (isDown) {
+          refused += 1;
+          throw new LogUnavailable();
+        }
+        yield* log.readStream(stream, range);
+      },
+    });
+    const position = await record('a', 'Oaks.');
+    const feed = feedOf(flaky);
+    feed.start(null, { hasDocuments: false });
+    await tell(feed, null);
+    await untilTrue(() => refused >= 3);
+    expect(feed.isCaughtUp).to.equal(false);
+    isDown = false;
+    await feed.reached(position);
+    expect(await found(feed)).to.deep.equal(['a']);
+    expect(faults).to.have.lengthOf(1);
+  });
+
+  it('opens an index anew that fails, and loses nothing', async () => {
+    const position = await record('a', 'Oaks.');
+    let writes = 0;
+    const feed = feedOf(log, null, (index) => ({
+      ...index,
+      async write(change) {
+        writes += 1;
+        if (writes === 2) throw new Error('The disk is full');
+        await index.write(change);
+      },
+    }));
+    feed.start(position, { hasDocuments: true });
+    await untilTrue(() => feed.isCaughtUp);
+    expect(await found(feed)).to.deep.equal(['a']);
+    expect([opened, faults.map(String)]).to.deep.equal([2, ['Error: The disk is full']]);
+  });
+
+  it('leaves out a damaged document, tells of it, and takes in the others', async () => {
+    await record('a', 'Oaks are old.');
+    const broken = changedLog(log, {
+      async *readStream(stream, range) {
+        for await (const event of log.readStream(stream, range)) {
+          yield stream === 'document-a' ? { ...event, data: event.data.replace('old', 'new') } : event;
+        }
+      },
+    });
+    const last = await record('b', 'Oaks are tall.');
+    const feed = feedOf(broken);
+    feed.start(last, { hasDocuments: true });
+    await untilTrue(() => feed.isCaughtUp);
+    expect(await found(feed)).to.deep.equal(['b']);
+    expect(faults.map(String)).to.deep.equal([
+      'DocumentDamaged: The record of document "a" is damaged at seq 1: its hash does not follow from the event before it and its own fields',
+    ]);
+  });
+
+  it('rejects those who wait for what it does not take in any more', async () => {
+    let go: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (go = resolve));
+    const slow = changedLog(log, {
+      async *readStream(stream, range) {
+        await gate;
+        yield* log.readStream(stream, range);
+      },
+    });
+    await record('a', 'Oaks.');
+    const last = await record('b', 'Oaks.');
+    const feed = feedOf(slow);
+    feed.start(null, { hasDocuments: false });
+    await tell(feed, null);
+    const waiting = rejectionOf(feed.reached(last));
+    await untilTrue(() => feed.index !== null);
+    const stopped = feed.stop(last);
+    go();
+    await stopped;
+    expect(await waiting).to.be.instanceOf(ServiceStopping);
+    const again = feedOf();
+    again.start(last, { hasDocuments: true });
+    await untilTrue(() => again.isCaughtUp);
+    expect(await found(again)).to.deep.equal(['a', 'b']);
+  });
+});

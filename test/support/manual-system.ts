@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { Ambient } from '../../src/system/system.js';
+import { seededRandom } from './seeded-random.js';
+
+/** An Ambient whose time stands still until a test moves it. */
+export interface ManualAmbient extends Ambient {
+  /** Moves both clocks on and calls back what falls due, in the order of its due times. */
+  advance(ms: number): void;
+  /** Sets the wall clock alone, also backwards. */
+  setNow(iso: string): void;
+  /** How many timers are set and neither due nor cancelled. */
+  timers(): number;
+}
+
+interface Timer {
+  readonly dueMs: number;
+  readonly callback: () => void;
+}
+
+/** Starts at 2026-01-01T00:00:00.000Z; ids count up from 1 and carry the seed, randomness follows from the seed. */
+export function manualAmbient(seed = 1): ManualAmbient {
+  const timers = new Set<Timer>();
+  let elapsedMs = 0;
+  let offsetMs = Date.parse('2026-01-01T00:00:00.000Z');
+  let ids = 0;
+
+  return {
+    now: () => new Date(offsetMs + elapsedMs).toISOString(),
+    monotonicMs: () => elapsedMs,
+    uuid() {
+      ids += 1;
+      return `${hex(seed, 8)}-0000-4000-8000-${hex(ids, 12)}`;
+    },
+    random: seededRandom(seed),
+    sha256: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
+    after(delayMs, callback) {
+      const timer = { dueMs: elapsedMs + delayMs, callback };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    advance(ms) {
+      const untilMs = elapsedMs + ms;
+      for (let timer = earliest(timers); timer !== undefined && timer.dueMs <= untilMs; timer = earliest(timers)) {
+        timers.delete(timer);
+        elapsedMs = Math.max(elapsedMs, timer.dueMs);
+        timer.callback();
+      }
+      elapsedMs = untilMs;
+    },
+    setNow(iso) {
+      offsetMs = Date.parse(iso) - elapsedMs;
+    },
+    timers: () => timers.size,
+  };
+}
+
+function earliest(timers: ReadonlySet<Timer>): Timer | undefined {
+  let first: Timer | undefined;
+  for (const timer of timers) if (first === undefined || timer.dueMs < first.dueMs) first = timer;
+  return first;
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, '0').slice(-digits);
+}
