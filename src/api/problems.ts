@@ -66,7 +66,8 @@ const FAULT: Row = { status: 500, detail: 'The service failed to answer this req
 /** How a failure is answered. */
 export interface ProblemAnswer {
   readonly status: number;
-  readonly body: Problem;
+  /** As `Problem`. */
+  readonly body: object;
   readonly headers: Readonly<Record<string, string>>;
 }
 
