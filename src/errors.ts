@@ -116,7 +116,7 @@ export class RunFinished extends CouncilError<{ runId: string; status: string; a
 }
 
 /** A run's stream does not bear out: a broken hash chain, or a transition its chart does not allow. */
-export class RunDamaged extends CouncilError<{ runId: string; seq: number; reason: string }> {
+export class RunCorrupt extends CouncilError<{ runId: string; seq: number; reason: string }> {
   readonly code = 'run.damaged';
   constructor(data: { runId: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of run "${data.runId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
@@ -209,7 +209,7 @@ export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes
 }
 
 /** An event of a blueprint's stream is none this service could have written. It can still be deleted. */
-export class BlueprintDamaged extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
+export class BlueprintCorrupt extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
   readonly code = 'blueprint.damaged';
   constructor(data: { blueprintId: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of blueprint "${data.blueprintId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);

@@ -1,9 +1,9 @@
 /** The process: environment, start, signals, stop. Everything else gets what it needs as an argument. */
 import { hostname } from 'node:os';
 import { pino } from 'pino';
-import { systemAmbient } from './system/system.js';
+import { nodeSystem } from './system/system.js';
 import { readConfig } from './config.js';
-import { openDataDir } from './app/data-directory.js';
+import { openDataDirectory } from './app/data-directory.js';
 import { ConfigInvalid, DataDirHeld } from './errors.js';
 import { LogUnreadable } from './eventlog/port.js';
 import { languageModel } from './models/provider.js';
@@ -19,7 +19,7 @@ const EXIT_CONFIG = 2;
 const STOP_DEADLINE_MS = 9_000;
 
 async function main(): Promise<void> {
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   let started: { readonly service: Service; readonly release: () => void } | null = null;
   // Before the start is through there is nothing to stop.
   const stop = async (): Promise<void> => {
@@ -37,7 +37,11 @@ async function main(): Promise<void> {
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   // The same stream as the ready line's, so that the two keep their order.
   const logger = pino(format, process.stdout);
-  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const dataDir = openDataDirectory(config.dataDir, {
+    pid: process.pid,
+    hostname: hostname(),
+    startedAt: ambient.now(),
+  });
   const onLogBroken = (error: unknown): void => {
     logger.error({ err: error }, 'the event log has failed: stopping');
     endFaulty();

@@ -1,5 +1,5 @@
 /** What counts as absent from a request body, so that clients may write out what they do not set. */
-import type { JsonSchema, SchemaName, SchemaShelf } from './schemas.js';
+import type { JsonSchema, SchemaName, SchemaRegistry } from './schemas.js';
 
 /** Fields of a record that its schema names, each with the fields of the records in it. */
 interface Fields {
@@ -17,7 +17,7 @@ const STATE_FIELD = 'modified_state';
  * A function that leaves out of a body each field that is null: every one of the body itself, and those that the schema
  * names of the records in it. Unknown fields of nodes and edges are kept as they are, null too.
  */
-export function nullsLeftOut(schemas: SchemaShelf, schema: SchemaName): (body: unknown) => unknown {
+export function nullsLeftOut(schemas: SchemaRegistry, schema: SchemaName): (body: unknown) => unknown {
   const fields = fieldsOf({ schemas, file: schema }, schemas.document(schema));
   return (body) => (isRecord(body) ? withoutNulls(without(body, isNull), fields) : body);
 }
@@ -46,7 +46,7 @@ function without(
 }
 
 interface Place {
-  readonly schemas: SchemaShelf;
+  readonly schemas: SchemaRegistry;
   /** Schema file that references within it start from. */
   readonly file: string;
 }

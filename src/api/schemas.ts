@@ -30,7 +30,7 @@ export interface DataByType {
   readonly suffix: string;
 }
 
-export interface SchemaShelf {
+export interface SchemaRegistry {
   /** @param name of a file in schemas/ */
   document(name: string): JsonSchema;
   /**
@@ -45,7 +45,7 @@ export interface SchemaShelf {
 const FOLDER = new URL('../../../schemas/', import.meta.url);
 
 /** Reads every schema of the folder. */
-export function openSchemas(): SchemaShelf {
+export function openSchemas(): SchemaRegistry {
   const documents = new Map<string, JsonSchema>();
   // ownProperties: inherited names would count as present. Formats are annotations, as draft 2020-12 has them.
   const options = { strict: true, allowUnionTypes: true, ownProperties: true, validateFormats: false };

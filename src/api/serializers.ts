@@ -1,5 +1,5 @@
 /** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
-import type { Audit } from '../audit/verify.js';
+import type { RunVerification } from '../audit/verify.js';
 import type {
   Document,
   DocumentVerification,
@@ -18,7 +18,7 @@ import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/human-decision.js';
-import type { Session } from '../run/pause-view.js';
+import type { PauseView } from '../run/pause-view.js';
 import type { RunState } from '../run/state.js';
 
 /** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
@@ -67,7 +67,7 @@ export function decisionResult(runId: string, { status, error }: GateOutcome): R
 }
 
 /** What a human decides on. */
-export function godModeState({ run, gate, seq, branches }: Session): GodModeState {
+export function godModeState({ run, gate, seq, branches }: PauseView): GodModeState {
   const { runId, shown } = run;
   return {
     run_id: runId,
@@ -141,7 +141,7 @@ export function documentRecord({ id, filename, pages, chunks, ingestedAt }: Docu
 }
 
 /** What was found of a run's record. */
-export function verification(runId: string, { events, headHash, firstDifference }: Audit): Verification {
+export function verification(runId: string, { events, headHash, firstDifference }: RunVerification): Verification {
   return {
     run_id: runId,
     valid: firstDifference === null,

@@ -1,7 +1,7 @@
 /** How the records of this instance's log are proven: when somebody asks, and of runs that have not ended at its start. */
-import type { Ambient } from '../system/system.js';
-import type { Audit, Auditing } from '../audit/verify.js';
-import { auditRun } from '../audit/verify.js';
+import type { System } from '../system/system.js';
+import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
+import { verifyRun } from '../audit/verify.js';
 import { genealogyOf } from '../audit/genealogy.js';
 import { recordCheck } from '../audit/record-check.js';
 import type { Genealogy } from '../generated/schemas.js';
@@ -11,11 +11,11 @@ import type { Projector } from '../projections/projector.js';
 import type { RunReader } from '../projections/run-reader.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Wired } from './runs.js';
-import type { Surroundings } from './context.js';
+import type { EngineDeps } from './context.js';
 
 export interface AuditsHere {
   /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
-  readonly verify: (runId: string) => Promise<Audit | null>;
+  readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
@@ -24,8 +24,8 @@ export interface AuditsHere {
   stop(): Promise<void>;
 }
 
-export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<Surroundings, 'logger'> {
-  readonly ambient: Ambient;
+export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<EngineDeps, 'logger'> {
+  readonly ambient: System;
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
@@ -34,8 +34,8 @@ export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, P
 export function auditsHere(deps: AuditsDeps): AuditsHere {
   const { log, charts, damaged, logger, ambient, reader, history, projector } = deps;
   const { sha256 } = ambient;
-  const audit = (runId: string, replaceView: Auditing['replaceView']): Promise<Audit | null> =>
-    auditRun(runId, {
+  const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
+    verifyRun(runId, {
       ...{ log, charts, sha256, replaceView },
       async stored(id) {
         await projector.reached(await log.head());

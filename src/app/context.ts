@@ -1,8 +1,8 @@
 /** What an engine is given: the folder, the model, the clock, the log lines, and what tests put in their place. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
-import type { DataDir } from './data-directory.js';
-import type { PassageSearch } from '../search/port.js';
+import type { DataDirectory } from './data-directory.js';
+import type { ChunkSearch } from '../search/port.js';
 import type { openLog } from '../eventlog/open.js';
 import type { LanguageModel } from '../models/port.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
@@ -13,14 +13,14 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-export interface Surroundings {
-  readonly dataDir: DataDir;
+export interface EngineDeps {
+  readonly dataDir: DataDirectory;
   readonly model: LanguageModel;
   /** What agents search the web with; absent: nothing. */
   readonly webSearch?: SearchProvider | null;
   /** What agents search documents with; absent: what was uploaded here. */
-  readonly passages?: PassageSearch | null;
-  readonly ambient: Ambient;
+  readonly passages?: ChunkSearch | null;
+  readonly ambient: System;
   readonly logger: Logger;
   /** Told once when the log can take nothing more in this process: time to stop and be started again. */
   readonly onLogBroken?: (error: unknown) => void;

@@ -17,7 +17,7 @@ export interface Holder {
   readonly startedAt: string;
 }
 
-export interface DataDir {
+export interface DataDirectory {
   readonly path: string;
   /** The embedded log: the one thing to back up. */
   readonly logFile: string;
@@ -42,7 +42,7 @@ export interface DataDir {
  * @throws {DataDirHeld} naming the process that holds it
  * @throws {ConfigInvalid} when the folder cannot be used
  */
-export function openDataDir(folder: string, holder: Holder): DataDir {
+export function openDataDirectory(folder: string, holder: Holder): DataDirectory {
   const path = resolve(folder);
   const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
   try {
@@ -86,7 +86,7 @@ function lock(path: string, holder: Holder): () => void {
   } catch (error) {
     database.close();
     if (!isBusy(error)) throw error;
-    throw new DataDirHeld({ path, holder: holderOf(path) });
+    throw new DataDirHeld({ path, holder: dataDirectoryHolder(path) });
   }
   writeFileSync(holderFile, JSON.stringify(holder));
   return () => {
@@ -132,7 +132,7 @@ function isBusy(error: unknown): boolean {
 }
 
 /** Who holds a folder that is held. One line, whatever its file says: it may be missing or half-written when a process takes the lock. */
-export function holderOf(path: string): string {
+export function dataDirectoryHolder(path: string): string {
   try {
     const holder: unknown = JSON.parse(readFileSync(join(path, HOLDER_FILE), 'utf8'));
     if (isHolder(holder)) return `process ${holder.pid} on ${holder.hostname} (since ${holder.startedAt})`;

@@ -7,8 +7,8 @@ import { documentIdOf } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
-import type { Surroundings } from './context.js';
-import { underWay } from '../system/async/task-tracker.js';
+import type { EngineDeps } from './context.js';
+import { taskTracker } from '../system/async/task-tracker.js';
 
 /** Documents asked of the list at a time. */
 const PAGE = 100;
@@ -24,7 +24,7 @@ export interface DocumentAudits {
   stop(): Promise<void>;
 }
 
-export interface DocumentAuditsDeps extends Pick<Surroundings, 'ambient' | 'logger'> {
+export interface DocumentAuditsDeps extends Pick<EngineDeps, 'ambient' | 'logger'> {
   readonly log: EventLog;
   readonly history: History;
   readonly damaged: DamagedDocuments;
@@ -48,7 +48,7 @@ export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
   const look = (documentId: string): Promise<DocumentAudit | null> => audit(documentId, async () => undefined);
   const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
   const check = recordCheck({ verify: look, ambient, onFault });
-  const rechecks = underWay();
+  const rechecks = taskTracker();
   return {
     verify: (documentId) =>
       audit(documentId, async (seen, record) => {

@@ -4,22 +4,22 @@ import { documentAuditsHere } from './document-audits.js';
 import { ServiceStopping } from '../errors.js';
 import { DamagedDocuments } from '../documents/corrupt-documents.js';
 import type { DocumentAudit } from '../documents/verify.js';
-import { DocumentDamaged, DocumentUnknown } from '../documents/errors.js';
+import { DocumentCorrupt, DocumentUnknown } from '../documents/errors.js';
 import { pdfExtractor } from '../pdf/extract.js';
-import { indexedPassages } from '../search/document-search.js';
+import { documentSearch } from '../search/document-search.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { isDecisive } from '../documents/events.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
-import { PassageFeed } from '../search/indexer.js';
-import type { PassageSearch } from '../search/port.js';
-import { openPassagesIndex } from '../search/index-client.js';
+import { SearchIndexer } from '../search/indexer.js';
+import type { ChunkSearch } from '../search/port.js';
+import { openSearchIndex } from '../search/index-client.js';
 import { embeddingsOf } from '../embeddings/provider.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
-import { DocumentShelf } from '../documents/store.js';
+import { DocumentStore } from '../documents/store.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
-import type { EngineConfig, Surroundings } from './context.js';
+import type { EngineConfig, EngineDeps } from './context.js';
 import { isLasting, toldOnce } from '../embeddings/told-once.js';
 import { wait } from '../system/async/wait.js';
 
@@ -30,7 +30,7 @@ const RETRY_VECTORS_MS = 60_000;
 
 /** What the edges ask of the documents. */
 export interface Documents {
-  /** @throws {DocumentDamaged} */
+  /** @throws {DocumentCorrupt} */
   find(documentId: string): Promise<DocumentRecord | null>;
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
   verify(documentId: string): Promise<DocumentAudit | null>;
@@ -42,8 +42,8 @@ export interface Documents {
   remove(documentId: string): Promise<void>;
 }
 
-export interface LibraryHere extends Documents {
-  readonly passages: PassageSearch;
+export interface DocumentServices extends Documents {
+  readonly passages: ChunkSearch;
   readonly damaged: DamagedDocuments;
   /** Whether what was recorded before the start can be found, or could. */
   hasCaughtUp(): boolean;
@@ -59,7 +59,7 @@ export interface LibraryHere extends Documents {
   stop(position: Position | null): Promise<void>;
 }
 
-export interface LibraryParts {
+export interface DocumentServicesDeps {
   readonly log: EventLog;
   readonly standing: { readonly identity: string };
   readonly history: History;
@@ -67,11 +67,11 @@ export interface LibraryParts {
 }
 
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
-export async function libraryHere(
+export async function documentServices(
   config: Pick<EngineConfig, 'embeddings'>,
-  { dataDir, ambient, logger }: Pick<Surroundings, 'dataDir' | 'ambient' | 'logger'>,
-  { log, standing, history, instanceId }: LibraryParts,
-): Promise<LibraryHere> {
+  { dataDir, ambient, logger }: Pick<EngineDeps, 'dataDir' | 'ambient' | 'logger'>,
+  { log, standing, history, instanceId }: DocumentServicesDeps,
+): Promise<DocumentServices> {
   const embeddings = toldOnce(await embeddingsOf(config.embeddings, ambient), (err) =>
     logger.error({ err }, 'documents: no vectors can be made'),
   );
@@ -81,20 +81,20 @@ export async function libraryHere(
   const damaged = damagedHere(logger, (documentId) => feed.drop(documentId));
   const isDamaged = (documentId: string): boolean => damaged.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
-  const shelf = new DocumentShelf({ log, ambient, instanceId, extractor, isDamaged, ...recording });
+  const shelf = new DocumentStore({ log, ambient, instanceId, extractor, isDamaged, ...recording });
   const onFault = (error: unknown): void => {
-    if (error instanceof DocumentDamaged) damaged.found(error);
+    if (error instanceof DocumentCorrupt) damaged.found(error);
     else logger.error({ err: error }, 'documents: fault');
   };
   const stopping = new AbortController();
   const completing = completer(shelf, { ambient, onFault, signal: stopping.signal });
-  const feed = new PassageFeed({
+  const feed = new SearchIndexer({
     ...{ log, ambient, onFault, onIncomplete: completing.complete },
     model: recordsVectors ? model : null,
     async open() {
       // An index that fails is opened again after the start: what it holds may lie past the head of then.
       const at = { ...standing, head: await log.head() };
-      return await openPassagesIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
+      return await openSearchIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
     },
   });
   const filenameOf = async (id: string): Promise<string | null> => (await history.document(id))?.filename ?? null;
@@ -113,7 +113,7 @@ export async function libraryHere(
       feed.take(event);
       if (isDecisive(event)) audits.changed(event);
     },
-    passages: indexedPassages({ feed, embeddings, recordsVectors, filenameOf, isDamaged }),
+    passages: documentSearch({ feed, embeddings, recordsVectors, filenameOf, isDamaged }),
     async start(by) {
       projector = by;
       const [first] = await history.documents({ limit: 1, offset: 0 });
@@ -129,7 +129,7 @@ export async function libraryHere(
 }
 
 /** @param drop takes a document out of the index */
-function damagedHere(logger: Surroundings['logger'], drop: (documentId: string) => void): DamagedDocuments {
+function damagedHere(logger: EngineDeps['logger'], drop: (documentId: string) => void): DamagedDocuments {
   return new DamagedDocuments((error) => {
     const { documentId } = error.data;
     logger.error({ documentId, err: error }, 'document: its record is damaged');
@@ -138,7 +138,7 @@ function damagedHere(logger: Surroundings['logger'], drop: (documentId: string) 
 }
 
 interface DocumentsDeps extends Pick<Documents, 'verify'> {
-  readonly shelf: DocumentShelf;
+  readonly shelf: DocumentStore;
   readonly damaged: DamagedDocuments;
   /** Resolves once what is recorded up to there is found, or found no more. */
   readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
@@ -168,12 +168,12 @@ function documentsOf({ shelf, damaged, reached, verify }: DocumentsDeps): Docume
 
 /** Has missing vectors made, one document after the other, again and again until they are there. */
 function completer(
-  shelf: DocumentShelf,
+  shelf: DocumentStore,
   {
     ambient,
     onFault,
     signal,
-  }: { ambient: Surroundings['ambient']; onFault: (error: unknown) => void; signal: AbortSignal },
+  }: { ambient: EngineDeps['ambient']; onFault: (error: unknown) => void; signal: AbortSignal },
 ) {
   const incomplete = new Set<string>();
   let running: Promise<void> | null = null;
@@ -187,7 +187,7 @@ function completer(
         if (signal.aborted || error instanceof ServiceStopping) return;
         if (!isLasting(error)) onFault(error);
         // What lies in the document is the same the next time; everything else passes.
-        if (error instanceof DocumentUnknown || error instanceof DocumentDamaged) continue;
+        if (error instanceof DocumentUnknown || error instanceof DocumentCorrupt) continue;
         await wait(ambient, RETRY_VECTORS_MS, signal);
         incomplete.add(documentId);
       }

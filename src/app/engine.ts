@@ -3,18 +3,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuditsHere } from './audits.js';
 import { auditsHere } from './audits.js';
-import { BlueprintShelf } from '../blueprint/store.js';
+import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
-import type { DataDir } from './data-directory.js';
-import { LogUnavailable, RunDamaged } from '../errors.js';
-import type { Documents, LibraryHere } from './documents.js';
-import { libraryHere } from './documents.js';
-import { DocumentDamaged } from '../documents/errors.js';
-import { untilAnswered } from '../eventsourcing/append-with-retry.js';
+import type { DataDirectory } from './data-directory.js';
+import { LogUnavailable, RunCorrupt } from '../errors.js';
+import type { Documents, DocumentServices } from './documents.js';
+import { documentServices } from './documents.js';
+import { DocumentCorrupt } from '../documents/errors.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import type { RecordPlace } from '../eventlog/open.js';
 import { openLog as openRecord } from '../eventlog/open.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import type { DamagedRuns } from '../projections/corrupt-runs.js';
+import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { BlueprintList, BlueprintListParts } from '../projections/blueprints.js';
 import { blueprintList } from '../projections/blueprints.js';
 import type { DocumentList, DocumentListParts } from '../projections/documents.js';
@@ -26,12 +26,12 @@ import type { ReadModels, ReadModelsOptions } from '../projections/read-models.j
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
 import type { RunViews } from '../projections/run-views.js';
-import { chartCache } from '../run/machine.js';
+import { machineCache } from '../run/machine.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
-import type { RunsHere } from './runs.js';
-import { runsHere } from './runs.js';
-import type { EngineConfig, Surroundings } from './context.js';
+import type { RunServices } from './runs.js';
+import { runServices } from './runs.js';
+import type { EngineConfig, EngineDeps } from './context.js';
 import { TokenBus } from '../run/live/tokens.js';
 
 /** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
@@ -46,13 +46,13 @@ export interface Engine {
   readonly feed: RunFeed;
   readonly verify: AuditsHere['verify'];
   readonly genealogy: AuditsHere['genealogy'];
-  readonly blueprints: BlueprintShelf;
+  readonly blueprints: BlueprintStore;
   readonly blueprintList: BlueprintList;
   readonly documents: Documents;
   readonly documentList: DocumentList;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
-  readonly unreachableModels: RunsHere['unreachableModels'];
+  readonly unreachableModels: RunServices['unreachableModels'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly UnfinishedRun[]>;
   /** Looks for damaged records, of those and of paused runs: a while before it resolves, then in the background. */
@@ -69,13 +69,13 @@ export interface Engine {
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
-export async function openEngine(config: EngineConfig, surroundings: Surroundings): Promise<Engine> {
+export async function openEngine(config: EngineConfig, surroundings: EngineDeps): Promise<Engine> {
   const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
   const instanceId = ambient.uuid();
   const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, ambient });
   const standing = await standingOf(log, { ambient, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
-  const onDamaged = (error: RunDamaged): void => {
+  const onDamaged = (error: RunCorrupt): void => {
     logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
     cluster?.giveUp(error.data.runId);
     for (const shown of [feed, models.views]) shown.broken(error);
@@ -84,11 +84,11 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
   const models = await modelsOf(log, dataDir, { log: folded, ambient, onDamaged, onFault });
   const { history, damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
-  const charts = chartCache();
-  const library = await libraryHere(config, surroundings, { log, standing, history, instanceId });
+  const charts = machineCache();
+  const library = await documentServices(config, surroundings, { log, standing, history, instanceId });
   const around = { passages: library.passages, ...surroundings };
   const wired = { log, tokens, charts, damaged, instanceId };
-  const { registry, cluster, unreachableModels } = runsHere(config, around, wired);
+  const { registry, cluster, unreachableModels } = runServices(config, around, wired);
   const feed = new RunFeed(reader, ambient.sha256);
   const projector = new Projector({
     ...{ log, views, history, ambient, sha256: ambient.sha256 },
@@ -96,13 +96,13 @@ export async function openEngine(config: EngineConfig, surroundings: Surrounding
     onRecorded: (event) => feed.recorded(event),
     onDocument: (event) => library.recorded(event),
     onFault(error) {
-      if (error instanceof RunDamaged) damaged.found(error);
-      else if (error instanceof DocumentDamaged) library.damaged.found(error);
+      if (error instanceof RunCorrupt) damaged.found(error);
+      else if (error instanceof DocumentCorrupt) library.damaged.found(error);
       else onFault(error);
     },
   });
   const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
-  const blueprints = new BlueprintShelf({ log, ambient, instanceId });
+  const blueprints = new BlueprintStore({ log, ambient, instanceId });
   const audits = auditsHere({ log, charts, damaged, logger, ambient, reader, history, projector });
   const caughtUp = startReading(library, projector);
 
@@ -133,7 +133,7 @@ const VIEWS_FILE = 'views.sqlite';
 /** Where the record is; the embedded one must be there when views have been folded from it. */
 function placeOf(
   { eventStore }: EngineConfig,
-  { logFile, viewsDir }: DataDir,
+  { logFile, viewsDir }: DataDirectory,
 ): Omit<RecordPlace, 'onBroken' | 'ambient'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
@@ -142,7 +142,7 @@ function placeOf(
 /** Without them the log is closed again. */
 async function modelsOf(
   log: EventLog,
-  { viewsDir }: DataDir,
+  { viewsDir }: DataDirectory,
   options: Omit<ReadModelsOptions, 'file' | 'from'>,
 ): Promise<ReadModels> {
   try {
@@ -176,16 +176,16 @@ function recoveryOf(parts: Recovering): Pick<Engine, 'unfinished' | 'recover' | 
   };
 }
 
-interface Recovering extends Pick<Engine, 'registry'>, Pick<Surroundings, 'logger'> {
+interface Recovering extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'> {
   /** Once the read models have. */
   readonly caughtUp: Promise<void>;
   readonly cluster: Cluster | null;
   readonly history: History;
-  readonly damaged: DamagedRuns;
+  readonly damaged: CorruptRuns;
 }
 
 /** Starts folding; resolves once history is caught up. */
-async function startReading(library: LibraryHere, projector: Projector): Promise<void> {
+async function startReading(library: DocumentServices, projector: Projector): Promise<void> {
   await library.start(projector);
   await projector.start();
   library.told();
@@ -206,7 +206,7 @@ interface Reading {
 }
 
 /** Tells the cluster what is folded; a damaged run is nobody's to take. */
-function toldTo(cluster: Cluster, damaged: DamagedRuns): (event: RecordedEvent, run: RunState | null) => void {
+function toldTo(cluster: Cluster, damaged: CorruptRuns): (event: RecordedEvent, run: RunState | null) => void {
   return (event, run) => {
     if (run === null || !damaged.has(run.runId)) cluster.recorded(event, run);
   };
@@ -215,7 +215,7 @@ function toldTo(cluster: Cluster, damaged: DamagedRuns): (event: RecordedEvent, 
 /** Name and head of a log; asked until it answers. */
 function standingOf(
   log: EventLog,
-  { ambient, logger }: Pick<Surroundings, 'ambient' | 'logger'>,
+  { ambient, logger }: Pick<EngineDeps, 'ambient' | 'logger'>,
 ): Promise<{ readonly identity: string; readonly head: Position | null }> {
   const ask = async (): Promise<{ readonly identity: string; readonly head: Position | null }> => {
     try {
@@ -226,5 +226,5 @@ function standingOf(
       throw error;
     }
   };
-  return untilAnswered(ask, { ambient, signal: new AbortController().signal });
+  return retryWhileUnavailable(ask, { ambient, signal: new AbortController().signal });
 }

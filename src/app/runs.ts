@@ -1,16 +1,16 @@
 /** The runs of this instance, and its place among others on the same log. */
 import { Cluster } from '../cluster/cluster.js';
 import type { ModelFailed } from '../errors.js';
-import { RunDamaged } from '../errors.js';
+import { RunCorrupt } from '../errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { boundedModel } from '../models/bounded.js';
-import type { DamagedRuns } from '../projections/corrupt-runs.js';
-import type { Charts } from '../run/machine.js';
+import type { CorruptRuns } from '../projections/corrupt-runs.js';
+import type { MachineCache } from '../run/machine.js';
 import { RunRegistry } from '../run/live/registry.js';
 import type { RunState } from '../run/state.js';
 import type { TokenBus } from '../run/live/tokens.js';
-import type { EngineConfig, Surroundings } from './context.js';
-import type { PassageSearch } from '../search/port.js';
+import type { EngineConfig, EngineDeps } from './context.js';
+import type { ChunkSearch } from '../search/port.js';
 import { pdfReader } from '../council/tools/pdf-reader.js';
 import type { Toolbox } from '../council/tools/tool.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
@@ -19,12 +19,12 @@ import { webSearch } from '../council/tools/web-search.js';
 export interface Wired {
   readonly log: EventLog;
   readonly tokens: TokenBus;
-  readonly charts: Charts;
-  readonly damaged: DamagedRuns;
+  readonly charts: MachineCache;
+  readonly damaged: CorruptRuns;
   readonly instanceId: string;
 }
 
-export interface RunsHere {
+export interface RunServices {
   readonly registry: RunRegistry;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
@@ -33,11 +33,11 @@ export interface RunsHere {
 }
 
 /** The runs of this instance, and its place among others. */
-export function runsHere(
+export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
-  { dataDir, model, webSearch = null, passages = null, ambient, logger }: Surroundings,
+  { dataDir, model, webSearch = null, passages = null, ambient, logger }: EngineDeps,
   { log, tokens, charts, damaged, instanceId }: Wired,
-): RunsHere {
+): RunServices {
   const onOutage = (name: string, failure: ModelFailed | null): void => {
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
     else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
@@ -52,7 +52,7 @@ export function runsHere(
       ambient,
       instanceId,
       onFault(runId, error) {
-        if (error instanceof RunDamaged) damaged.found(error);
+        if (error instanceof RunCorrupt) damaged.found(error);
         else logger.error({ runId, err: error }, 'run: fault');
       },
     },
@@ -99,7 +99,7 @@ function outcomeOf(run: RunState): object {
 /** Puts the tools together; what an instance has no source for, it does not have. */
 export function toolbox(sources: {
   readonly web?: SearchProvider | null;
-  readonly passages?: PassageSearch | null;
+  readonly passages?: ChunkSearch | null;
 }): Toolbox {
   const { web = null, passages = null } = sources;
   const tools = [...(web === null ? [] : [webSearch(web)]), ...(passages === null ? [] : [pdfReader(passages)])];

@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
 import type { Engine } from './engine.js';
-import type { Surroundings } from './context.js';
+import type { EngineDeps } from './context.js';
 import { openEngine } from './engine.js';
 import { ConfigInvalid } from '../errors.js';
 import { httpApp } from '../http/app.js';
@@ -30,7 +30,7 @@ export interface Service {
  *
  * @throws {ConfigInvalid} when the address cannot be listened on
  */
-export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+export async function startService(config: Config, surroundings: EngineDeps): Promise<Service> {
   const { ambient, logger, model } = surroundings;
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };

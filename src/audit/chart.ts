@@ -19,7 +19,7 @@ interface Part {
 /** The chart of a run, marked where it stands. */
 export function runChart(run: RunState): ChartConfig {
   const chart = compileChart(run.plan.graph);
-  const value = standingOf(run, chart);
+  const value = stateValueOf(run, chart);
   const subject = { run_id: run.runId, seq: run.seq, value: typeof value === 'string' ? value : { ...value } };
   return chartOf(run.plan.graph, chart, { subject, value });
 }
@@ -83,10 +83,10 @@ function transitionsOf(on: NonNullable<Part['on']>): NonNullable<ChartState['on'
 // Where a run stands in its chart.
 
 /** The value of the chart's state that a run is in: what replaying its facts through the chart comes to. */
-export function standingOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
+export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
   if (run.status === 'paused') return { paused: run.gate?.decision === null ? 'waiting' : 'decided' };
   if (run.status !== 'running') return run.status;
-  const active = run.front.filter(isUnderWay).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
+  const active = run.frontier.filter(isUnderWay).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
   const { running } = machine.states;
   if (running?.type !== 'parallel') return { running: active[0] ?? 'idle' };
   const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle']);
@@ -94,6 +94,6 @@ export function standingOf(run: RunState, { machine }: Pick<Chart, 'machine'>): 
 }
 
 /** What a fork is still to do counts as under way from its start on. */
-function isUnderWay({ active, attempt }: RunState['front'][number]): boolean {
+function isUnderWay({ active, attempt }: RunState['frontier'][number]): boolean {
   return active && attempt > 0;
 }

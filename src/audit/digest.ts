@@ -5,13 +5,13 @@ import { codePoints } from '../graph/limits.js';
 const MAX_LINE_CHARS = 120;
 
 /** A text by its hash, its length in code points and its first line, as schemas/genealogy.json has it. */
-export interface InShort {
+export interface Digest {
   readonly hash: string;
   readonly characters: number;
   readonly first_line: string;
 }
 
-export function inShort(text: string, sha256: (text: string) => string): InShort {
+export function digest(text: string, sha256: (text: string) => string): Digest {
   return { hash: sha256(text), characters: codePoints(text), first_line: firstLine(text) };
 }
 

@@ -1,5 +1,5 @@
 /** A run as a file: one event a line, each in the canonical form of RFC 8785, as the events endpoint streams it. */
-import { RunDamaged } from '../errors.js';
+import { RunCorrupt } from '../errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 
@@ -11,7 +11,7 @@ export function exportLine({ at, data, hash, id, seq, type }: ExportedEvent): st
 /**
  * The events of an export, line by line.
  *
- * @throws {RunDamaged} at a line that is not, byte for byte, the canonical form of an event
+ * @throws {RunCorrupt} at a line that is not, byte for byte, the canonical form of an event
  */
 export async function* readExport(runId: string, lines: AsyncIterable<string>): AsyncIterable<ExportedEvent> {
   let seq = 0;
@@ -23,8 +23,8 @@ export async function* readExport(runId: string, lines: AsyncIterable<string>): 
 
 function eventIn(line: string, at: { readonly runId: string; readonly seq: number }): ExportedEvent {
   const value = parsed(line);
-  if (!isEvent(value)) throw new RunDamaged({ ...at, reason: 'its line holds no event' });
-  if (canonicalOf(value) !== line) throw new RunDamaged({ ...at, reason: 'its line is not in canonical form' });
+  if (!isEvent(value)) throw new RunCorrupt({ ...at, reason: 'its line holds no event' });
+  if (canonicalOf(value) !== line) throw new RunCorrupt({ ...at, reason: 'its line is not in canonical form' });
   return value;
 }
 

@@ -23,7 +23,7 @@ import { branchAtEnd, branchInto, partsAtEnd, partsInto } from '../run/frontier.
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { Moment } from './provenance.js';
-import { Ancestry, distinct, sourceOf } from './provenance.js';
+import { Provenance, distinct, sourceOf } from './provenance.js';
 import { decisionOf } from './human-decision.js';
 import { clipped } from './digest.js';
 
@@ -41,7 +41,7 @@ interface UnderWay {
   readonly tools: GenealogyToolCall[];
 }
 
-export interface GenealogyMeans {
+export interface GenealogyDeps {
   readonly sha256: (text: string) => string;
   /** The RFC 8785 text of a JSON value. */
   readonly canonical: (value: unknown) => string;
@@ -56,7 +56,7 @@ export interface GenealogyMeans {
 export async function genealogyOf(
   runId: string,
   events: AsyncIterable<RunEvent>,
-  means: GenealogyMeans,
+  means: GenealogyDeps,
 ): Promise<Genealogy | null> {
   const fold = new GenealogyFold(runId, means);
   for await (const event of events) fold.take(event);
@@ -65,8 +65,8 @@ export async function genealogyOf(
 
 class GenealogyFold {
   readonly #runId: string;
-  readonly #means: GenealogyMeans;
-  readonly #ancestry: Ancestry;
+  readonly #means: GenealogyDeps;
+  readonly #ancestry: Provenance;
   readonly #underWay = new Map<number, UnderWay>();
   readonly #decisions: Genealogy['decisions'] = [];
   readonly #failures: GenealogyFailure[] = [];
@@ -74,10 +74,10 @@ class GenealogyFold {
   #parent: GenealogyParent | null = null;
   #outcome: GenealogyOutcome | null = null;
 
-  constructor(runId: string, means: GenealogyMeans) {
+  constructor(runId: string, means: GenealogyDeps) {
     this.#runId = runId;
     this.#means = means;
-    this.#ancestry = new Ancestry(means.sha256);
+    this.#ancestry = new Provenance(means.sha256);
   }
 
   get genealogy(): Genealogy | null {
@@ -130,8 +130,8 @@ class GenealogyFold {
 
   #started(event: Of<'NodeStarted'>, before: RunState, after: RunState): void {
     const { step, node, attempt, model, inputHash: promptHash } = event.data;
-    if (!before.front.some((each) => each.step === step)) this.#join(event, before, { node, step });
-    const branch = after.front.find((each) => each.step === step)?.branch;
+    if (!before.frontier.some((each) => each.step === step)) this.#join(event, before, { node, step });
+    const branch = after.frontier.find((each) => each.step === step)?.branch;
     const parents = branch === undefined ? { drafts: [], feedback: [] } : this.#given(branch);
     this.#underWay.set(step, { parents, model, promptHash, attempt, tools: [] });
   }
@@ -176,7 +176,7 @@ class GenealogyFold {
     const [draft = null] = parents.drafts;
     const told = { kind: 'critic' as const, node, draft, tools, texts: [output.feedback] };
     const feedback = this.#ancestry.addFeedback(event, from, told);
-    const verdict = after.front.find((each) => each.step === step)?.branch.decision ?? null;
+    const verdict = after.frontier.find((each) => each.step === step)?.branch.decision ?? null;
     const { seq, at } = event;
     const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict };
     this.#ancestry.addScore({ ...score, drafts: parents.drafts, feedback, iteration });
@@ -266,7 +266,7 @@ const AT_FORK_BEFORE = 'g0';
 
 /** @param changed fields of the override that the fork was asked for; of a fork that has not recorded it, none */
 function inherit(
-  ancestry: Ancestry,
+  ancestry: Provenance,
   moment: Moment,
   { run, changed }: { readonly run: RunState; readonly changed: readonly string[] },
 ): void {
@@ -274,7 +274,7 @@ function inherit(
     from !== null && [forkSource(run), AT_FORK_BEFORE].includes(sourceOf(from));
   const kindOf = (from: string | null, ...fields: readonly string[]): 'human' | 'inherited' =>
     isAtFork(from) && fields.some((field) => changed.includes(field)) ? 'human' : 'inherited';
-  const branches = [...run.front, ...run.arrivals, ...run.ended].map(({ branch }) => branch);
+  const branches = [...run.frontier, ...run.arrivals, ...run.ended].map(({ branch }) => branch);
   const iteration = run.iterationCount;
   for (const { draft, draftFrom, draftBy } of eachOnce(branches, ({ draftFrom: from }) => from)) {
     if (draft === null) continue;

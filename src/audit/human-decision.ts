@@ -13,7 +13,7 @@ import { branchInto } from '../run/frontier.js';
 import type { DraftsGiven } from '../run/override.js';
 import { draftsGiven } from '../run/override.js';
 import type { RunState } from '../run/state.js';
-import type { Ancestry } from './provenance.js';
+import type { Provenance } from './provenance.js';
 import { distinct } from './provenance.js';
 import { clipped, firstLine } from './digest.js';
 
@@ -32,7 +32,7 @@ interface Turn {
 export function decisionOf(
   event: GateDecided,
   { before, after }: Turn,
-  ancestry: Ancestry,
+  ancestry: Provenance,
   means: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
 ): GenealogyDecision {
   const { seq, at, data } = event;
@@ -49,7 +49,7 @@ export function decisionOf(
   };
 }
 
-function shownAt({ shown, gate, ...run }: RunState, ancestry: Ancestry, draftHash: string | null): GenealogyShown {
+function shownAt({ shown, gate, ...run }: RunState, ancestry: Provenance, draftHash: string | null): GenealogyShown {
   return {
     draft: ancestry.draftOf(shown),
     draft_hash: draftHash,
@@ -78,7 +78,7 @@ function overrideOf({ data }: GateDecided, { steps, gate }: RunState): Override 
   return { changes, source, isForEvery, drafts: draftsGiven(changes, { source, shown: gate?.nextNodes ?? [] }) };
 }
 
-function addOverride(event: GateDecided, override: Override, { before, after }: Turn, ancestry: Ancestry): void {
+function addOverride(event: GateDecided, override: Override, { before, after }: Turn, ancestry: Provenance): void {
   const { changes, source, drafts, isForEvery } = override;
   const { feedback_history: texts = [], critic_score: score } = changes;
   const { seq, at } = event;
@@ -109,13 +109,13 @@ function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: stri
 }
 
 /** The drafts that nodes about to run were shown with. */
-function heldBefore(run: RunState, ancestry: Ancestry, nodes: readonly string[]): string[] {
+function heldBefore(run: RunState, ancestry: Provenance, nodes: readonly string[]): string[] {
   const next = run.gate?.nextNodes ?? [];
   return distinct(nodes.map((node) => ancestry.draftOf(branchInto(run, node, run.steps + 1 + next.indexOf(node)))));
 }
 
 /** The drafts of branches at a pause: those that wait, joined as they were shown, and, where they count, those that have ended. */
-function livingBefore(run: RunState, ancestry: Ancestry, withEnded: boolean): string[] {
+function livingBefore(run: RunState, ancestry: Provenance, withEnded: boolean): string[] {
   const ended = withEnded ? run.ended.map(({ branch }) => ancestry.draftOf(branch)) : [];
   return distinct([ancestry.draftOf(run.shown), ...heldBefore(run, ancestry, run.gate?.nextNodes ?? []), ...ended]);
 }
@@ -123,7 +123,7 @@ function livingBefore(run: RunState, ancestry: Ancestry, withEnded: boolean): st
 function changesOf(
   { changes: override, source, drafts }: Override,
   { before, after, shown }: Turn & { readonly shown: GenealogyShown },
-  ancestry: Ancestry,
+  ancestry: Provenance,
 ): GenealogyChange[] {
   const { input_topic: topic, current_draft: draft, feedback_history: feedback } = override;
   const { critic_score: score, iteration_count: iteration, route_decision: route, branches = [] } = override;

@@ -1,7 +1,7 @@
 /** The drafts and the feedback of a run, each under a name of its own, found again by the step or gate it is from. */
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
-import { firstLine, inShort } from './digest.js';
+import { firstLine, digest } from './digest.js';
 
 type Sha256 = (text: string) => string;
 
@@ -17,7 +17,7 @@ export type NewDraft = Pick<GenealogyDraft, 'kind' | 'node' | 'step' | 'iteratio
 export type NewFeedback = Pick<GenealogyFeedback, 'kind' | 'node' | 'draft'> &
   Partial<Pick<GenealogyFeedback, 'tools'>> & { readonly texts: readonly string[] };
 
-export class Ancestry {
+export class Provenance {
   readonly drafts: GenealogyDraft[] = [];
   readonly feedback: GenealogyFeedback[] = [];
   readonly scores: GenealogyScore[] = [];
@@ -48,7 +48,7 @@ export class Ancestry {
   addDraft({ seq, at }: Moment, from: string | null, { text, ...draft }: NewDraft): string {
     const id = idAt('d', seq, this.drafts);
     const nobody = { attempt: null, model: null, prompt_hash: null, tools: [], scores: [] };
-    const added = { id, seq, at, ...nobody, ...draft, ...inShort(text, this.#sha256) };
+    const added = { id, seq, at, ...nobody, ...draft, ...digest(text, this.#sha256) };
     this.drafts.push(added);
     if (from !== null) this.#draftsFrom.set(from, added);
     return id;
@@ -57,7 +57,7 @@ export class Ancestry {
   /** @param from the step or gate that branches will know it by; returns its id */
   addFeedback({ seq, at }: Moment, from: string, { texts, ...feedback }: NewFeedback): string {
     const id = idAt('f', seq, this.feedback);
-    const { hash, characters } = inShort(texts.join('\n'), this.#sha256);
+    const { hash, characters } = digest(texts.join('\n'), this.#sha256);
     const told = { count: texts.length, hash, characters, first_line: firstLine(texts[0] ?? '') };
     this.feedback.push({ id, seq, at, tools: [], ...feedback, ...told });
     this.#feedbackFrom.set(sourceOf(from), id);

@@ -1,6 +1,6 @@
 /** Verifies records one after the other behind everything else, so that a damaged one is known before it is asked for. */
-import type { Ambient } from '../system/system.js';
-import { untilAnswered } from '../eventsourcing/append-with-retry.js';
+import type { System } from '../system/system.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { wait } from '../system/async/wait.js';
 
 /** How long the start waits for it, in milliseconds: a hundred records are through by then. */
@@ -9,7 +9,7 @@ const START_WAITS_MS = 100;
 export interface RecordCheckDeps {
   /** Finds out, and takes note, whether a record bears out. */
   readonly verify: (id: string) => Promise<unknown>;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** Told of what ends it early. */
   readonly onFault: (error: unknown) => void;
 }
@@ -30,7 +30,7 @@ export function recordCheck({ verify, ambient, onFault }: RecordCheckDeps): Reco
     try {
       for await (const id of ids) {
         if (signal.aborted) return;
-        await untilAnswered(() => verify(id), { ambient, signal });
+        await retryWhileUnavailable(() => verify(id), { ambient, signal });
       }
     } catch (error) {
       if (!signal.aborted) onFault(error);

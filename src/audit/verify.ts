@@ -2,7 +2,7 @@
  * Whether a run bears out as this service has it: its record, the place in its parent's that it goes on from, and the
  * view of it that is stored.
  */
-import { RunDamaged } from '../errors.js';
+import { RunCorrupt } from '../errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -10,28 +10,28 @@ import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import type { ReplayMeans } from '../run/replay.js';
+import type { ReplayDeps } from '../run/replay.js';
 import { Replaying } from '../run/replay.js';
 import { readChecked, readRun } from '../run/stream.js';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 
-export type Audit = Pick<Verified, 'events' | 'headHash' | 'firstDifference'>;
+export type RunVerification = Pick<Verified, 'events' | 'headHash' | 'firstDifference'>;
 
-export interface Auditing extends ReplayMeans {
+export interface VerifyRunDeps extends ReplayDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   /** The stored view of a run, with everything in it that is recorded by the call; null when there is none. */
   readonly stored: (runId: string) => Promise<RunSummary | null>;
   /** Puts the fold in the place of a stored view that differs from it. */
   readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
   /** Told of a record that does not bear out. */
-  readonly onDamaged: (error: RunDamaged) => void;
+  readonly onDamaged: (error: RunCorrupt) => void;
 }
 
 /**
  * Reads and replays the whole record of a run; null when nothing is known of it. A stored view that differs is told and
  * replaced at once, so that nothing forged is served after it.
  */
-export async function auditRun(runId: string, auditing: Auditing): Promise<Audit | null> {
+export async function verifyRun(runId: string, auditing: VerifyRunDeps): Promise<RunVerification | null> {
   const { log, onDamaged } = auditing;
   const recorded = await headOf(log, runId);
   // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
@@ -47,7 +47,7 @@ export async function auditRun(runId: string, auditing: Auditing): Promise<Audit
   const damage = verified.firstDifference ?? cutOff(verified, { recorded, stored });
   const { events, headHash, run } = verified;
   if (damage !== null) {
-    onDamaged(new RunDamaged({ runId, seq: damage.seq, reason: damage.what }));
+    onDamaged(new RunCorrupt({ runId, seq: damage.seq, reason: damage.what }));
     return { events, headHash, firstDifference: damage };
   }
   const difference = viewDifference(witness.viewed, { recorded, stored });
@@ -68,7 +68,7 @@ interface Before {
   readonly stored: RunSummary | null;
 }
 
-async function headOf(log: Auditing['log'], runId: string): Promise<number | null> {
+async function headOf(log: VerifyRunDeps['log'], runId: string): Promise<number | null> {
   for await (const { revision } of log.readStream(runStream(runId), { direction: 'backwards', max: 1 }))
     return revision;
   return null;
@@ -117,7 +117,7 @@ export interface Verified {
   readonly run: RunState | null;
 }
 
-export interface VerifyMeans extends ReplayMeans {
+export interface VerifyDeps extends ReplayDeps {
   /** Told of the run after each event that bears out. */
   readonly onTaken?: (run: RunState) => void;
 }
@@ -130,7 +130,7 @@ export interface VerifyMeans extends ReplayMeans {
 export async function verifyRecord(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
-  means: VerifyMeans,
+  means: VerifyDeps,
 ): Promise<Verified> {
   const replaying = new Replaying(runId, means);
   const verified = (firstDifference: Difference | null): Verified => ({
@@ -146,7 +146,7 @@ export async function verifyRecord(
     }
     return verified(null);
   } catch (error) {
-    if (!(error instanceof RunDamaged)) throw error;
+    if (!(error instanceof RunCorrupt)) throw error;
     return verified({ seq: error.data.seq, what: error.data.reason });
   }
 }
@@ -159,17 +159,17 @@ export interface Parent {
   readonly hash: string;
 }
 
-export interface ParentMeans {
+export interface ParentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
-  readonly sha256: Ambient['sha256'];
+  readonly sha256: System['sha256'];
   /** Told of a parent's record that does not bear out. */
-  readonly onDamaged: (error: RunDamaged) => void;
+  readonly onDamaged: (error: RunCorrupt) => void;
 }
 
 /** A run that goes on from another's event names it by its hash: null when the log has that event, or it is no fork. */
 export async function parentDifference(
   first: ExportedEvent | null,
-  { log, sha256, onDamaged }: ParentMeans,
+  { log, sha256, onDamaged }: ParentDeps,
 ): Promise<Difference | null> {
   const parent = parentIn(first);
   if (parent === null) return null;
@@ -180,7 +180,7 @@ export async function parentDifference(
     }
     return { seq: 0, what: `its parent "${runId}" has no event ${at} with the hash ${hash}` };
   } catch (error) {
-    if (!(error instanceof RunDamaged)) throw error;
+    if (!(error instanceof RunCorrupt)) throw error;
     onDamaged(error);
     return { seq: 0, what: `its parent "${runId}" is damaged at event ${error.data.seq}: ${error.data.reason}` };
   }

@@ -2,7 +2,7 @@
 import type { NodeDefaults } from '../graph/limits.js';
 import type { Blueprint, Graph, GraphNode, RunFailedData, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { roleAmong } from '../council/roles.js';
-import { entryOf, inspect } from './validate.js';
+import { entryOf, inspectGraph } from './validate.js';
 
 export type Compiled =
   | { readonly isRunnable: true; readonly graph: Graph }
@@ -15,7 +15,7 @@ export function compileBlueprint(
   defaults: NodeDefaults,
 ): Compiled {
   const { id, nodes, edges } = blueprint;
-  const fault = inspect(blueprint).find(({ isFault }) => isFault);
+  const fault = inspectGraph(blueprint).find(({ isFault }) => isFault);
   const entry = nodes[entryOf(blueprint)];
   if (fault !== undefined || entry === undefined) {
     const error = `Cannot run blueprint "${id}": ${fault?.message ?? 'it has no nodes'}`;

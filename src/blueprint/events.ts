@@ -1,5 +1,5 @@
 /** The events of a blueprint's stream. Each carries the whole record, so the last one is the truth. */
-import { BlueprintDamaged } from '../errors.js';
+import { BlueprintCorrupt } from '../errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { rolesOf } from '../council/roles.js';
@@ -64,7 +64,7 @@ export function isKeptAfter({ type }: Pick<RecordedEvent, 'type'>): boolean | un
 /**
  * The blueprint as an event leaves it: its record, null when it is deleted; undefined for an event of another kind.
  *
- * @throws {BlueprintDamaged} when the event should hold a record and does not
+ * @throws {BlueprintCorrupt} when the event should hold a record and does not
  */
 export function blueprintAfter(event: Source): Blueprint | null | undefined {
   const isKept = isKeptAfter(event);
@@ -73,8 +73,8 @@ export function blueprintAfter(event: Source): Blueprint | null | undefined {
 
 function recordIn({ data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
-  const damaged = (reason: string, cause?: unknown): BlueprintDamaged =>
-    new BlueprintDamaged({ blueprintId, seq: revision, reason }, { cause });
+  const damaged = (reason: string, cause?: unknown): BlueprintCorrupt =>
+    new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
   let held: unknown;
   try {
     held = JSON.parse(data);

@@ -8,7 +8,7 @@ import type {
   SavedNode,
 } from '../generated/schemas.js';
 import { rolesOf } from '../council/roles.js';
-import { inspect, warningsOf } from './validate.js';
+import { inspectGraph, warningsOf } from './validate.js';
 
 /** Ids that stand for other things in the paths of the API, and those that clients resolve away. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
@@ -53,7 +53,7 @@ export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'ta
 }
 
 function recordOf(council: Council, rest: Pick<Blueprint, 'id' | 'version' | 'createdAt' | 'updatedAt'>): Blueprint {
-  return { ...rest, ...council, warnings: warningsOf(inspect(council)), roles: rolesOf(council) };
+  return { ...rest, ...council, warnings: warningsOf(inspectGraph(council)), roles: rolesOf(council) };
 }
 
 function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {

@@ -2,7 +2,7 @@
  * The saved councils: one stream each on the log, whose last event is the truth. Changes are appended at the revision
  * they were made from and made again when somebody else was faster, so that an update never undoes another's.
  */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import {
   AppendTooLarge,
   BlueprintContended,
@@ -14,10 +14,10 @@ import {
   ServiceStopping,
 } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
-import { appendSurely } from '../eventsourcing/append-with-retry.js';
+import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
 import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { underWay } from '../system/async/task-tracker.js';
+import { taskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
@@ -43,19 +43,19 @@ export class BlueprintMoved extends CouncilError<{ blueprintId: string; version:
 /** Whether a blueprint is the one that a change was made for; asked of the one that the change would follow. */
 export type IsExpected = (current: Blueprint) => boolean;
 
-export interface ShelfOptions {
+export interface BlueprintStoreOptions {
   readonly log: EventLog;
-  readonly ambient: Ambient;
+  readonly ambient: System;
   readonly instanceId: string;
 }
 
-export class BlueprintShelf {
-  readonly #options: ShelfOptions;
+export class BlueprintStore {
+  readonly #options: BlueprintStoreOptions;
   /** The changes of each blueprint under way here: the last of them, and how many there are. */
   readonly #changes = new Map<string, { readonly last: Promise<unknown>; readonly count: number }>();
-  readonly #underWay = underWay();
+  readonly #underWay = taskTracker();
 
-  constructor(options: ShelfOptions) {
+  constructor(options: BlueprintStoreOptions) {
     this.#options = options;
   }
 
@@ -158,7 +158,7 @@ export class BlueprintShelf {
       causationId: last?.id ?? blueprintId,
     });
     const append = { stream: blueprintStream(blueprintId), events, expected: last?.revision ?? ('none' as const) };
-    await this.#underWay.untilEnd((signal) => appendSurely(log, append, { ambient, signal }));
+    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { ambient, signal }));
   }
 
   async #last(blueprintId: string): Promise<RecordedEvent | null> {

@@ -1,7 +1,7 @@
 /** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
 import { jsonBytes } from '../graph/limits.js';
 import { doubtfulEdges } from '../graph/plan.js';
-import { cycleOf, edgesBySource, reachableFrom, waysOf } from '../graph/traversal.js';
+import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { ConditionInvalid } from '../errors.js';
 import { parseCondition } from '../graph/condition.js';
@@ -13,7 +13,7 @@ export interface CouncilGraph {
   readonly edges: readonly SavedEdge[];
 }
 
-export interface Finding extends BlueprintWarning {
+export interface GraphIssue extends BlueprintWarning {
   /** Whether a run cannot start. Other findings only tell of what is hardly meant. */
   readonly isFault: boolean;
   /** The node it is about, when it is about one. */
@@ -25,7 +25,7 @@ const MAX_WARNINGS = 100;
 const MAX_WARNINGS_BYTES = 32 * 1024;
 
 /** Everything there is to say about a graph, faults first. */
-export function inspect(graph: CouncilGraph): readonly Finding[] {
+export function inspectGraph(graph: CouncilGraph): readonly GraphIssue[] {
   if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes, so none can be reached')];
   const findings = [
     ...edgeFindings(graph),
@@ -37,7 +37,7 @@ export function inspect(graph: CouncilGraph): readonly Finding[] {
 }
 
 /** Findings as clients see them, no more than a record can hold. */
-export function warningsOf(findings: readonly Finding[]): BlueprintWarning[] {
+export function warningsOf(findings: readonly GraphIssue[]): BlueprintWarning[] {
   const told: BlueprintWarning[] = [];
   let bytes = 0;
   for (const { path, message } of findings) {
@@ -58,7 +58,7 @@ export function entryOf({ nodes, edges }: CouncilGraph): number {
   );
 }
 
-function edgeFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
+function edgeFindings({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
   const ids = new Set(nodes.map(({ id }) => id));
   return edges.flatMap((edge, index) => {
     const missing = (['source', 'target'] as const).filter((end) => !ids.has(edge[end]));
@@ -70,7 +70,7 @@ function edgeFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
   });
 }
 
-function conditionFindings({ id, type, condition }: SavedEdge, path: string): readonly Finding[] {
+function conditionFindings({ id, type, condition }: SavedEdge, path: string): readonly GraphIssue[] {
   const edge = `Edge ${named(id)}`;
   if (type === 'linear') {
     return condition === null ? [] : [odd(path, `${edge} is linear, not conditional: its condition is not looked at`)];
@@ -88,7 +88,7 @@ function conditionFindings({ id, type, condition }: SavedEdge, path: string): re
 }
 
 /** Nodes no run of the council comes to. */
-function entryFindings(graph: CouncilGraph): readonly Finding[] {
+function entryFindings(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes, edges } = graph;
   const entry = nodes[entryOf(graph)];
   if (entry === undefined) return [];
@@ -104,13 +104,13 @@ function entryFindings(graph: CouncilGraph): readonly Finding[] {
 }
 
 /** Cycles that no edge leaves, and cycles of linear edges, which are left and gone on with at once. */
-function cycleFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
+function cycleFindings({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
   const ids = new Set(nodes.map(({ id }) => id));
   const inside = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
   const choosing = new Set(inside.filter(({ type }) => type === 'conditional').map(({ source }) => source));
-  const all = waysOf(inside);
-  const forced = waysOf(inside.filter(({ source }) => !choosing.has(source)));
-  const findings: Finding[] = [];
+  const all = reachability(inside);
+  const forced = reachability(inside.filter(({ source }) => !choosing.has(source)));
+  const findings: GraphIssue[] = [];
   const told = new Set<string>();
   nodes.forEach(({ id }, index) => {
     if (told.has(id)) return;
@@ -130,7 +130,7 @@ function cycleFindings({ nodes, edges }: CouncilGraph): readonly Finding[] {
 }
 
 /** Cycles of which the order of the nodes alone says where they lead back, and so who waits for whom: one finding each. */
-function directionFindings(graph: CouncilGraph): readonly Finding[] {
+function directionFindings(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes } = graph;
   const ids = new Set(nodes.map(({ id }) => id));
   const edges = graph.edges
@@ -138,7 +138,7 @@ function directionFindings(graph: CouncilGraph): readonly Finding[] {
       return { id, source, target, index, condition: type === 'conditional' ? condition : null };
     })
     .filter(({ source, target }) => ids.has(source) && ids.has(target));
-  const ways = waysOf(edges);
+  const ways = reachability(edges);
   const told = new Set<string>();
   return doubtfulEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(({ id, target, index }) => {
     if (told.has(target)) return [];
@@ -150,11 +150,11 @@ function directionFindings(graph: CouncilGraph): readonly Finding[] {
   });
 }
 
-function fault(path: string, message: string, node: string | null = null): Finding {
+function fault(path: string, message: string, node: string | null = null): GraphIssue {
   return { path, message, isFault: true, node };
 }
 
-function odd(path: string, message: string, node: string | null = null): Finding {
+function odd(path: string, message: string, node: string | null = null): GraphIssue {
   return { path, message, isFault: false, node };
 }
 

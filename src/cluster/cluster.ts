@@ -2,14 +2,14 @@
  * This instance among others on one log: it beats, listens for the beats of others, takes up runs that nobody runs,
  * and lets its own go while it cannot reach the log, for by then others may have taken them.
  */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
-import { Custodian } from './orphan-recovery.js';
-import type { CustodianOptions } from './orphan-recovery.js';
+import { OrphanRecovery } from './orphan-recovery.js';
+import type { OrphanRecoveryOptions } from './orphan-recovery.js';
 import { beatOf } from './heartbeat.js';
 import { Heartbeat } from './heartbeat.js';
-import { Membership } from './failure-detector.js';
+import { FailureDetector } from './failure-detector.js';
 
 export interface ClusterSettings {
   /** Time between two beats, in milliseconds. */
@@ -20,11 +20,11 @@ export interface ClusterSettings {
 
 export interface ClusterOptions extends ClusterSettings {
   readonly log: EventLog;
-  readonly ambient: Ambient;
+  readonly ambient: System;
   readonly instanceId: string;
   /** The instances that ran in this one's place, dead for sure. */
   readonly predecessors: readonly string[];
-  readonly registry: CustodianOptions['registry'] & {
+  readonly registry: OrphanRecoveryOptions['registry'] & {
     /** Another instance has appended to a run. */
     noticed(runId: string, seq: number): void;
     /** Lets all runs go without a word to the log. */
@@ -42,8 +42,8 @@ const FENCED_AFTER = 2 / 3;
 
 export class Cluster {
   readonly #options: ClusterOptions;
-  readonly #membership: Membership;
-  readonly #custodian: Custodian;
+  readonly #membership: FailureDetector;
+  readonly #custodian: OrphanRecovery;
   readonly #heartbeat: Heartbeat;
   #cancelLook: () => void = () => undefined;
   #isListening = false;
@@ -51,9 +51,9 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    this.#membership = new Membership(options);
+    this.#membership = new FailureDetector(options);
     this.#heartbeat = new Heartbeat(options);
-    this.#custodian = new Custodian({
+    this.#custodian = new OrphanRecovery({
       ...options,
       isSuspect: (instanceId) => this.isSuspect(instanceId),
       isInTurn: (runId) => this.#isInTurn(runId),

@@ -4,7 +4,7 @@
  * allows the attempt to take a run over, the revision decides.
  */
 
-export interface MembershipOptions {
+export interface FailureDetectorOptions {
   /** This instance's own id. */
   readonly instanceId: string;
   readonly heartbeatMs: number;
@@ -17,15 +17,15 @@ export interface MembershipOptions {
 /** Own beats that may be missed before what is not heard of others means nothing. */
 const BEATS_MISSED = 2;
 
-export class Membership {
-  readonly #options: MembershipOptions;
+export class FailureDetector {
+  readonly #options: FailureDetectorOptions;
   readonly #predecessors: ReadonlySet<string>;
   /** When each instance was last heard of, on the receiver's monotonic clock. */
   readonly #heardMs = new Map<string, number>();
   /** Nothing is known before the first own beat has come back. */
   #isDeaf = true;
 
-  constructor(options: MembershipOptions) {
+  constructor(options: FailureDetectorOptions) {
     this.#options = options;
     this.#predecessors = new Set(options.predecessors);
   }

@@ -1,7 +1,7 @@
 /** The sign of life of this instance: a beat on its own stream, again and again, at the exact revision. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { LogClosed } from '../errors.js';
-import { appendSurely } from '../eventsourcing/append-with-retry.js';
+import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
 import type { ChainHead } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
@@ -9,7 +9,7 @@ import { wait } from '../system/async/wait.js';
 
 export interface HeartbeatOptions {
   readonly log: EventLog;
-  readonly ambient: Ambient;
+  readonly ambient: System;
   readonly instanceId: string;
   readonly heartbeatMs: number;
   readonly onFault: (error: unknown) => void;
@@ -71,7 +71,7 @@ export class Heartbeat {
     });
     const expected = this.#head.seq < 0 ? ('none' as const) : this.#head.seq;
     const append = { stream: instanceStream(instanceId), events, expected };
-    await appendSurely(log, append, { ambient, signal: this.#stopping.signal });
+    await appendWithRetry(log, append, { ambient, signal: this.#stopping.signal });
     this.#head = head;
     for (const { id } of exported) this.#causationId = id;
   }

@@ -3,7 +3,7 @@
  * that wait for an instance with room, that a stopping instance has released, or whose owner is suspected to be dead.
  * Instances do not agree on who; each waits a random moment and the first append at the exact revision wins.
  */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import { isFinished } from '../run/state.js';
 
@@ -14,8 +14,8 @@ import { isFinished } from '../run/state.js';
 const IN_TURN_MS = { from: 0, to: 150 };
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
 
-export interface CustodianOptions {
-  readonly ambient: Pick<Ambient, 'after' | 'random'>;
+export interface OrphanRecoveryOptions {
+  readonly ambient: Pick<System, 'after' | 'random'>;
   readonly instanceId: string;
   /** Whether an instance other than this one is taken for dead. */
   readonly isSuspect: (instanceId: string) => boolean;
@@ -32,8 +32,8 @@ export interface CustodianOptions {
   };
 }
 
-export class Custodian {
-  readonly #options: CustodianOptions;
+export class OrphanRecovery {
+  readonly #options: OrphanRecoveryOptions;
   /** Owner by run. As many as are pending or active anywhere; both are bounded at each instance. */
   readonly #runs = new Map<string, string | null>();
   /** Runs about to be offered, with what cancels it. */
@@ -42,7 +42,7 @@ export class Custodian {
   #atRest: Set<string> | null = new Set();
   #isStopped = false;
 
-  constructor(options: CustodianOptions) {
+  constructor(options: OrphanRecoveryOptions) {
     this.#options = options;
   }
 

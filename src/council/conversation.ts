@@ -8,9 +8,9 @@ import { boundReached, callsLeft, shareOf } from './tools/budget.js';
 import type { ToolSpending } from './tools/budget.js';
 import { withoutThoughts } from './thoughts.js';
 import type { ToolKit } from './tools/call.js';
-import { carryOut, utf8Bytes } from './tools/call.js';
+import { executeCall, utf8Bytes } from './tools/call.js';
 
-export interface ConversationTerms {
+export interface ConversationDeps {
   readonly kit: ToolKit;
   /** Time for tools, from the first call on, in milliseconds. */
   readonly timeoutMs: number;
@@ -26,7 +26,7 @@ export interface Conversation {
 export async function converse(
   request: ModelRequest,
   ask: (request: ModelRequest) => Promise<ModelAnswer>,
-  { kit, timeoutMs, signal }: ConversationTerms,
+  { kit, timeoutMs, signal }: ConversationDeps,
 ): Promise<Conversation> {
   const tools = kit.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const rounds: ToolRound[] = [];
@@ -39,7 +39,7 @@ export async function converse(
     spent = { ...spent, elapsedMs: clock(waitedMs) };
     const allowed = calls.slice(0, callsLeft(spent));
     const share = { ...shareOf(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
-    const results = await allSettledFirst(allowed.map((call) => carryOut(call, kit, share)));
+    const results = await allSettledFirst(allowed.map((call) => executeCall(call, kit, share)));
     rounds.push({ text: withoutThoughts(text).text, exchanges: pairs(allowed, results) });
     spent = {
       rounds: rounds.length,

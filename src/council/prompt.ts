@@ -1,9 +1,9 @@
 /** What a node's model is told: a pure function of the brief, so that the hash of its text can be checked later. */
-import type { Brief, ToolName } from '../models/port.js';
+import type { PromptInput, ToolName } from '../models/port.js';
 import { PASS_SCORE } from '../graph/limits.js';
 
 /** The two texts sent to a model. */
-export interface RenderedBrief {
+export interface RenderedPrompt {
   readonly system: string;
   readonly prompt: string;
 }
@@ -12,7 +12,7 @@ export interface RenderedBrief {
  * Renders a brief: who the node is and how it answers as `system`; topic, draft and feedback, each between its own
  * tags, as `prompt`. Nothing in the three can close its section: tags of these names inside them are defused.
  */
-export function renderBrief(brief: Brief): RenderedBrief {
+export function renderPrompt(brief: PromptInput): RenderedPrompt {
   return {
     system: [
       identity(brief),
@@ -30,19 +30,19 @@ export function renderBrief(brief: Brief): RenderedBrief {
   };
 }
 
-function identity({ label, systemPrompt }: Brief): string {
+function identity({ label, systemPrompt }: PromptInput): string {
   const name = `You are "${label}", a member of a council that deliberates on a topic.`;
   return systemPrompt.trim() === '' ? name : `${name}\n\n${systemPrompt}`;
 }
 
-function grantedTools({ tools = [] }: Brief): readonly string[] {
+function grantedTools({ tools = [] }: PromptInput): readonly string[] {
   if (tools.length === 0) return [];
   const names = tools.map((tool) => TOOL_TITLES[tool]).join(' and ');
   const citing = tools.includes('pdfReader') ? ` ${CITING_RULE}` : '';
   return [`You have ${names}. Use it where facts matter, before you answer. ${TOOL_DATA_RULE}${citing}`];
 }
 
-function promisedTools({ missingTools: tools = [] }: Brief): readonly string[] {
+function promisedTools({ missingTools: tools = [] }: PromptInput): readonly string[] {
   if (tools.length === 0) return [];
   const names = tools.map((tool) => TOOL_TITLES[tool]).join(' and ');
   return [`You were promised ${names}, which is not available now. Do without, and never write as if you had used it.`];
@@ -58,7 +58,7 @@ export function section(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text.replace(OUR_TAGS, '&lt;')}\n</${tag}>`;
 }
 
-function taskOf({ role, draft, feedback }: Brief): string {
+function taskOf({ role, draft, feedback }: PromptInput): string {
   if (role === 'critic') return 'Score the draft.';
   if (draft === null) return 'Write the draft.';
   return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';

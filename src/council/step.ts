@@ -1,8 +1,8 @@
 /** Executes one node: asks its model, reads and measures the answer. What comes next is decided elsewhere. */
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
-import type { Brief, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
-import type { RenderedBrief } from './prompt.js';
+import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
+import type { RenderedPrompt } from './prompt.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critic-answer.js';
@@ -16,9 +16,9 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 
 export interface Step {
   readonly node: GraphNode;
-  readonly brief: Brief;
+  readonly brief: PromptInput;
   /** The brief as it is told to the model. */
-  readonly told: RenderedBrief;
+  readonly told: RenderedPrompt;
   readonly ask: Ask;
   /** Ends the step; the same signal that `ask` obeys. */
   readonly signal: AbortSignal;

@@ -1,5 +1,5 @@
 /** The passages of many pages, cut without holding up the process. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 
 /** UTF-16 units that are cut in one turn, about 2 ms; a page is never divided. */
 const UNITS_AT_ONCE = 200_000;
@@ -7,7 +7,7 @@ const UNITS_AT_ONCE = 200_000;
 /** As `chunk`, other work coming to its turn in between. */
 export async function chunkedPages(
   pages: readonly { readonly page: number; readonly text: string }[],
-  { after }: Pick<Ambient, 'after'>,
+  { after }: Pick<System, 'after'>,
 ): Promise<readonly Chunk[]> {
   const chunks: Chunk[] = [];
   let units = 0;

@@ -2,14 +2,14 @@
  * The documents whose record was found not to bear out: none of them is found by agents or shown as true. Not stored:
  * every start looks for them. One small entry a damaged document.
  */
-import { DocumentDamaged } from './errors.js';
+import { DocumentCorrupt } from './errors.js';
 
 export class DamagedDocuments {
-  readonly #onFound: (error: DocumentDamaged) => void;
-  readonly #found = new Map<string, DocumentDamaged>();
+  readonly #onFound: (error: DocumentCorrupt) => void;
+  readonly #found = new Map<string, DocumentCorrupt>();
 
   /** @param onFound told of each once, when it is found */
-  constructor(onFound: (error: DocumentDamaged) => void) {
+  constructor(onFound: (error: DocumentCorrupt) => void) {
     this.#onFound = onFound;
   }
 
@@ -18,7 +18,7 @@ export class DamagedDocuments {
   }
 
   /** Takes note of a document. */
-  found(error: DocumentDamaged): void {
+  found(error: DocumentCorrupt): void {
     const { documentId } = error.data;
     if (this.#found.has(documentId)) return;
     this.#found.set(documentId, error);
@@ -30,7 +30,7 @@ export class DamagedDocuments {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof DocumentDamaged) this.found(error);
+      if (error instanceof DocumentCorrupt) this.found(error);
       throw error;
     }
   }
@@ -40,7 +40,7 @@ export class DamagedDocuments {
     this.#found.delete(documentId);
   }
 
-  /** @throws {DocumentDamaged} for a document that was found damaged */
+  /** @throws {DocumentCorrupt} for a document that was found damaged */
   assertSound(documentId: string): void {
     const error = this.#found.get(documentId);
     if (error !== undefined) throw error;

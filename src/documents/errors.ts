@@ -10,7 +10,7 @@ export class DocumentUnknown extends CouncilError<{ documentId: string }> {
 }
 
 /** An event of a document's stream is none this service could have written, or does not follow from the one before. */
-export class DocumentDamaged extends CouncilError<{ documentId: string; seq: number; reason: string }> {
+export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: number; reason: string }> {
   readonly code = 'document.damaged';
   constructor(data: { documentId: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of document "${data.documentId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);

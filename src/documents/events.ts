@@ -1,10 +1,10 @@
 /** The events of a document's stream: what was received, its passages, their vectors, and whether it can be found. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { DocumentFacts } from '../generated/schemas.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, checkLink, exportedOf } from '../eventsourcing/hash-chain.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { DocumentDamaged } from './errors.js';
+import { DocumentCorrupt } from './errors.js';
 
 export type DocumentFact = {
   [T in keyof DocumentFacts]: { readonly type: T; readonly data: DocumentFacts[T] };
@@ -28,7 +28,7 @@ export function isDocumentId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 
-/** A recorded event of a document. @throws {DocumentDamaged} when it is none */
+/** A recorded event of a document. @throws {DocumentCorrupt} when it is none */
 export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
   return borneOut(documentIdOf(recorded.stream) ?? recorded.stream, recorded.revision, () => {
     const event = exportedOf(recorded);
@@ -42,12 +42,12 @@ export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
  *
  * @param from seq of the first event given
  * @param to seq of the last one given; absent: to the head
- * @throws {DocumentDamaged} at the first that does not follow
+ * @throws {DocumentCorrupt} at the first that does not follow
  */
 export async function* readDocument(
   log: Pick<EventLog, 'readStream'>,
   documentId: string,
-  { sha256, from = 0, to }: { readonly sha256: Ambient['sha256']; readonly from?: number; readonly to?: number },
+  { sha256, from = 0, to }: { readonly sha256: System['sha256']; readonly from?: number; readonly to?: number },
 ): AsyncGenerator<DocumentEvent> {
   // The event before the first one tells the hash that it follows.
   const first = Math.max(0, from - 1);
@@ -68,7 +68,7 @@ function assertFollows(
     previous,
     seq,
     sha256,
-  }: { readonly previous: string | null; readonly seq: number; readonly sha256: Ambient['sha256'] },
+  }: { readonly previous: string | null; readonly seq: number; readonly sha256: System['sha256'] },
 ): void {
   if (event.seq !== seq) throw new Error(`event ${event.seq} stands there`);
   if (previous === null || checkLink(previous, event, sha256)) return;
@@ -93,7 +93,7 @@ function borneOut<T>(documentId: string, seq: number, read: () => T): T {
     return read();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new DocumentDamaged({ documentId, seq, reason }, { cause: error });
+    throw new DocumentCorrupt({ documentId, seq, reason }, { cause: error });
   }
 }
 
@@ -111,7 +111,7 @@ export interface DocumentRecord {
   readonly ingestedAt: string;
 }
 
-/** The document that an event leaves behind, null when it is deleted or not ingested by it. @throws {DocumentDamaged} */
+/** The document that an event leaves behind, null when it is deleted or not ingested by it. @throws {DocumentCorrupt} */
 export function documentRecordOf(recorded: RecordedEvent): DocumentRecord | null {
   const id = documentIdOf(recorded.stream);
   const event = documentEventOf(recorded);

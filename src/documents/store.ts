@@ -5,9 +5,9 @@
 import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
-import { underWay } from '../system/async/task-tracker.js';
+import { taskTracker } from '../system/async/task-tracker.js';
 import { chunkedPages } from './chunk.js';
-import { DocumentContended, DocumentDamaged, DocumentUnknown } from './errors.js';
+import { DocumentContended, DocumentCorrupt, DocumentUnknown } from './errors.js';
 import type { DocumentFact } from './events.js';
 import type { DocumentRecord } from './events.js';
 import { documentRecordOf } from './events.js';
@@ -23,7 +23,7 @@ import { vectorToBase64 } from '../embeddings/port.js';
 /** Conflicts with other instances before a change gives up. Each of them means that another got on by one event. */
 const MAX_CONFLICTS = 200;
 
-export interface ShelfOptions extends StreamsOptions {
+export interface DocumentStoreOptions extends StreamsOptions {
   readonly extractor: PdfExtractor;
   readonly embeddings: Embeddings;
   /** Whether vectors are recorded; else they are computed wherever they are needed. */
@@ -51,20 +51,20 @@ export interface Ingested {
   readonly position: Position;
 }
 
-export class DocumentShelf {
-  readonly #options: ShelfOptions;
+export class DocumentStore {
+  readonly #options: DocumentStoreOptions;
   readonly #streams: DocumentStreams;
   /** Of each document that is being ingested here, the last of those who want that: why it got no vectors, or null. */
   readonly #turns = new Map<string, Promise<ModelFailed | null>>();
-  readonly #underWay = underWay();
+  readonly #underWay = taskTracker();
   readonly #stopping = new AbortController();
 
-  constructor(options: ShelfOptions) {
+  constructor(options: DocumentStoreOptions) {
     this.#options = options;
     this.#streams = documentStreams(options, this.#underWay);
   }
 
-  /** The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentDamaged} */
+  /** The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentCorrupt} */
   async find(documentId: string): Promise<DocumentRecord | null> {
     const { decisive } = await this.#streams.standing(documentId);
     return decisive === null ? null : documentRecordOf(decisive);
@@ -76,7 +76,7 @@ export class DocumentShelf {
    * @throws {PdfRefused | ExtractionBusy} its text cannot be had
    * @throws {ModelFailed} its vectors cannot be had
    * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer
-   * @throws {DocumentContended | DocumentDamaged | ServiceStopping}
+   * @throws {DocumentContended | DocumentCorrupt | ServiceStopping}
    */
   ingest(file: UploadedFile): Promise<Ingested> {
     return this.#inTurn(file.id, async () => {
@@ -120,7 +120,7 @@ export class DocumentShelf {
     try {
       return (await this.#streams.standing(documentId)).decisive?.type === 'DocumentIngested';
     } catch (error) {
-      if (error instanceof DocumentDamaged) return true;
+      if (error instanceof DocumentCorrupt) return true;
       throw error;
     }
   }

@@ -1,9 +1,9 @@
 /** Documents on the log: events appended to their streams, and read back. */
-import type { Ambient } from '../system/system.js';
-import { appendSurely } from '../eventsourcing/append-with-retry.js';
+import type { System } from '../system/system.js';
+import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
 import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import type { UnderWay } from '../system/async/task-tracker.js';
+import type { TaskTracker } from '../system/async/task-tracker.js';
 import type { DocumentEvent, DocumentFact } from './events.js';
 import { documentEventOf, documentStream, isDocumentEvent, readDocument } from './events.js';
 import type { DocumentState } from './state.js';
@@ -11,7 +11,7 @@ import { evolveDocument } from './state.js';
 
 export interface StreamsOptions {
   readonly log: EventLog;
-  readonly ambient: Ambient;
+  readonly ambient: System;
   readonly instanceId: string;
   /** How long an append is tried, in milliseconds. */
   readonly appendDeadlineMs: number;
@@ -32,15 +32,15 @@ export interface DocumentStreams {
   /** The document after all of its events that count and follow those it was folded from. @throws {DocumentDamaged} */
   fold(documentId: string, folded: DocumentState | null): Promise<DocumentState | null>;
   /** @throws {DocumentDamaged} */
-  standing(documentId: string): Promise<Standing>;
+  standing(documentId: string): Promise<DocumentStatus>;
 }
 
 /** @param underWay whose end ends the waits of appends */
 export function documentStreams(
   { log, ambient, instanceId, appendDeadlineMs }: StreamsOptions,
-  underWay: UnderWay,
+  underWay: TaskTracker,
 ): DocumentStreams {
-  const standing = (documentId: string): Promise<Standing> => documentStanding(log, documentId);
+  const standing = (documentId: string): Promise<DocumentStatus> => documentStanding(log, documentId);
   return {
     async append(documentId, facts, head) {
       const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
@@ -56,7 +56,7 @@ export function documentStreams(
       const cancel = ambient.after(appendDeadlineMs, () => late.abort());
       try {
         const { position } = await underWay.untilEnd((signal) =>
-          appendSurely(log, append, { ambient, signal: AbortSignal.any([signal, late.signal]) }),
+          appendWithRetry(log, append, { ambient, signal: AbortSignal.any([signal, late.signal]) }),
         );
         return { events: exported.filter(isDocumentEvent), position };
       } finally {
@@ -77,7 +77,7 @@ export function documentStreams(
 
 // Where a document stands, read from the end of its stream.
 
-interface Standing {
+interface DocumentStatus {
   /** Its last event; null: it has none. */
   readonly head: RecordedEvent | null;
   /** The last one that made it findable or took it away; null: it was received since, or never. */
@@ -89,7 +89,7 @@ interface Standing {
 type Reading = Pick<EventLog, 'readStream'>;
 
 /** @throws {DocumentDamaged} for an event on the way that is none of a document */
-export async function documentStanding(log: Reading, documentId: string): Promise<Standing> {
+export async function documentStanding(log: Reading, documentId: string): Promise<DocumentStatus> {
   const head = await eventAt(log, documentId);
   for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
     const { type, data, seq } = documentEventOf(event);

@@ -1,8 +1,8 @@
 /** Whether a document bears out as this service has it: the hash chain of its record, and the view of it that is stored. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
-import { DocumentDamaged } from './errors.js';
+import { DocumentCorrupt } from './errors.js';
 import { readDocument } from './events.js';
 import type { DocumentRecord } from './events.js';
 import { isDecisive, recordAfter } from './events.js';
@@ -18,13 +18,13 @@ export interface DocumentAudit {
 
 export interface DocumentAuditDeps {
   readonly log: Pick<EventLog, 'readStream'>;
-  readonly sha256: Ambient['sha256'];
+  readonly sha256: System['sha256'];
   /** The stored view of a document, with everything in it that is recorded by the call; null when there is none. */
   readonly stored: (documentId: string) => Promise<DocumentRecord | null>;
   /** Puts the fold in the place of a stored view that differs from it. */
   readonly replaceView: (seen: DocumentRecord | null, fold: DocumentRecord | null) => Promise<void>;
   /** Told of a document that must not be shown as true. */
-  readonly onDamaged: (error: DocumentDamaged) => void;
+  readonly onDamaged: (error: DocumentCorrupt) => void;
   /** Told of one that may be: all that counts of its record bears out, or all of it. */
   readonly onSound: (documentId: string) => void;
 }
@@ -66,7 +66,7 @@ interface Turn {
 interface WholeRecord extends Pick<DocumentAudit, 'events' | 'headHash'> {
   readonly turns: readonly Turn[];
   /** What its reading ended with. */
-  readonly damage: DocumentDamaged | null;
+  readonly damage: DocumentCorrupt | null;
 }
 
 async function wholeRecord(documentId: string, { log, sha256 }: DocumentAuditDeps): Promise<WholeRecord> {
@@ -80,16 +80,16 @@ async function wholeRecord(documentId: string, { log, sha256 }: DocumentAuditDep
     }
     return { events, headHash, turns, damage: null };
   } catch (error) {
-    if (!(error instanceof DocumentDamaged)) throw error;
+    if (!(error instanceof DocumentCorrupt)) throw error;
     return { events, headHash, turns, damage: error };
   }
 }
 
 /** A record that ends before an event that it once had. */
-function cutOff(documentId: string, events: number, known: number): DocumentDamaged | null {
+function cutOff(documentId: string, events: number, known: number): DocumentCorrupt | null {
   if (known < events) return null;
   const reason = `the record ends before it, and has gone on to event ${known} once`;
-  return new DocumentDamaged({ documentId, seq: events, reason });
+  return new DocumentCorrupt({ documentId, seq: events, reason });
 }
 
 /** Whether all of its record bears out that the document goes by. */
@@ -100,7 +100,7 @@ async function bearsOutSince(documentId: string, { log, sha256 }: DocumentAuditD
     for await (const event of readDocument(log, documentId, { sha256, from: since })) seq = event.seq;
     return seq >= (head?.revision ?? 0);
   } catch (error) {
-    if (error instanceof DocumentDamaged) return false;
+    if (error instanceof DocumentCorrupt) return false;
     throw error;
   }
 }

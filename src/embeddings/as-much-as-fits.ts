@@ -1,5 +1,5 @@
 import { ModelFailed } from '../errors.js';
-import { normalised, type EmbeddingTerms, type Embeddings } from './port.js';
+import { normalised, type EmbeddingOptions, type Embeddings } from './port.js';
 
 type Embed = Embeddings['embed'];
 
@@ -13,7 +13,7 @@ type Embed = Embeddings['embed'];
 export function asMuchAsFits(embed: Embed): Embed {
   let longestUnits = Number.POSITIVE_INFINITY;
 
-  async function embedAll(texts: readonly string[], terms: EmbeddingTerms): Promise<readonly Float32Array[]> {
+  async function embedAll(texts: readonly string[], terms: EmbeddingOptions): Promise<readonly Float32Array[]> {
     const pieces = texts.map((text) => piecesOf(text, longestUnits));
     const vectors = await embedPieces(pieces.flat(), terms);
     let from = 0;
@@ -23,7 +23,7 @@ export function asMuchAsFits(embed: Embed): Embed {
     });
   }
 
-  async function embedPieces(texts: readonly string[], terms: EmbeddingTerms): Promise<readonly Float32Array[]> {
+  async function embedPieces(texts: readonly string[], terms: EmbeddingOptions): Promise<readonly Float32Array[]> {
     try {
       return await embed(texts, terms);
     } catch (error) {

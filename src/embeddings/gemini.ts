@@ -1,11 +1,11 @@
 /** Vectors of Gemini. Plain HTTP: the SDK's types lack `outputDimensionality`, and it hides the head of an answer. */
 import { fieldOf } from '../system/untrusted.js';
 import { asMuchAsFits } from './as-much-as-fits.js';
-import { askForVectors, listIn, vectorIn, type EmbeddingAmbient, type EmbeddingSource } from './http-call.js';
-import { DIMENSIONS, type EmbeddingTerms, type Embeddings } from './port.js';
+import { askForVectors, listIn, vectorIn, type EmbeddingSystem, type EmbeddingSource } from './http-call.js';
+import { DIMENSIONS, type EmbeddingOptions, type Embeddings } from './port.js';
 import { inBatches } from './port.js';
 
-export interface GeminiEmbeddingsOptions extends EmbeddingAmbient {
+export interface GeminiEmbeddingsOptions extends EmbeddingSystem {
   /** Sent in the header `x-goog-api-key` and nowhere else. */
   readonly apiKey: string;
   /** Where the API is, without a trailing slash: `/v1beta/…` is put after it. */
@@ -28,7 +28,7 @@ export function geminiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: G
   const source: EmbeddingSource = { model, settings: SETTINGS };
   const path = /^(?:models|tunedModels)\//.test(model) ? model : `models/${model}`;
 
-  function embedAll(texts: readonly string[], { kind, signal }: EmbeddingTerms): Promise<readonly Float32Array[]> {
+  function embedAll(texts: readonly string[], { kind, signal }: EmbeddingOptions): Promise<readonly Float32Array[]> {
     const taskType = kind === 'query' ? 'RETRIEVAL_QUERY' : 'RETRIEVAL_DOCUMENT';
     const requests = texts.map((text) => ({
       model: path,

@@ -1,5 +1,5 @@
 /** One request for vectors over HTTP: its deadline, its retries, and how it fails. The same for every provider. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { BodyTooLarge, boundedText } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from '../models/port.js';
@@ -41,9 +41,9 @@ export interface EmbeddingLimits {
 
 export const EMBEDDING_LIMITS: EmbeddingLimits = { timeoutMs: 60_000, maxAttempts: 5 };
 
-export interface EmbeddingAmbient {
+export interface EmbeddingSystem {
   readonly limits: EmbeddingLimits;
-  readonly ambient: Pick<Ambient, 'after' | 'now' | 'random'>;
+  readonly ambient: Pick<System, 'after' | 'now' | 'random'>;
 }
 
 /** 100 vectors of 3,072 numbers of 20 digits are 6 MiB. */
@@ -63,7 +63,7 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 export async function askForVectors<T>(
   call: EmbeddingCall,
   { signal, read }: { readonly signal: AbortSignal; readonly read: (answer: unknown) => T },
-  { limits, ambient }: EmbeddingAmbient,
+  { limits, ambient }: EmbeddingSystem,
 ): Promise<T> {
   const isStopped = (): boolean => signal.aborted;
   for (let attempt = 1; ; attempt += 1) {
@@ -118,7 +118,7 @@ export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: tru
 async function exchanged(
   call: EmbeddingCall,
   signal: AbortSignal,
-  { limits, ambient }: EmbeddingAmbient,
+  { limits, ambient }: EmbeddingSystem,
 ): Promise<unknown> {
   const deadline = new AbortController();
   const cancel = ambient.after(limits.timeoutMs, () => deadline.abort());

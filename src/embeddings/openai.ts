@@ -7,13 +7,13 @@ import {
   listIn,
   UNREADABLE,
   vectorIn,
-  type EmbeddingAmbient,
+  type EmbeddingSystem,
   type EmbeddingSource,
 } from './http-call.js';
-import { DIMENSIONS, type EmbeddingTerms, type Embeddings } from './port.js';
+import { DIMENSIONS, type EmbeddingOptions, type Embeddings } from './port.js';
 import { inBatches } from './port.js';
 
-export interface OpenAiEmbeddingsOptions extends EmbeddingAmbient {
+export interface OpenAiEmbeddingsOptions extends EmbeddingSystem {
   /** Sent as a bearer token and nowhere else. Null: none is sent. */
   readonly apiKey: string | null;
   /** Where the API is, version included, without a trailing slash: `/embeddings` is put after it. */
@@ -34,7 +34,7 @@ const TEXTS_AT_ONCE = 64;
 export function openAiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: OpenAiEmbeddingsOptions): Embeddings {
   const source: EmbeddingSource = { model, settings: SETTINGS };
 
-  function embedAll(texts: readonly string[], { signal }: EmbeddingTerms): Promise<readonly Float32Array[]> {
+  function embedAll(texts: readonly string[], { signal }: EmbeddingOptions): Promise<readonly Float32Array[]> {
     const call = {
       url: `${baseUrl}/embeddings`,
       headers: apiKey === null ? {} : { Authorization: `Bearer ${apiKey}` },

@@ -2,7 +2,7 @@ type Embed = Embeddings['embed'];
 
 /** Embeds so many texts at once, one batch after the other; no text, no request. */
 export function inBatches(size: number, embed: Embed): Embed {
-  return async (texts: readonly string[], terms: EmbeddingTerms) => {
+  return async (texts: readonly string[], terms: EmbeddingOptions) => {
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += size) {
       vectors.push(...(await embed(texts.slice(from, from + size), terms)));
@@ -16,7 +16,7 @@ export function inBatches(size: number, embed: Embed): Embed {
 /** Of a passage that is looked for, or of a query that looks: some models tell them apart. */
 export type TextKind = 'passage' | 'query';
 
-export interface EmbeddingTerms {
+export interface EmbeddingOptions {
   readonly kind: TextKind;
   readonly signal: AbortSignal;
 }
@@ -31,7 +31,7 @@ export interface Embeddings {
    *
    * @throws {ModelFailed} what a provider answers, `aborted` by the signal, `timeout`
    */
-  embed(texts: readonly string[], terms: EmbeddingTerms): Promise<readonly Float32Array[]>;
+  embed(texts: readonly string[], terms: EmbeddingOptions): Promise<readonly Float32Array[]>;
 }
 
 /** Of every vector here, whatever more a model could give. */

@@ -1,5 +1,5 @@
 /** The embeddings that the environment chooses. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import { EMBEDDING_LIMITS } from './http-call.js';
@@ -15,7 +15,7 @@ import { openAiEmbeddings } from './openai.js';
  */
 export async function embeddingsOf(
   settings: Config['embeddings'],
-  ambient: Pick<Ambient, 'after' | 'now' | 'random'>,
+  ambient: Pick<System, 'after' | 'now' | 'random'>,
 ): Promise<Embeddings> {
   switch (settings.name) {
     case 'offline':

@@ -1,5 +1,5 @@
 /** Opens the record that the settings name. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { EventStoreSettings } from '../config.js';
 import type { LogUnavailable } from '../errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
@@ -17,7 +17,7 @@ export interface RecordPlace {
   readonly viewsOf?: string | null;
   /** Told once when the embedded log can take nothing more in this process; a server may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'uuid'>;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**

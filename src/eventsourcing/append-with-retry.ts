@@ -1,5 +1,5 @@
 /** Appends until the answer is certain: an unknown outcome is a state of its own, never a failed run. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
 import { wait } from '../system/async/wait.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog/port.js';
@@ -7,8 +7,8 @@ import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 2_000;
 
-export interface Patience {
-  readonly ambient: Pick<Ambient, 'after'>;
+export interface RetryPolicy {
+  readonly ambient: Pick<System, 'after'>;
   /** Gives up waiting: the last error is thrown, and what it leaves open stays open. */
   readonly signal: AbortSignal;
 }
@@ -18,16 +18,16 @@ export interface Patience {
  *
  * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} surely not written
  */
-export function appendSurely(
+export function appendWithRetry(
   log: EventLog,
   { stream, events, expected }: { stream: string; events: readonly NewEvent[]; expected: ExpectedRevision },
-  patience: Patience,
+  patience: RetryPolicy,
 ): Promise<Appended> {
-  return untilAnswered(() => log.append(stream, events, expected), patience);
+  return retryWhileUnavailable(() => log.append(stream, events, expected), patience);
 }
 
 /** Asks the log for something, again and again with waits between, as long as it cannot be reached. */
-export async function untilAnswered<T>(ask: () => Promise<T>, { ambient, signal }: Patience): Promise<T> {
+export async function retryWhileUnavailable<T>(ask: () => Promise<T>, { ambient, signal }: RetryPolicy): Promise<T> {
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
     try {
       return await ask();

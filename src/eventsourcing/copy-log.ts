@@ -1,12 +1,12 @@
 /** Copies a log into another, event by event in the global order, and proves that the copy is the same. */
 import { CouncilError } from '../errors.js';
-import { appendSurely } from './append-with-retry.js';
-import type { Patience } from './append-with-retry.js';
+import { appendWithRetry } from './append-with-retry.js';
+import type { RetryPolicy } from './append-with-retry.js';
 import { checkLink, exportedOf, GENESIS_HASH } from './hash-chain.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
 import { MAX_APPEND_BYTES } from '../eventlog/port.js';
 
-export interface CopyOptions extends Patience {
+export interface CopyOptions extends RetryPolicy {
   /** SHA-256 of a text's UTF-8 as lower-case hex. */
   readonly sha256: (text: string) => string;
   /** Streams that stay behind, such as heartbeats, which mean nothing elsewhere. */
@@ -109,12 +109,12 @@ function missingOf(batch: readonly RecordedEvent[], there: StreamEnd | null): re
   return batch.filter(({ revision }) => revision > there.revision);
 }
 
-async function append(to: EventLog, events: readonly RecordedEvent[], patience: Patience): Promise<void> {
+async function append(to: EventLog, events: readonly RecordedEvent[], patience: RetryPolicy): Promise<void> {
   const [first] = events;
   if (first === undefined) return;
   const { stream, revision } = first;
   const expected = revision === 0 ? ('none' as const) : revision - 1;
-  await appendSurely(to, { stream, events: events.map(newEventOf), expected }, patience);
+  await appendWithRetry(to, { stream, events: events.map(newEventOf), expected }, patience);
 }
 
 function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEvent {

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 
 /** What a request is answered with; a null body means none. */
 export interface Answer {
@@ -24,7 +24,7 @@ const MAX_DRAIN_MS = 30_000;
 export function sendAnswer(
   ctx: Context,
   { status, body, type = 'json', headers = {} }: Answer,
-  ambient: Pick<Ambient, 'after'>,
+  ambient: Pick<System, 'after'>,
 ): void {
   ctx.status = status;
   ctx.set(headers);
@@ -60,14 +60,14 @@ function isStillSending(request: IncomingMessage): boolean {
 async function* sentBeforeTheEnd(
   text: string | AsyncIterable<string>,
   request: IncomingMessage,
-  ambient: Pick<Ambient, 'after'>,
+  ambient: Pick<System, 'after'>,
 ): AsyncGenerator<string> {
   if (typeof text === 'string') yield text;
   else yield* text;
   await drained(request, ambient);
 }
 
-function drained(request: IncomingMessage, ambient: Pick<Ambient, 'after'>): Promise<void> {
+function drained(request: IncomingMessage, ambient: Pick<System, 'after'>): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0;
     const onData = (chunk: Buffer): void => {

@@ -21,10 +21,10 @@ import { godModeRoutes } from './routes/god-mode.js';
 import { historyRoutes } from './routes/history.js';
 import { openApiRoute } from './openapi.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
-import type { Edge, HttpDeps, Route } from './route.js';
+import type { HttpContext, HttpDeps, Route } from './route.js';
 import { openSchemas } from '../api/schemas.js';
 import { streamRoute } from './routes/run-stream.js';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 
 export type { HttpDeps } from './route.js';
 
@@ -50,11 +50,11 @@ export function httpApp(deps: HttpDeps): RequestListener {
   return (request, response) => void serve(request, response);
 }
 
-function councilRoutes(edge: Edge): readonly Route[] {
+function councilRoutes(edge: HttpContext): readonly Route[] {
   return [...blueprintRoutes(edge), ...blueprintRunRoutes(edge), ...documentRoutes(edge)];
 }
 
-function edgeOf(deps: HttpDeps): Edge {
+function edgeOf(deps: HttpDeps): HttpContext {
   const { after } = deps.ambient;
   const unavailable = (): Error => new LogUnavailable();
   return {
@@ -65,7 +65,7 @@ function edgeOf(deps: HttpDeps): Edge {
 }
 
 /** Paths match in their case, with and without trailing slash. */
-function routerOf(routes: readonly Route[], edge: Edge): Router {
+function routerOf(routes: readonly Route[], edge: HttpContext): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
@@ -77,7 +77,7 @@ function routerOf(routes: readonly Route[], edge: Edge): Router {
   return router;
 }
 
-async function answering(ctx: Context, next: Next, edge: Edge): Promise<void> {
+async function answering(ctx: Context, next: Next, edge: HttpContext): Promise<void> {
   ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
   allowOrigin(ctx, edge.corsOrigins);
   try {
@@ -117,7 +117,7 @@ function assertSource({ req, method }: Context, rules: SourceRules): void {
 }
 
 /** What is answered where no route is: 404, the methods of a path, or 405. */
-function unrouted(ctx: Context, router: Router, edge: Edge): Answer {
+function unrouted(ctx: Context, router: Router, edge: HttpContext): Answer {
   const methods = layersAt(ctx, router).flatMap((layer) => layer.methods);
   if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
   const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ');
@@ -152,7 +152,7 @@ function isRefused(ctx: Context, router: Router): boolean {
  */
 function inTime<T>(
   work: Promise<T>,
-  { after, deadlineMs, late }: Pick<Ambient, 'after'> & { readonly deadlineMs: number; readonly late: () => Error },
+  { after, deadlineMs, late }: Pick<System, 'after'> & { readonly deadlineMs: number; readonly late: () => Error },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = after(deadlineMs, () => reject(late()));

@@ -4,11 +4,11 @@ import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
 import { serviceInfo } from './openapi.js';
 import type { Route } from './route.js';
-import type { SchemaName, SchemaShelf } from '../api/schemas.js';
+import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { isRecord } from '../api/schemas.js';
 
 /** GET /api/asyncapi.json. */
-export function asyncApiRoute(schemas: SchemaShelf): Route {
+export function asyncApiRoute(schemas: SchemaRegistry): Route {
   const document = asyncApiDocument(schemas);
   return {
     method: 'GET',
@@ -33,7 +33,7 @@ const ALSO_RICH: ReadonlySet<string> = new Set<ChannelMessage['event']>([
   'run_failed',
 ]);
 
-function asyncApiDocument(schemas: SchemaShelf): Json {
+function asyncApiDocument(schemas: SchemaRegistry): Json {
   // That every member of a union has another constant tells them apart; AsyncAPI's discriminator adds nothing.
   const components = componentsOf(schemas, () => undefined);
   const plain = messagesOf('channel-messages.json', schemas, components);
@@ -142,7 +142,7 @@ interface Message {
 }
 
 /** The messages that a schema describes: each member of a union of them, or the only one. */
-function messagesOf(file: SchemaName, schemas: SchemaShelf, components: Components): readonly Message[] {
+function messagesOf(file: SchemaName, schemas: SchemaRegistry, components: Components): readonly Message[] {
   const schema = schemas.document(file);
   const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isRecord) : [schema];
   return members.map((member) => {

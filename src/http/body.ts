@@ -5,7 +5,7 @@ import { koaBody } from 'koa-body';
 import { defaultsLeftOut, nullsLeftOut } from '../api/absent.js';
 import { parseJson } from '../api/json-text.js';
 import { RequestRefused } from '../api/problems.js';
-import type { Described, SchemaName, SchemaShelf } from '../api/schemas.js';
+import type { Described, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';
 
 /** Largest JSON body in bytes (contract, section 2). */
@@ -41,7 +41,7 @@ export interface BodyReader<T> {
 
 /** Reads a JSON body that must fit a schema; a field that is null counts as absent. */
 export function bodyOf<N extends SchemaName>(
-  schemas: SchemaShelf,
+  schemas: SchemaRegistry,
   schema: N,
   { isRequired, lists }: BodyRules,
 ): BodyReader<Described<N>> {
@@ -93,7 +93,7 @@ function assertMediaType(ctx: Context): void {
       headers: { 'Accept-Encoding': 'identity' },
     });
   }
-  // co-body would compare it as it is written, and identity is no coding at all.
+  // co-body would compare it is written, and identity is no coding at all.
   delete ctx.req.headers['content-encoding'];
   if (!isJsonType(ctx.get('Content-Type'))) throw unsupported();
 }

@@ -1,6 +1,6 @@
 /** Long answers: sent piece by piece, as fast as the client takes them, so that none is ever there as a whole. */
 import type { ServerResponse } from 'node:http';
-import type { Edge } from './route.js';
+import type { HttpContext } from './route.js';
 
 /** Longest that a client may leave a piece lying, in milliseconds: it holds memory, and keeps others waiting. */
 const MAX_STALL_MS = 60_000;
@@ -10,15 +10,12 @@ const READ_AHEAD_CHARS = 1024 * 1024;
 const PIECE_CHARS = 64 * 1024;
 
 export interface Sending {
-  readonly edge: Pick<Edge, 'ambient' | 'onFault'>;
+  readonly edge: Pick<HttpContext, 'ambient' | 'onFault'>;
   readonly response: ServerResponse;
 }
 
 /** Texts on their way to a client; one that takes none for too long is cut off. */
-export async function* sentInPieces(
-  pieces: AsyncIterable<string>,
-  { edge, response }: Sending,
-): AsyncGenerator<string> {
+export async function* chunkedBody(pieces: AsyncIterable<string>, { edge, response }: Sending): AsyncGenerator<string> {
   try {
     for await (const piece of pieces) {
       const cancel = edge.ambient.after(MAX_STALL_MS, () => response.destroy());

@@ -3,7 +3,7 @@
  * a schema with a title is a component under it, wherever it stands, and is referred to; one without stands where it is
  * used. So nothing refers into the middle of a schema, which generators do not follow.
  */
-import type { DataByType, JsonSchema, SchemaShelf } from '../api/schemas.js';
+import type { DataByType, JsonSchema, SchemaRegistry } from '../api/schemas.js';
 import { isRecord } from '../api/schemas.js';
 
 /** A part of a document. */
@@ -32,7 +32,7 @@ const SCHEMAS: ReadonlySet<string> = new Set([
 const LEFT_OUT: ReadonlySet<string> = new Set(['$id', '$schema', '$defs']);
 
 /** Begins without any. */
-export function componentsOf(schemas: SchemaShelf, discriminator: Discriminator): Components {
+export function componentsOf(schemas: SchemaRegistry, discriminator: Discriminator): Components {
   const found = new Map<string, { readonly schema: JsonSchema; component: Json }>();
 
   function placed(schema: JsonSchema, file: string): Json {

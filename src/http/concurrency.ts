@@ -1,11 +1,11 @@
 /** Room for some at a time; the others wait their turn. */
 import { RequestRefused } from '../api/problems.js';
-import type { Edge } from './route.js';
+import type { HttpContext } from './route.js';
 
 /** Most that may wait; the next is refused. */
 const MAX_WAITING = 100;
 
-export interface Room {
+export interface Semaphore {
   /**
    * Resolves once there is room, with how to leave again.
    *
@@ -15,7 +15,7 @@ export interface Room {
 }
 
 /** @param places how many are in it at a time */
-export function roomFor(places: number): Room {
+export function semaphore(places: number): Semaphore {
   const waiting: (() => void)[] = [];
   let free = places;
   const leave = (): void => {
@@ -39,7 +39,11 @@ export function roomFor(places: number): Room {
  *
  * @throws {RequestRefused} 503 without room in time, or what the edge says of what takes too long
  */
-export async function inRoom<T>(room: Room, edge: Pick<Edge, 'inTime'>, work: () => Promise<T>): Promise<T> {
+export async function withPermit<T>(
+  room: Semaphore,
+  edge: Pick<HttpContext, 'inTime'>,
+  work: () => Promise<T>,
+): Promise<T> {
   const entered = room.enter();
   const leave = await edge.inTime(entered, crowded).catch((error: unknown) => {
     entered.then((late) => late()).catch(() => undefined);

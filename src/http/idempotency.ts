@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';
-import type { Edge } from './route.js';
+import type { HttpContext } from './route.js';
 import type { RouterContext } from '@koa/router';
 import { AppendOutcomeUnknown } from '../errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
@@ -31,7 +31,7 @@ export interface Keyed {
 /** @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once */
 export function keyed(
   ctx: Context,
-  { ambient: { sha256 }, canonical }: Edge,
+  { ambient: { sha256 }, canonical }: HttpContext,
   { plain, sent }: Pick<ReadBody<unknown>, 'plain' | 'sent'>,
 ): Keyed {
   const key = idempotencyKey(ctx);
@@ -84,7 +84,7 @@ export interface Start {
 }
 
 /** The answer to a start. A repeated one is answered before anything else is looked at, the blueprint too. */
-export async function startOnce(ctx: RouterContext, edge: Edge, { request, begin }: Start): Promise<Answer> {
+export async function startOnce(ctx: RouterContext, edge: HttpContext, { request, begin }: Start): Promise<Answer> {
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, edge, request);
   const { uuid, sha256 } = edge.ambient;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
@@ -94,7 +94,7 @@ export async function startOnce(ctx: RouterContext, edge: Edge, { request, begin
 }
 
 async function started(
-  { registry, log }: Edge,
+  { registry, log }: HttpContext,
   { run, sentHash, begin }: Pick<Start, 'begin'> & { readonly run: RunKey; readonly sentHash: string },
 ): Promise<RunRequestedData> {
   const { runId, keyHash, bodyHash } = run;

@@ -7,11 +7,11 @@ import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
 import { TAGS } from './route.js';
-import type { SchemaShelf } from '../api/schemas.js';
+import type { SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
 /** GET /api/openapi.json, which describes itself too. */
-export function openApiRoute(others: readonly Route[], schemas: SchemaShelf): Route {
+export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry): Route {
   const route: Route = {
     method: 'GET',
     path: '/api/openapi.json',
@@ -38,7 +38,7 @@ const DESCRIPTION =
   'JSON body null counts as absent, but for keys inside `modified_state`. JSON bodies hold at most 1 MiB, blueprints ' +
   '256 KiB, uploaded files 50 MiB.';
 
-function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
+function openApiDocument(routes: readonly Route[], schemas: SchemaRegistry): Json {
   const components = componentsOf(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
@@ -57,7 +57,7 @@ function openApiDocument(routes: readonly Route[], schemas: SchemaShelf): Json {
 }
 
 interface Describing {
-  readonly schemas: SchemaShelf;
+  readonly schemas: SchemaRegistry;
   readonly components: Components;
 }
 

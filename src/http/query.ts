@@ -5,7 +5,7 @@
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
-import type { Described, SchemaName, SchemaShelf } from '../api/schemas.js';
+import type { Described, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';
 
 export interface QueryReader<T> {
@@ -15,7 +15,7 @@ export interface QueryReader<T> {
 }
 
 /** Reads a query whose parameters are the schema's properties; others are ignored. */
-export function queryOf<N extends SchemaName>(schemas: SchemaShelf, schema: N): QueryReader<Described<N>> {
+export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N): QueryReader<Described<N>> {
   const validate = schemas.validator(schema);
   const properties = Object.entries(schemas.document(schema).properties ?? {});
   return {

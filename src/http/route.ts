@@ -1,9 +1,9 @@
 /** What a route is: one declaration, from which the router and the OpenAPI document are made. */
 import type { RouterContext } from '@koa/router';
-import type { Ambient } from '../system/system.js';
-import type { Audit } from '../audit/verify.js';
+import type { System } from '../system/system.js';
+import type { RunVerification } from '../audit/verify.js';
 import { isBlueprintId } from '../blueprint/record.js';
-import type { BlueprintShelf } from '../blueprint/store.js';
+import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
 import type { Genealogy } from '../generated/schemas.js';
@@ -20,7 +20,7 @@ import type { SourceRules } from '../api/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
-import type { SchemaName, SchemaShelf } from '../api/schemas.js';
+import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** What the REST edge needs of the service. */
 export interface HttpDeps extends SourceRules {
@@ -28,10 +28,10 @@ export interface HttpDeps extends SourceRules {
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
-  readonly verify: (runId: string) => Promise<Audit | null>;
+  readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
-  readonly blueprints: Pick<BlueprintShelf, 'find' | 'create' | 'update' | 'remove'>;
+  readonly blueprints: Pick<BlueprintStore, 'find' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;
@@ -48,7 +48,7 @@ export interface HttpDeps extends SourceRules {
   readonly ready: () => Promise<boolean>;
   /** Models whose servers are out; runs wait for them. */
   readonly unreachableModels: () => readonly string[];
-  readonly ambient: Ambient;
+  readonly ambient: System;
   readonly nodeDefaults: NodeDefaults;
   /** The RFC 8785 text of a JSON value. */
   readonly canonical: (value: unknown) => string;
@@ -60,8 +60,8 @@ export interface HttpDeps extends SourceRules {
 }
 
 /** What the routes share. */
-export interface Edge extends HttpDeps {
-  readonly schemas: SchemaShelf;
+export interface HttpContext extends HttpDeps {
+  readonly schemas: SchemaRegistry;
   /** Awaits work on the log no longer than the deadline, then throws what `late` makes. */
   inTime<T>(work: Promise<T>, late?: () => Error): Promise<T>;
 }

@@ -8,7 +8,7 @@ import * as formidable from 'formidable';
 import type { Context } from 'koa';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import { koaBody } from 'koa-body';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 
 /** Largest file in bytes (contract, upload). */
@@ -32,12 +32,12 @@ export interface Upload {
   read(): Promise<Uint8Array>;
 }
 
-export interface UploadPlace {
+export interface UploadDeps {
   /** Where the file is kept meanwhile. */
   readonly folder: string;
   /** Of the file there. */
   readonly name: string;
-  readonly after: Ambient['after'];
+  readonly after: System['after'];
 }
 
 /**
@@ -48,7 +48,7 @@ export interface UploadPlace {
  */
 export async function withUpload<T>(
   ctx: Context,
-  { folder, name, after }: UploadPlace,
+  { folder, name, after }: UploadDeps,
   work: (upload: Upload) => Promise<T>,
 ): Promise<T> {
   const path = join(folder, name);
@@ -97,7 +97,7 @@ class FormReading {
     this.#path = path;
   }
 
-  async read(ctx: Context, after: Ambient['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
+  async read(ctx: Context, after: System['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
     const req: IncomingMessage = ctx.req;
     const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: this.#rules() });
     // Formidable bounds neither the heads of parts nor parts that are passed over. It hears of an error of the request

@@ -1,5 +1,5 @@
 /** A language model with a bound on the calls at once and a deadline on each, whose server may be out for a while. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
 import type { Pass } from './circuit-breaker.js';
@@ -8,20 +8,20 @@ import { isOutage } from './failed-exchange.js';
 import type { Outage } from './outage.js';
 import { outageMet, outageWait, outlasted } from './outage.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
-import { turnstile } from './fair-semaphore.js';
+import { fairSemaphore } from './fair-semaphore.js';
 
 export interface BoundedModelOptions {
   /** Calls at once, from 1; more wait, fairly by run. */
   readonly maxCalls: number;
   /** How long an outage of a model's server is waited out, in milliseconds; 0: it is a failure like any other. */
   readonly outageMs: number;
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'now' | 'random'>;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
   /** Told with the failure when a model's server is found out, and with null when it has answered again. */
   readonly onOutage?: (model: string, failure: ModelFailed | null) => void;
 }
 
 /** On whose behalf a call is made and how long it may take. */
-export interface CallTerms {
+export interface CallOptions {
   readonly runId: string;
   /** From the moment the call has its slot, in milliseconds. */
   readonly timeoutMs: number;
@@ -41,7 +41,7 @@ export interface BoundedModel {
    * @throws {ModelFailed} `timeout` (retryable) at the deadline, `aborted` by the signal, else what the adapter throws;
    * with `outageMs` when an outage begins for the caller, not retryable when one has outlasted its budget
    */
-  ask(request: ModelRequest, terms: CallTerms): Promise<ModelAnswer>;
+  ask(request: ModelRequest, terms: CallOptions): Promise<ModelAnswer>;
   /** How many calls wait for a slot. */
   waiting(): number;
   /** Models whose servers are out. */
@@ -53,14 +53,14 @@ export function boundedModel(
   model: LanguageModel,
   { maxCalls, outageMs, ambient, onOutage = () => undefined }: BoundedModelOptions,
 ): BoundedModel {
-  const gate = turnstile(maxCalls);
+  const gate = fairSemaphore(maxCalls);
   const breaker = circuitBreaker({ outageMs, ambient, onOutage });
 
   /**
    * One call, once there is a slot; what it learns of the server is told before the next in line has the slot. Null: the
    * server went out while it waited.
    */
-  async function askInTurn(request: ModelRequest, terms: CallTerms, pass: Pass): Promise<Answered | null> {
+  async function askInTurn(request: ModelRequest, terms: CallOptions, pass: Pass): Promise<Answered | null> {
     const name = request.model ?? model.defaultModel;
     await gate.enter({ runId: terms.runId, model: name }, terms.signal).catch((error: unknown) => {
       pass.givenUp();
@@ -123,8 +123,8 @@ function outageIn(error: unknown, outageMs: number): ModelFailed | null {
 function askInTime(
   model: LanguageModel,
   request: ModelRequest,
-  { timeoutMs, signal }: CallTerms,
-  ambient: Pick<Ambient, 'after'>,
+  { timeoutMs, signal }: CallOptions,
+  ambient: Pick<System, 'after'>,
 ): Promise<ModelAnswer> {
   if (signal.aborted) return Promise.reject(callAborted(signal));
   const call = new AbortController();

@@ -1,5 +1,5 @@
 /** The open circuit of a model whose server is out: one caller at a time looks whether it is back, the others wait. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
 import type { OutageWait } from './outage.js';
@@ -18,7 +18,7 @@ export interface Pass {
 }
 
 interface CircuitDeps {
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'now' | 'random'>;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
   /** The server is back: the circuit is of no use any more. */
   readonly onClosed: () => void;
   /** A pass while the circuit is closed. */

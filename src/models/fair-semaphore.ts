@@ -4,7 +4,7 @@
  */
 import { callAborted } from './port.js';
 
-export interface Turnstile {
+export interface FairSemaphore {
   /**
    * Waits for a slot: one after the other between runs, in order within a run and model. Whoever got one must `leave` once.
    *
@@ -27,7 +27,7 @@ export interface Caller {
 const MODEL_SHARE = 3 / 4;
 
 /** A turnstile with this many slots. Its queue is bounded by the callers: a run has at most its graph's nodes waiting. */
-export function turnstile(slots: number): Turnstile {
+export function fairSemaphore(slots: number): FairSemaphore {
   const slotsOfModel = Math.ceil(slots * MODEL_SHARE);
   let free = slots;
   const held = new Map<string, number>();

@@ -6,7 +6,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
 
 /** What has been seen of one call. */
@@ -22,12 +22,12 @@ export interface Exchange {
 }
 
 /** An exchange of which nothing is seen yet. */
-export function unseen(): Exchange {
+export function unwatched(): Exchange {
   return { retryAfter: null, brokenBy: null, redirected: false, tooLarge: false };
 }
 
 export interface WatchOptions {
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** Most that may come, in bytes on the wire, looked at every LOOK_MS milliseconds. */
   readonly maxBytes: number;
 }

@@ -1,5 +1,5 @@
 /** Outages of a model's server as its callers meet them, and wait them out. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 
 /** An outage as it is recorded of a node that waits it out. */
@@ -20,7 +20,7 @@ export interface OutageWait {
 /** How long an outage is waited out from now on. */
 export function outageWait(
   { since, budgetMs }: Outage,
-  { now, monotonicMs }: Pick<Ambient, 'now' | 'monotonicMs'>,
+  { now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>,
 ): OutageWait {
   const leftMs = Math.min(budgetMs, Date.parse(since) + budgetMs - Date.parse(now()));
   return { since, endsMs: monotonicMs() + leftMs };

@@ -5,7 +5,7 @@ import { ModelFailed } from '../errors.js';
 export type ToolName = 'webSearch' | 'pdfReader';
 
 /** What a prompt is made of. Adapters of real models send `system` and `prompt`; the offline model reads this. */
-export interface Brief {
+export interface PromptInput {
   readonly label: string;
   readonly role: 'agent' | 'critic';
   readonly systemPrompt: string;
@@ -59,7 +59,7 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number;
   readonly system: string;
   readonly prompt: string;
-  readonly brief: Brief;
+  readonly brief: PromptInput;
   /** `critique` asks for JSON as in schemas/critic-answer.json, `text` for prose. */
   readonly answer: 'text' | 'critique';
   /** Tools the model may call instead of answering; absent: none. */

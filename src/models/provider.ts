@@ -1,5 +1,5 @@
 /** The language model that the environment chooses. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import { offlineModel } from './offline/offline.js';
@@ -12,7 +12,7 @@ import type { LanguageModel } from './port.js';
  */
 export async function languageModel(
   provider: Config['modelProvider'],
-  ambient: Pick<Ambient, 'after' | 'now'>,
+  ambient: Pick<System, 'after' | 'now'>,
 ): Promise<LanguageModel> {
   switch (provider.name) {
     case 'offline':

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { messageReader, type ChildEnd } from './child-protocol.js';
 import type { ChildOrder } from './child-protocol.js';
 
@@ -18,7 +18,7 @@ const CHILD_GRACE_MS = 1_000;
 const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 
 /** Runs a child with an empty environment; resolves once it has ended, however it did. */
-export function runChild({ bytes, signal, ...order }: ChildTask, { after }: Pick<Ambient, 'after'>): Promise<ChildEnd> {
+export function runChild({ bytes, signal, ...order }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'stopped' });
     const orders: ChildOrder = { ...order, maxMs: order.maxMs + CHILD_GRACE_MS };

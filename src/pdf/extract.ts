@@ -1,7 +1,7 @@
 /** Text out of PDFs, page by page, by strangers' parsers on strangers' files: each in a child process of its own. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
-import { textByEither, type PdfText } from './parser-fallback.js';
+import { textWithFallback, type PdfText } from './parser-fallback.js';
 import { EXTRACT_LIMITS, type ExtractLimits } from './limits.js';
 import { isPdf } from './sniff.js';
 import { ExtractionBusy, PdfRefused } from './errors.js';
@@ -26,7 +26,7 @@ export function pdfExtractor({
   pid,
   limits = EXTRACT_LIMITS,
 }: {
-  ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+  ambient: Pick<System, 'after' | 'monotonicMs'>;
   /** Of this process: children end when it does. */
   pid: number;
   limits?: ExtractLimits;
@@ -57,7 +57,7 @@ export function pdfExtractor({
       const bytes = await read();
       if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
       if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
-      return await textByEither(bytes, { ambient, limits, pid, signal: stopping.signal });
+      return await textWithFallback(bytes, { ambient, limits, pid, signal: stopping.signal });
     } finally {
       leave();
     }

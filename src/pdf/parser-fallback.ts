@@ -1,5 +1,5 @@
 /** One file, two parsers: the second reads what the first could not, in the time that is left. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import type { Parser } from './child-protocol.js';
 import { runChild } from './child-process.js';
@@ -25,7 +25,7 @@ export interface PdfText {
 const FIRST_SHARE = 0.6;
 
 interface Circumstances {
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
   /** Of this process, for the children to end with it. */
@@ -40,7 +40,7 @@ interface Circumstances {
  * @throws {PdfRefused} neither reads it within the limits
  * @throws {ServiceStopping} the signal aborted
  */
-export async function textByEither(
+export async function textWithFallback(
   bytes: Uint8Array,
   { ambient, limits, signal, pid }: Circumstances,
 ): Promise<PdfText> {

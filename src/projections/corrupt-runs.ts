@@ -2,34 +2,34 @@
  * The runs whose record was found not to bear out: none of them is shown as true again. They are kept beside the stored
  * views, and lost with them; whoever reads such a run then finds it again. One small entry a damaged run is kept in memory.
  */
-import { RunDamaged } from '../errors.js';
+import { RunCorrupt } from '../errors.js';
 import type { RunSummary } from './run-summary.js';
 
 /** What the list says of a damaged run (contract, section 4). */
 export const DAMAGED_ERROR = 'The record of this run is damaged';
 
 /** Where a run's record first fails to bear out, and why. */
-export interface Damage {
+export interface Corruption {
   readonly runId: string;
   /** Revision of the event. */
   readonly seq: number;
   readonly reason: string;
 }
 
-export interface DamagedRunsOptions {
+export interface CorruptRunsOptions {
   /** Those found before. */
-  readonly known: readonly Damage[];
-  readonly store: (damage: Damage) => Promise<void>;
+  readonly known: readonly Corruption[];
+  readonly store: (damage: Corruption) => Promise<void>;
   /** Told of each once, when it is found. */
-  readonly onFound: (error: RunDamaged) => void;
+  readonly onFound: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
 }
 
-export class DamagedRuns {
-  readonly #options: DamagedRunsOptions;
-  readonly #found: Map<string, Damage>;
+export class CorruptRuns {
+  readonly #options: CorruptRunsOptions;
+  readonly #found: Map<string, Corruption>;
 
-  constructor(options: DamagedRunsOptions) {
+  constructor(options: CorruptRunsOptions) {
     this.#options = options;
     this.#found = new Map(options.known.map((each) => [each.runId, each]));
   }
@@ -39,7 +39,7 @@ export class DamagedRuns {
   }
 
   /** Takes note of a run. */
-  found(error: RunDamaged): void {
+  found(error: RunCorrupt): void {
     const { runId } = error.data;
     if (this.#found.has(runId)) return;
     const { store, onFound, onFault } = this.#options;
@@ -48,10 +48,10 @@ export class DamagedRuns {
     store(error.data).catch(onFault);
   }
 
-  /** @throws {RunDamaged} for a run that was found damaged */
+  /** @throws {RunCorrupt} for a run that was found damaged */
   assertSound(runId: string): void {
     const damage = this.#found.get(runId);
-    if (damage !== undefined) throw new RunDamaged(damage);
+    if (damage !== undefined) throw new RunCorrupt(damage);
   }
 
   /** A run as the list may show it: of a damaged one nothing but what it was started as. */

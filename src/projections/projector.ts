@@ -1,8 +1,8 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
-import { BlueprintDamaged, LogClosed, RunDamaged, ServiceStopping } from '../errors.js';
-import { DocumentDamaged } from '../documents/errors.js';
+import { BlueprintCorrupt, LogClosed, RunCorrupt, ServiceStopping } from '../errors.js';
+import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
@@ -18,13 +18,13 @@ import { summaryOf } from './run-summary.js';
 /** Wait before subscribing again after a drop, in milliseconds. */
 const RESUBSCRIBE_MS = 250;
 
-const DAMAGES = [RunDamaged, BlueprintDamaged, DocumentDamaged];
+const DAMAGES = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
 export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunViews;
   readonly history: History;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** Told of each event once it is folded or found damaged; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
   /** Told of each event once it is folded, with the run it has made when it is one of a run. */
@@ -32,7 +32,7 @@ export interface ProjectorOptions {
   /** Told of each event of a document before it is listed; after a drop perhaps again. Must not throw. */
   readonly onDocument?: (event: RecordedEvent) => void;
   /** With it the chains of what is folded up to the head of the start are checked; else they are taken at their word. */
-  readonly sha256?: Ambient['sha256'];
+  readonly sha256?: System['sha256'];
   readonly onFault: (error: unknown) => void;
 }
 

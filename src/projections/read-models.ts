@@ -1,8 +1,8 @@
 /** The stored read models of this process, and who reads runs for them. */
-import type { Ambient } from '../system/system.js';
-import type { RunDamaged } from '../errors.js';
+import type { System } from '../system/system.js';
+import type { RunCorrupt } from '../errors.js';
 import type { EventLog } from '../eventlog/port.js';
-import { DamagedRuns } from './corrupt-runs.js';
+import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
 import { mending } from './view-repair.js';
 import { RunReader } from './run-reader.js';
@@ -13,15 +13,15 @@ import { openViews } from './views-client.js';
 export interface ReadModelsOptions extends ViewsSetup {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
-  readonly ambient: Pick<Ambient, 'after' | 'sha256'>;
+  readonly ambient: Pick<System, 'after' | 'sha256'>;
   /** Told of each run once, when it is found damaged. */
-  readonly onDamaged: (error: RunDamaged) => void;
+  readonly onDamaged: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
 }
 
 export interface ReadModels {
   readonly history: History;
-  readonly damaged: DamagedRuns;
+  readonly damaged: CorruptRuns;
   readonly reader: RunReader;
   readonly views: RunViews;
   /** Closes the file; what is not written is folded again. */
@@ -38,7 +38,7 @@ export async function openReadModels({
 }: ReadModelsOptions): Promise<ReadModels> {
   const stored = await openViews(setup);
   const known = await stored.damagedRuns();
-  const damaged = new DamagedRuns({ known, store: stored.saveDamaged, onFound: onDamaged, onFault });
+  const damaged = new CorruptRuns({ known, store: stored.saveDamaged, onFound: onDamaged, onFault });
   const reader = new RunReader({ log: from, sha256: ambient.sha256, damaged });
   const mended = mending({ log: from, reader, onFault });
   const history = new History({ views: stored, mending: mended, ambient, onFault });

@@ -2,8 +2,8 @@
  * A run's events as they are recorded, for whoever watches it: read from the log up to its head, from there on handed
  * over by the one subscription. Nothing is kept for a watcher: one that falls behind reads on from the log.
  */
-import type { Ambient } from '../system/system.js';
-import { RunDamaged, ServiceStopping } from '../errors.js';
+import type { System } from '../system/system.js';
+import { RunCorrupt, ServiceStopping } from '../errors.js';
 import { checkLink } from '../eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
@@ -41,11 +41,11 @@ interface Watcher {
 
 export class RunFeed {
   readonly #reader: Pick<RunReader, 'events'>;
-  readonly #sha256: Ambient['sha256'];
+  readonly #sha256: System['sha256'];
   readonly #watchers = new Map<string, Set<Watcher>>();
   #isStopped = false;
 
-  constructor(reader: Pick<RunReader, 'events'>, sha256: Ambient['sha256']) {
+  constructor(reader: Pick<RunReader, 'events'>, sha256: System['sha256']) {
     this.#reader = reader;
     this.#sha256 = sha256;
   }
@@ -75,7 +75,7 @@ export class RunFeed {
    * Follows a run from a revision on; an unknown run is waited for.
    *
    * @returns once the terminal event has been given, the signal came or the feed has stopped
-   * @throws {RunDamaged | LogUnavailable | LogClosed} when the run cannot be read
+   * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */
   async follow(runId: string, { from, onEvent, signal }: Watching): Promise<void> {
@@ -98,7 +98,7 @@ export class RunFeed {
   }
 
   /** A run's record was found damaged: whoever follows it reads on, and is refused. */
-  broken({ data: { runId } }: RunDamaged): void {
+  broken({ data: { runId } }: RunCorrupt): void {
     for (const watcher of this.#watchers.get(runId) ?? []) {
       watcher.heard = Number.POSITIVE_INFINITY;
       rouse(watcher);
@@ -128,7 +128,7 @@ export class RunFeed {
       await give(watcher, event);
     }
     if (watcher.isOver || watcher.next > heard) return;
-    throw new RunDamaged({ runId, seq: watcher.next, reason: 'the log told of this event and does not give it' });
+    throw new RunCorrupt({ runId, seq: watcher.next, reason: 'the log told of this event and does not give it' });
   }
 }
 
@@ -178,7 +178,7 @@ function end(watcher: Watcher): void {
 /** An event for many watchers, read and checked once: null for one whose last event it does not follow. */
 function liveEvent(
   recorded: RecordedEvent,
-  sha256: Ambient['sha256'],
+  sha256: System['sha256'],
 ): { readonly after: (hash: string | null) => RunEvent | null } {
   let previous: string | null = null;
   let event: RunEvent | null = null;
@@ -194,13 +194,13 @@ function liveEvent(
 
 function linked(
   recorded: RecordedEvent,
-  { hash, sha256 }: { readonly hash: string; readonly sha256: Ambient['sha256'] },
+  { hash, sha256 }: { readonly hash: string; readonly sha256: System['sha256'] },
 ): RunEvent | null {
   try {
     const event = runEventOf(recorded);
     return checkLink(hash, event, sha256) ? event : null;
   } catch (error) {
-    if (error instanceof RunDamaged) return null;
+    if (error instanceof RunCorrupt) return null;
     throw error;
   }
 }

@@ -3,7 +3,7 @@
  * first and are written behind, with the checkpoint they belong to, by a worker of their own; what is not written yet
  * is folded from the log again after a crash.
  */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
 import type { UnfinishedRun } from '../run/state.js';
@@ -32,14 +32,14 @@ export interface HistoryDeps {
   readonly views: ViewsClient;
   /** For rows that are stored and cannot be read. */
   readonly mending: Mending;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
 
 export class History {
   readonly #views: ViewsClient;
   readonly #mending: Mending;
-  readonly #ambient: Pick<Ambient, 'after'>;
+  readonly #ambient: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
   #writing: ReadonlyMap<string, RunSummary> = new Map();

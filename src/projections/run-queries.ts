@@ -6,7 +6,7 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import type { DamagedRuns } from './corrupt-runs.js';
+import type { CorruptRuns } from './corrupt-runs.js';
 import { isFinished } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { History } from './run-history.js';
@@ -33,7 +33,7 @@ export interface RunQueriesOptions {
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
-  readonly damaged: Pick<DamagedRuns, 'assertSound' | 'shown'>;
+  readonly damaged: Pick<CorruptRuns, 'assertSound' | 'shown'>;
   /** The run as its actor holds it, when it runs here. */
   readonly live: (runId: string) => RunState | null;
 }

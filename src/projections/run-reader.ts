@@ -1,16 +1,16 @@
 /** Reads runs from the log for those who show them: every event is checked, and a damaged run is not read again. */
-import type { Ambient } from '../system/system.js';
-import { RunDamaged } from '../errors.js';
+import type { System } from '../system/system.js';
+import { RunCorrupt } from '../errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { foldRun, readChecked } from '../run/stream.js';
-import type { DamagedRuns } from './corrupt-runs.js';
+import type { CorruptRuns } from './corrupt-runs.js';
 
 export interface RunReaderOptions {
   readonly log: EventLog;
-  readonly sha256: Ambient['sha256'];
-  readonly damaged: Pick<DamagedRuns, 'found' | 'assertSound'>;
+  readonly sha256: System['sha256'];
+  readonly damaged: Pick<CorruptRuns, 'found' | 'assertSound'>;
 }
 
 export class RunReader {
@@ -20,7 +20,7 @@ export class RunReader {
     this.#options = options;
   }
 
-  /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunDamaged} */
+  /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunCorrupt} */
   async fold(runId: string, to?: number): Promise<RunState | null> {
     const { log, sha256, damaged } = this.#options;
     damaged.assertSound(runId);
@@ -31,7 +31,7 @@ export class RunReader {
     }
   }
 
-  /** A run's events from a revision on, as they are stored. @throws {RunDamaged} */
+  /** A run's events from a revision on, as they are stored. @throws {RunCorrupt} */
   async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
     const { log, sha256, damaged } = this.#options;
     damaged.assertSound(runId);
@@ -42,7 +42,7 @@ export class RunReader {
     }
   }
 
-  /** What a fold of its own makes of a run's whole record. @throws {RunDamaged} */
+  /** What a fold of its own makes of a run's whole record. @throws {RunCorrupt} */
   async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>): Promise<T> {
     try {
       return await fold(this.events(runId));
@@ -52,7 +52,7 @@ export class RunReader {
   }
 
   #told(error: unknown): unknown {
-    if (error instanceof RunDamaged) this.#options.damaged.found(error);
+    if (error instanceof RunCorrupt) this.#options.damaged.found(error);
     return error;
   }
 }

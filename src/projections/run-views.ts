@@ -4,8 +4,8 @@
  * from the log again on demand.
  */
 import { createStore } from '@xstate/store';
-import type { Ambient } from '../system/system.js';
-import type { RunDamaged } from '../errors.js';
+import type { System } from '../system/system.js';
+import type { RunCorrupt } from '../errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
@@ -55,9 +55,9 @@ export class RunViews {
    *
    * @param sha256 given when the event's link to the one before it has to be checked
    * @returns the run after it, or after whatever has been folded beyond it
-   * @throws {RunDamaged} when nothing can be made of it; what is shown of the run stays as it was
+   * @throws {RunCorrupt} when nothing can be made of it; what is shown of the run stays as it was
    */
-  async apply(runId: string, event: RunEvent, sha256: Ambient['sha256'] | null = null): Promise<RunState | null> {
+  async apply(runId: string, event: RunEvent, sha256: System['sha256'] | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
     const before = view.run;
@@ -110,7 +110,7 @@ export class RunViews {
   }
 
   /** A run's record was found damaged: its watchers are told. */
-  broken({ data: { runId } }: RunDamaged): void {
+  broken({ data: { runId } }: RunCorrupt): void {
     for (const tell of [...(this.#views.get(runId)?.onDamaged ?? [])]) tell();
   }
 

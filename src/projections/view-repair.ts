@@ -1,8 +1,8 @@
 /** Rows that are stored and cannot be read, made anew from the log. */
 import { blueprintAfter, blueprintStream } from '../blueprint/events.js';
-import { BlueprintDamaged, RunDamaged } from '../errors.js';
+import { BlueprintCorrupt, RunCorrupt } from '../errors.js';
 import type { Blueprint } from '../generated/schemas.js';
-import { DocumentDamaged } from '../documents/errors.js';
+import { DocumentCorrupt } from '../documents/errors.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { documentRecordOf } from '../documents/events.js';
 import { documentStanding } from '../documents/streams.js';
@@ -28,7 +28,7 @@ export interface MendingDeps {
 /** Rows remembered as told of; beyond, they may be told of again. */
 const MAX_TOLD = 1_000;
 
-const DAMAGES = [RunDamaged, BlueprintDamaged, DocumentDamaged];
+const DAMAGES = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
 export function mending({ log, reader, onFault }: MendingDeps): Mending {
   const told = new Set<string>();

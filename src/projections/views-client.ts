@@ -2,12 +2,12 @@
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { LogUnreadable } from '../eventlog/port.js';
-import { WorkerCalls } from '../system/worker-rpc.js';
+import { WorkerRpc } from '../system/worker-rpc.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
-import type { Damage } from './corrupt-runs.js';
+import type { Corruption } from './corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
 import type { KeyedRun, ViewsRows } from './views-store.js';
@@ -31,7 +31,7 @@ export type ViewsCall =
   | { readonly call: 'documents'; readonly page: Page }
   | { readonly call: 'document'; readonly documentId: string }
   | { readonly call: 'damagedRuns' }
-  | { readonly call: 'saveDamaged'; readonly damage: Damage }
+  | { readonly call: 'saveDamaged'; readonly damage: Corruption }
   | { readonly call: 'close' };
 
 export interface ViewsClient {
@@ -46,8 +46,8 @@ export interface ViewsClient {
   blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
   documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
   document(id: string): Promise<DocumentRecord | null>;
-  damagedRuns(): Promise<readonly Damage[]>;
-  saveDamaged(damage: Damage): Promise<void>;
+  damagedRuns(): Promise<readonly Corruption[]>;
+  saveDamaged(damage: Corruption): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export interface ViewsClient {
  */
 export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: setup });
-  const calls = new WorkerCalls<ViewsCall>(worker, 'The stored read models');
+  const calls = new WorkerRpc<ViewsCall>(worker, 'The stored read models');
   // The worker answers each call with what views-store.ts returns for it.
   const call = async <T>(request: ViewsCall): Promise<T> => (await calls.call(request)) as T;
   const ready = (await calls.ready()) as ViewsReady;

@@ -6,7 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DocumentRecord } from '../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { UnfinishedRun } from '../run/state.js';
-import type { Damage } from './corrupt-runs.js';
+import type { Corruption } from './corrupt-runs.js';
 import type { DocumentRow } from './document-table.js';
 import { documentTable } from './document-table.js';
 import type { Page, RunSummary } from './run-summary.js';
@@ -50,8 +50,8 @@ export interface ViewsStore {
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly Stored<DocumentRecord>[];
   document(id: string): DocumentRecord | null;
-  damagedRuns(): readonly Damage[];
-  saveDamaged(damage: Damage): void;
+  damagedRuns(): readonly Corruption[];
+  saveDamaged(damage: Corruption): void;
   close(): void;
 }
 
@@ -136,7 +136,7 @@ function damagedTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'damaged
 }
 
 /** What was found damaged stays so, whatever has become of where and why. */
-function damageIn(row: unknown): Damage {
+function damageIn(row: unknown): Corruption {
   const [runId, damage] = [textOf(row, 'run_id') ?? '', parsed(textOf(row, 'damage'))];
   const [seq, reason] = [fieldOf(damage, 'seq'), fieldOf(damage, 'reason')];
   const isWhole = typeof seq === 'number' && typeof reason === 'string';

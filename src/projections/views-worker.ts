@@ -1,6 +1,6 @@
 /** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveCalls } from '../system/worker-rpc.js';
+import { serveRpc } from '../system/worker-rpc.js';
 import type { ViewsCall, ViewsReady, ViewsSetup } from './views-client.js';
 import type { ViewsStore } from './views-store.js';
 import { openViewsFile } from './views-file.js';
@@ -8,12 +8,12 @@ import { viewsStore } from './views-store.js';
 
 const setup = workerData as ViewsSetup;
 const opened = openViewsFile(setup.file, setup.log);
-if ('refused' in opened) serveCalls(parentPort, { ready: opened, answerTo: () => undefined });
+if ('refused' in opened) serveRpc(parentPort, { ready: opened, answerTo: () => undefined });
 else serve(viewsStore(opened));
 
 function serve(store: ViewsStore): void {
   const ready: ViewsReady = { checkpoint: store.checkpoint };
-  serveCalls(parentPort, { ready, answerTo: (call) => answerTo(store, call as ViewsCall) });
+  serveRpc(parentPort, { ready, answerTo: (call) => answerTo(store, call as ViewsCall) });
 }
 
 function answerTo(store: ViewsStore, request: ViewsCall): unknown {

@@ -8,16 +8,16 @@ import { MAX_DRAFT_BYTES } from '../graph/limits.js';
 import { noRoute } from '../graph/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
-import { branchAtEnd, branchInto, branchShown, nextFront, notYetStarted } from './frontier.js';
+import { branchAtEnd, branchInto, branchShown, nextFrontier, notYetStarted } from './frontier.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import type { DecisionScene } from './pending-events.js';
-import { Minutes } from './pending-events.js';
+import type { DecisionContext } from './pending-events.js';
+import { PendingEvents } from './pending-events.js';
 import { routeOf } from './node-route.js';
 import { startAgain, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
 import { routingFacts } from './output.js';
-import type { FrontNode, RunState } from './state.js';
-import { delayLeft, isFinished, isFrontDone, iterationShown, labelOf } from './state.js';
+import type { FrontierNode, RunState } from './state.js';
+import { delayLeft, isFinished, isFrontierDone, iterationShown, labelOf } from './state.js';
 
 export type RunCommand =
   /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
@@ -42,155 +42,158 @@ export type RunCommand =
 export function decide(
   chart: Chart,
   snapshot: RunSnapshot,
-  { command, scene }: { readonly command: RunCommand; readonly scene: DecisionScene },
-): Minutes {
-  const minutes = new Minutes(chart, snapshot, scene);
-  if (isFinished(minutes.run)) return minutes;
+  { command, scene }: { readonly command: RunCommand; readonly scene: DecisionContext },
+): PendingEvents {
+  const pending = new PendingEvents(chart, snapshot, scene);
+  if (isFinished(pending.run)) return pending;
   switch (command.type) {
     case 'ClaimRun':
-      claim(minutes, command.reason);
+      claim(pending, command.reason);
       break;
     case 'RecordToolCall':
-      recordToolCall(minutes, command.call);
+      recordToolCall(pending, command.call);
       break;
     case 'CompleteNode':
-      completeNode(minutes, command.result);
+      completeNode(pending, command.result);
       break;
     case 'FailNode':
-      failNode(minutes, command.failure, command.retryInMs);
+      failNode(pending, command.failure, command.retryInMs);
       break;
     case 'CancelRun':
-      fail(minutes, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
+      fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
       break;
     case 'FailRun':
-      fail(minutes, { kind: 'internal', error: command.error, node: minutes.run.activeNode });
+      fail(pending, { kind: 'internal', error: command.error, node: pending.run.activeNode });
       break;
     case 'ReleaseRun':
-      release(minutes, 'shutdown');
+      release(pending, 'shutdown');
       break;
     default:
       command satisfies never;
   }
-  return minutes;
+  return pending;
 }
 
-function claim(minutes: Minutes, reason: 'started' | 'recovered' | 'handover'): void {
-  const { run, scene } = minutes;
+function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handover'): void {
+  const { run, scene } = pending;
   if (run.status === 'paused') return;
   const epoch = run.epoch + 1;
-  minutes.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason } });
-  if (run.status === 'pending') minutes.write({ type: 'RunStarted', data: { epoch } });
-  if (minutes.run.takeovers > run.limits.maxTakeovers) {
-    const error = `Taken over ${minutes.run.takeovers} times without a completed step`;
-    fail(minutes, { kind: 'takeover_limit', error, node: run.activeNode });
+  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason } });
+  if (run.status === 'pending') pending.write({ type: 'RunStarted', data: { epoch } });
+  if (pending.run.takeovers > run.limits.maxTakeovers) {
+    const error = `Taken over ${pending.run.takeovers} times without a completed step`;
+    fail(pending, { kind: 'takeover_limit', error, node: run.activeNode });
     return;
   }
-  takeUp(minutes, run.status === 'pending' ? frontOfFork(run) : []);
+  takeUp(pending, run.status === 'pending' ? frontOfFork(run) : []);
 }
 
 /** Goes on where the record stands: with the steps under way, and `others` beside them, or with what comes next. */
-function takeUp(minutes: Minutes, others: readonly string[]): void {
-  const { run, scene } = minutes;
+function takeUp(pending: PendingEvents, others: readonly string[]): void {
+  const { run, scene } = pending;
   const stuck = run.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
-  const outstanding = run.front.filter((each) => each.active);
+  const outstanding = run.frontier.filter((each) => each.active);
   if (stuck !== undefined) {
-    failWithoutRoute(minutes, stuck.node, routingFacts(stuck.branch, run.iterationCount));
+    failWithoutRoute(pending, stuck.node, routingFacts(stuck.branch, run.iterationCount));
   } else if (outstanding.length > 0) {
-    for (const each of outstanding) startAgain(minutes, each, delayLeft(each, scene.at));
-    startFront(minutes, others);
+    for (const each of outstanding) startAgain(pending, each, delayLeft(each, scene.at));
+    startFront(pending, others);
   } else if (run.isApproved) {
-    proceed(minutes, nextFront(run));
+    proceed(pending, nextFrontier(run));
   } else {
-    advance(minutes);
+    advance(pending);
   }
 }
 
 /** What belongs to the front of a run forked while that was being started. */
 function frontOfFork(run: RunState): readonly string[] {
-  return run.front.length > 0 && run.front.every((each) => each.active) ? notYetStarted(run) : [];
+  return run.frontier.length > 0 && run.frontier.every((each) => each.active) ? notYetStarted(run) : [];
 }
 
-function failWithoutRoute(minutes: Minutes, node: string, facts: ConditionFacts): void {
-  fail(minutes, { kind: 'no_route', error: noRoute(node, facts), node });
+function failWithoutRoute(pending: PendingEvents, node: string, facts: ConditionFacts): void {
+  fail(pending, { kind: 'no_route', error: noRoute(node, facts), node });
 }
 
-function recordToolCall(minutes: Minutes, call: Omit<ToolCalledData, 'node'>): void {
-  const at = underWay(minutes.run, call);
-  if (at !== undefined) minutes.write({ type: 'ToolCalled', data: { node: at.node, ...call } });
+function recordToolCall(pending: PendingEvents, call: Omit<ToolCalledData, 'node'>): void {
+  const at = underWay(pending.run, call);
+  if (at !== undefined) pending.write({ type: 'ToolCalled', data: { node: at.node, ...call } });
 }
 
-function completeNode(minutes: Minutes, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
-  const { run } = minutes;
+function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
+  const { run } = pending;
   const at = underWay(run, result);
   if (at === undefined) return;
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
   const route = routeOf(run, { node: at.node, branch, iterationCount });
-  minutes.write({
+  pending.write({
     type: 'NodeCompleted',
     data: { node: at.node, route: route ?? { next: [], reason: 'no condition holds' }, ...result },
   });
   if (route === null) {
-    failWithoutRoute(minutes, at.node, routingFacts(branch, iterationCount));
-  } else if (isFrontDone(minutes.run)) {
-    advance(minutes);
+    failWithoutRoute(pending, at.node, routingFacts(branch, iterationCount));
+  } else if (isFrontierDone(pending.run)) {
+    advance(pending);
   }
 }
 
-function failNode(minutes: Minutes, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
-  const at = underWay(minutes.run, failure);
+function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
+  const at = underWay(pending.run, failure);
   if (at === undefined) return;
-  minutes.write({ type: 'NodeFailed', data: { node: at.node, ...failure } });
+  pending.write({ type: 'NodeFailed', data: { node: at.node, ...failure } });
   if (retryInMs !== null) {
-    startAgain(minutes, at, retryInMs);
+    startAgain(pending, at, retryInMs);
   } else {
-    fail(minutes, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
+    fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }
 }
 
 /** An attempt's report counts only while that attempt is the one under way. */
-function underWay(run: RunState, report: { readonly step: number; readonly attempt: number }): FrontNode | undefined {
-  return run.front.find((each) => each.active && each.step === report.step && each.attempt === report.attempt);
+function underWay(
+  run: RunState,
+  report: { readonly step: number; readonly attempt: number },
+): FrontierNode | undefined {
+  return run.frontier.find((each) => each.active && each.step === report.step && each.attempt === report.attempt);
 }
 
 /** All nodes of the front have ended: the next front, a pause before it, or the end. */
-function advance(minutes: Minutes): void {
-  goOn(minutes, nextFront(minutes.run), minutes.run.godMode ? pause : startFront);
+function advance(pending: PendingEvents): void {
+  goOn(pending, nextFrontier(pending.run), pending.run.godMode ? pause : startFront);
 }
 
 /** A pause was decided: these nodes start, or the run ends when there are none. */
-export function proceed(minutes: Minutes, nodes: readonly string[]): void {
-  goOn(minutes, nodes, startFront);
+export function proceed(pending: PendingEvents, nodes: readonly string[]): void {
+  goOn(pending, nodes, startFront);
 }
 
 /** Goes on with a front, however that begins, as far as the limits allow. */
-function goOn(minutes: Minutes, next: readonly string[], begin: typeof startFront): void {
-  const { run } = minutes;
+function goOn(pending: PendingEvents, next: readonly string[], begin: typeof startFront): void {
+  const { run } = pending;
   const { maxNodeExecutions } = run.limits;
   const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.steps + 1)));
   if (next.length === 0) {
-    finish(minutes);
+    finish(pending);
   } else if (run.steps + next.length > maxNodeExecutions) {
     const beyond = `${next.length} more would pass the limit of ${maxNodeExecutions}`;
     const error = `Stopped after ${run.steps} node executions: ${beyond}`;
-    fail(minutes, { kind: 'execution_limit', error, node: next[0] ?? null });
+    fail(pending, { kind: 'execution_limit', error, node: next[0] ?? null });
   } else if (oversized !== undefined) {
-    failTooLarge(minutes, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
+    failTooLarge(pending, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
   } else {
-    begin(minutes, next);
+    begin(pending, next);
   }
 }
 
-function startFront(minutes: Minutes, nodes: readonly string[]): void {
+function startFront(pending: PendingEvents, nodes: readonly string[]): void {
   for (const node of nodes) {
-    const step = minutes.run.steps + 1;
-    const branch = branchInto(minutes.run, node, step);
-    startNode(minutes, { node, step, attempt: 1, branch }, 0);
+    const step = pending.run.steps + 1;
+    const branch = branchInto(pending.run, node, step);
+    startNode(pending, { node, step, attempt: 1, branch }, 0);
   }
 }
 
-function pause(minutes: Minutes, nextNodes: readonly string[]): void {
-  const { run } = minutes;
-  minutes.write({
+function pause(pending: PendingEvents, nextNodes: readonly string[]): void {
+  const { run } = pending;
+  pending.write({
     type: 'RunPaused',
     data: {
       gate: run.gates + 1,
@@ -199,20 +202,20 @@ function pause(minutes: Minutes, nextNodes: readonly string[]): void {
       iteration: run.iterationCount,
     },
   });
-  release(minutes, 'paused');
+  release(pending, 'paused');
 }
 
-function release(minutes: Minutes, reason: 'paused' | 'shutdown'): void {
-  const { epoch, owner } = minutes.run;
+function release(pending: PendingEvents, reason: 'paused' | 'shutdown'): void {
+  const { epoch, owner } = pending.run;
   if (owner === null) return;
-  minutes.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
+  pending.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
 }
 
-function finish(minutes: Minutes): void {
-  const { run } = minutes;
+function finish(pending: PendingEvents): void {
+  const { run } = pending;
   const last = branchAtEnd(run);
-  if (isTooLarge(last)) return failTooLarge(minutes, { place: 'at the end', node: run.activeNode });
-  minutes.write({
+  if (isTooLarge(last)) return failTooLarge(pending, { place: 'at the end', node: run.activeNode });
+  pending.write({
     type: 'RunCompleted',
     data: {
       finalDraft: last.draft,
@@ -223,14 +226,14 @@ function finish(minutes: Minutes): void {
   });
 }
 
-export function fail(minutes: Minutes, failure: RunFailedData): void {
-  minutes.write({ type: 'RunFailed', data: failure });
+export function fail(pending: PendingEvents, failure: RunFailedData): void {
+  pending.write({ type: 'RunFailed', data: failure });
 }
 
 function failTooLarge(
-  minutes: Minutes,
+  pending: PendingEvents,
   { place, node }: { readonly place: string; readonly node: string | null },
 ): void {
   const error = `The drafts joined ${place} are larger than ${MAX_DRAFT_BYTES} bytes`;
-  fail(minutes, { kind: 'draft_too_large', error, node });
+  fail(pending, { kind: 'draft_too_large', error, node });
 }

@@ -9,8 +9,8 @@ import { branchAtEnd, branchInto, branchShown } from './frontier.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { overrideEveryBranch } from './override-v1.js';
-import { restored } from './fork-snapshot.js';
-import type { FrontNode, RunState } from './state.js';
+import { restoreSnapshot } from './fork-snapshot.js';
+import type { FrontierNode, RunState } from './state.js';
 import { failuresWith, isInOutage } from './state.js';
 import { copyOf } from './state.js';
 import { leave, rerouted } from './take-route.js';
@@ -50,7 +50,7 @@ export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.
     iterationCount: 0,
     scores: {},
     sources: [],
-    front: [],
+    frontier: [],
     arrivals: [{ node: data.graph.entry, from: 0, order: -1, branch: EMPTY_BRANCH }],
     ended: [],
     shown: EMPTY_BRANCH,
@@ -62,7 +62,7 @@ export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.
     decisions: [],
     finalDraft: null,
     failure: null,
-    ...(data.state !== null && restored(data.state, event.at)),
+    ...(data.state !== null && restoreSnapshot(data.state, event.at)),
   };
 }
 
@@ -111,10 +111,10 @@ function changeBy(state: RunState, event: RunEvent): Partial<RunState> {
 function nodeFailed(state: RunState, { at: since, data }: Of<'NodeFailed'>): Partial<RunState> {
   const { step, outageMs } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
-  const fail = (each: FrontNode): FrontNode => {
+  const fail = (each: FrontierNode): FrontierNode => {
     return { ...each, active: false, failures: failuresWith(each, outage !== null), outage };
   };
-  return { front: changeStep(state, step, fail) };
+  return { frontier: changeStep(state, step, fail) };
 }
 
 function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Partial<RunState> {
@@ -124,35 +124,35 @@ function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Partial<RunSt
 
 function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): Partial<RunState> {
   const { node, step, attempt, delayMs, tools } = data;
-  if (state.front.some((each) => each.step === step)) {
-    const front = changeStep(state, step, (each) => ({ ...each, attempt, startedAt, delayMs, tools, active: true }));
-    return { front, activeNode: node };
+  if (state.frontier.some((each) => each.step === step)) {
+    const frontier = changeStep(state, step, (each) => ({ ...each, attempt, startedAt, delayMs, tools, active: true }));
+    return { frontier, activeNode: node };
   }
   const branch = branchInto(state, node, step);
-  const stillRunning = state.front.filter((each) => each.active);
+  const stillRunning = state.frontier.filter((each) => each.active);
   const untried = { failures: 0, outage: null };
-  const started: FrontNode = { node, step, attempt, startedAt, delayMs, tools, ...untried, active: true, branch };
-  const front = [...stillRunning, started];
+  const started: FrontierNode = { node, step, attempt, startedAt, delayMs, tools, ...untried, active: true, branch };
+  const frontier = [...stillRunning, started];
   return {
-    front,
+    frontier,
     steps: Math.max(state.steps, step),
     arrivals: state.arrivals.filter((each) => each.node !== node),
     activeNode: node,
     isApproved: false,
-    shown: front[0]?.branch ?? branch,
+    shown: frontier[0]?.branch ?? branch,
   };
 }
 
 function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<RunState> {
   const { step, node, output, route } = data;
   const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const front = changeStep(state, step, (each) => ({ ...each, active: false, branch }));
+  const frontier = changeStep(state, step, (each) => ({ ...each, active: false, branch }));
   return {
-    front,
+    frontier,
     scores,
     iterationCount,
     takeovers: 0,
-    shown: front[0]?.step === step ? branch : state.shown,
+    shown: frontier[0]?.step === step ? branch : state.shown,
     ...leave(state, { node, step, branch, next: route.next }),
   };
 }
@@ -202,8 +202,12 @@ function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState
   };
 }
 
-function changeStep(state: RunState, step: number, change: (each: FrontNode) => FrontNode): readonly FrontNode[] {
-  return state.front.map((each) => (each.step === step ? change(each) : each));
+function changeStep(
+  state: RunState,
+  step: number,
+  change: (each: FrontierNode) => FrontierNode,
+): readonly FrontierNode[] {
+  return state.frontier.map((each) => (each.step === step ? change(each) : each));
 }
 
 function unknownEvent(event: never): never {

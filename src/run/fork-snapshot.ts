@@ -1,7 +1,7 @@
 /** A run's state as its fork's first event holds it, and back (schemas/run-fold.json): data alone, no chart's snapshot. */
 import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
-import type { FrontNode, RunState } from './state.js';
+import type { FrontierNode, RunState } from './state.js';
 import { openGate } from './state.js';
 
 /** What a fork takes over from its parent. */
@@ -15,14 +15,14 @@ type Restored = Pick<
   | 'gates'
   | 'isApproved'
   | 'activeNode'
-  | 'front'
+  | 'frontier'
   | 'arrivals'
   | 'ended'
   | 'shown'
 >;
 
 /** Where a run stands, as its fork will go on from there. */
-export function foldedRun(run: RunState): RunFold {
+export function forkSnapshot(run: RunState): RunFold {
   const drafts = new Places<string>((text) => text);
   const feedback = new Places<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
   const folded = (branch: Branch): FoldedBranch => ({
@@ -42,7 +42,7 @@ export function foldedRun(run: RunState): RunFold {
     gates: openGate(run) === null ? run.gates : run.gates - 1,
     isApproved: run.isApproved,
     activeNode: run.activeNode,
-    front: run.front.map((each) => ({
+    front: run.frontier.map((each) => ({
       node: each.node,
       step: each.step,
       isOutstanding: isOutstanding(run, each),
@@ -57,12 +57,12 @@ export function foldedRun(run: RunState): RunFold {
 }
 
 /** Whether a step has no result: it is under way, or its attempt has failed and the next has not started. */
-export function isOutstanding({ arrivals, ended }: RunState, { active, step }: FrontNode): boolean {
+export function isOutstanding({ arrivals, ended }: RunState, { active, step }: FrontierNode): boolean {
   return active || ![...arrivals, ...ended].some(({ from }) => from === step);
 }
 
 /** What a fork begins with. Outstanding steps are as if never tried: their attempts count anew. */
-export function restored(fold: RunFold, at: string): Restored {
+export function restoreSnapshot(fold: RunFold, at: string): Restored {
   const branchOf = ({ route, givenScore, ...folded }: FoldedBranch): Branch => ({
     ...folded,
     decision: route,
@@ -78,7 +78,7 @@ export function restored(fold: RunFold, at: string): Restored {
   const { inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode } = fold;
   return {
     ...{ inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode },
-    front: fold.front.map(({ node, step, isOutstanding: active, branch }) => {
+    frontier: fold.front.map(({ node, step, isOutstanding: active, branch }) => {
       return { ...untried, node, step, active, branch: branchOf(branch) };
     }),
     arrivals: fold.arrivals.map(unfolded),

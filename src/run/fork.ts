@@ -12,10 +12,10 @@ import type {
 import type { RunFact } from './events.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import { humanSource } from './branch.js';
-import { branchShown, nextFront, nodesAhead } from './frontier.js';
+import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
 import { wayUnder } from './override.js';
-import { foldedRun, isOutstanding } from './fork-snapshot.js';
+import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
 import type { RunState } from './state.js';
 
 /** What a fork does otherwise than its parent. */
@@ -71,7 +71,7 @@ export function forkedRun(
     graphHash: fork.sha256(canonical(graph)),
     limits: maxNodeExecutions === null ? parent.limits : { ...parent.limits, maxNodeExecutions },
     parent: { runId: parent.runId, at: parent.seq, hash: parent.hash },
-    state: foldedRun(override === null ? run : overridden(run, override)),
+    state: forkSnapshot(override === null ? run : overridden(run, override)),
     changes: named,
     keyHash: null,
     bodyHash: fork.bodyHash,
@@ -92,7 +92,7 @@ export function boundReached(facts: readonly RunFact[]): string | null {
 }
 
 /** What a fork would do, by the facts that its start would record. */
-export function foreseen(facts: readonly RunFact[]): ForkPlan {
+export function planFork(facts: readonly RunFact[]): ForkPlan {
   const nextNodes = facts.flatMap((fact) => {
     if (fact.type === 'NodeStarted') return [fact.data.node];
     return fact.type === 'RunPaused' ? fact.data.nextNodes : [];
@@ -142,11 +142,11 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof NodeChange>([
 /** The state under an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
-  const hasEnded = run.front.every((each) => !isOutstanding(run, each));
+  const hasEnded = run.frontier.every((each) => !isOutstanding(run, each));
   const way = hasEnded ? wayUnder(run, override, at) : { route: null, nextNodes: at.shown };
   const changed = overrideState(run, override, { ...at, ...way });
-  const next = nextFront(changed);
-  const [first] = changed.front;
+  const next = nextFrontier(changed);
+  const [first] = changed.frontier;
   const isBefore = first === undefined || (run.status === 'paused' && next.length > 0);
   return { ...changed, shown: isBefore ? branchShown(changed, next) : first.branch };
 }

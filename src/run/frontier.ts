@@ -12,7 +12,7 @@ import { labelOf } from './state.js';
  * Asked when a run is decided on, never when it is folded: its events name the nodes that start or wait, so runs whose
  * fronts were chosen by another rule fold as they were.
  */
-export function nextFront({ arrivals, plan }: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
+export function nextFrontier({ arrivals, plan }: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
   const reached = [...new Set([...arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
   return reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
 }
@@ -21,17 +21,17 @@ export function nextFront({ arrivals, plan }: Pick<RunState, 'arrivals' | 'plan'
  * Nodes of a front whose start is recorded only up to some node of it, as it can be where a run is forked. None of the
  * front may have ended yet: what has arrived since would count as part of it.
  */
-export function notYetStarted({ front, arrivals, plan }: RunState): readonly string[] {
-  const underWay = front.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
-  const whole = nextFront({ plan, arrivals: [...underWay, ...arrivals] });
-  return whole.filter((node) => !front.some((each) => each.node === node));
+export function notYetStarted({ frontier, arrivals, plan }: RunState): readonly string[] {
+  const underWay = frontier.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
+  const whole = nextFrontier({ plan, arrivals: [...underWay, ...arrivals] });
+  return whole.filter((node) => !frontier.some((each) => each.node === node));
 }
 
 /** What is about to run: the nodes under way with those of their front not yet started, or else the next front. */
 export function nodesAhead(run: RunState): readonly string[] {
-  const underWay = run.front.filter((each) => isOutstanding(run, each));
-  if (underWay.length === 0) return nextFront(run);
-  const others = underWay.length === run.front.length ? notYetStarted(run) : [];
+  const underWay = run.frontier.filter((each) => isOutstanding(run, each));
+  if (underWay.length === 0) return nextFrontier(run);
+  const others = underWay.length === run.frontier.length ? notYetStarted(run) : [];
   return [...underWay.map(({ node }) => node), ...others];
 }
 
@@ -75,7 +75,7 @@ function endings({ ended, plan }: RunState): readonly Joining[] {
 function openForks(joined: Branch, state: RunState, into: string): Branch['forks'] {
   const others: readonly Branch[] = [
     ...state.arrivals.filter((each: Arrival) => each.node !== into).map((each) => each.branch),
-    ...state.front.filter((each) => each.active).map((each) => each.branch),
+    ...state.frontier.filter((each) => each.active).map((each) => each.branch),
     ...state.ended.map((each) => each.branch),
   ];
   const lastOpen = joined.forks.findLastIndex((fork, depth) =>

@@ -7,8 +7,8 @@ import { humanSource } from './branch.js';
 import { fail, proceed } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import type { DecisionScene } from './pending-events.js';
-import { Minutes } from './pending-events.js';
+import type { DecisionContext } from './pending-events.js';
+import { PendingEvents } from './pending-events.js';
 import { effectiveOverride } from './override.js';
 import { wayUnder } from './override.js';
 import type { Gate, RunState } from './state.js';
@@ -43,32 +43,32 @@ export function outcomeOf(action: GateAction): GateOutcome {
 export function decideGate(
   chart: Chart,
   snapshot: RunSnapshot,
-  { decision, scene }: { readonly decision: GateDecision; readonly scene: DecisionScene },
+  { decision, scene }: { readonly decision: GateDecision; readonly scene: DecisionContext },
 ): readonly RunFact[] {
   const { run } = snapshot.context;
   const gate = openGate(run);
   if (gate === null) return [];
-  const minutes = new Minutes(chart, snapshot, scene);
+  const pending = new PendingEvents(chart, snapshot, scene);
   const way = wayOn(run, gate, decision);
-  minutes.write({ type: 'GateDecided', data: { ...decision, ...recordOf(minutes, gate), ...way } });
+  pending.write({ type: 'GateDecided', data: { ...decision, ...recordOf(pending, gate), ...way } });
   if (decision.action === 'reject') {
-    fail(minutes, { kind: 'rejected', error: REJECTED, node: null });
+    fail(pending, { kind: 'rejected', error: REJECTED, node: null });
   } else {
-    resume(minutes, { gate: gate.gate, nextNodes: way.nextNodes });
-    proceed(minutes, way.nextNodes);
+    resume(pending, { gate: gate.gate, nextNodes: way.nextNodes });
+    proceed(pending, way.nextNodes);
   }
-  return minutes.facts;
+  return pending.facts;
 }
 
 /** The instance that takes a decision owns the run from there. */
-function resume(minutes: Minutes, resumed: Omit<RunResumedData, 'epoch'>): void {
-  const { run, scene } = minutes;
+function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>): void {
+  const { run, scene } = pending;
   const epoch = run.epoch + 1;
-  minutes.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason: 'resumed' } });
-  minutes.write({ type: 'RunResumed', data: { epoch, ...resumed } });
+  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason: 'resumed' } });
+  pending.write({ type: 'RunResumed', data: { epoch, ...resumed } });
 }
 
-function recordOf({ run, scene }: Minutes, { gate, seq }: Gate) {
+function recordOf({ run, scene }: PendingEvents, { gate, seq }: Gate) {
   const { draft } = run.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : scene.sha256(draft), actor: null };
 }

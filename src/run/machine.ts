@@ -11,7 +11,7 @@ import type { Graph, NodeStartedData, RunCompletedData } from '../generated/sche
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
-import { isFrontDone } from './state.js';
+import { isFrontierDone } from './state.js';
 import { branchAtEnd } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
 
@@ -54,7 +54,7 @@ export function compileChart(graph: Graph): Chart {
   const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
   const plan = planOf(graph);
-  const moves = new Moves<RunSnapshot>();
+  const moves = new TransitionCache<RunSnapshot>();
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
     machine,
@@ -231,7 +231,7 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
     case 'NodeStarted':
       return isAwaited(run, fact.data);
     case 'RunPaused':
-      return isFrontDone(run);
+      return isFrontierDone(run);
     case 'RunCompleted':
       return isTheEnd(run, fact.data);
     default:
@@ -241,14 +241,14 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
 
 /** Whether a node starts to which a branch was sent, or is started again. */
 function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
-  const begun = run.front.find((each) => each.step === step);
+  const begun = run.frontier.find((each) => each.step === step);
   if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
   return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
 }
 
 /** Whether all branches have ended, and this is what they have come to. */
 function isTheEnd(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
-  if (!isFrontDone(run) || run.arrivals.length > 0) return false;
+  if (!isFrontierDone(run) || run.arrivals.length > 0) return false;
   const { draft, score } = branchAtEnd(run);
   return finalDraft === draft && criticScore === score;
 }
@@ -265,7 +265,7 @@ const MAX_CHARS = 100_000;
 const MOVE_CHARS = 50;
 
 /** Of the snapshots kept only the state counts. States are told apart by the identity of their values, which are shared. */
-export class Moves<State extends { readonly value: StateValue }> {
+export class TransitionCache<State extends { readonly value: StateValue }> {
   readonly #from = new Map<StateValue, Map<string, State>>();
   readonly #byValue = new Map<string, State>();
   #chars = 0;
@@ -290,12 +290,12 @@ export class Moves<State extends { readonly value: StateValue }> {
 
 // Compiled charts by graph hash: a council that runs often is compiled once.
 
-export interface Charts {
+export interface MachineCache {
   of(frozen: { readonly graph: Graph; readonly graphHash: string }): Chart;
 }
 
 /** @param limit charts kept, the longest unused go first; a chart of 20 nodes takes about 113 KB, its moves up to 1 MB */
-export function chartCache(limit = 100): Charts {
+export function machineCache(limit = 100): MachineCache {
   const cache = new Map<string, Chart>();
   return {
     of({ graph, graphHash }) {

@@ -1,29 +1,29 @@
 /** The start of a node's attempt: what it is told and which tools it is given, as recorded. */
-import { renderBrief } from '../council/prompt.js';
-import { toldTools, toolsAsRecorded } from '../council/tools/tool.js';
-import type { Brief } from '../models/port.js';
+import { renderPrompt } from '../council/prompt.js';
+import { renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
+import type { PromptInput } from '../models/port.js';
 import type { Assignment } from './pending-events.js';
 import { callOf } from './pending-events.js';
-import type { Minutes } from './pending-events.js';
-import type { FrontNode, RunState } from './state.js';
+import type { PendingEvents } from './pending-events.js';
+import type { FrontierNode, RunState } from './state.js';
 
 /** Records the start of a step's next attempt. */
-export function startAgain(minutes: Minutes, at: FrontNode, delayMs: number): void {
-  startNode(minutes, { ...at, attempt: at.attempt + 1 }, delayMs);
+export function startAgain(pending: PendingEvents, at: FrontierNode, delayMs: number): void {
+  startNode(pending, { ...at, attempt: at.attempt + 1 }, delayMs);
 }
 
 /** Records the start of an attempt. */
 export function startNode(
-  minutes: Minutes,
-  { node, step, attempt, branch }: Pick<FrontNode, 'node' | 'step' | 'attempt' | 'branch'>,
+  pending: PendingEvents,
+  { node, step, attempt, branch }: Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'branch'>,
   delayMs: number,
 ): void {
-  const { run, scene } = minutes;
+  const { run, scene } = pending;
   const tools = toolsAsRecorded(run.plan.node(node).tools, scene.tools);
   const assignment = assignmentOf(run, { node, branch, tools });
   const { told } = assignment;
-  minutes.assignments.set(callOf({ step, attempt }), assignment);
-  minutes.write({
+  pending.assignments.set(callOf({ step, attempt }), assignment);
+  pending.write({
     type: 'NodeStarted',
     data: {
       step,
@@ -39,14 +39,17 @@ export function startNode(
 }
 
 /** What an attempt is to do: its brief, and that as the model is told it. */
-export function assignmentOf(run: RunState, at: Pick<FrontNode, 'node' | 'branch' | 'tools'>): Assignment {
+export function assignmentOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' | 'tools'>): Assignment {
   const brief = briefFor(run, at);
-  return { brief, told: renderBrief(brief) };
+  return { brief, told: renderPrompt(brief) };
 }
 
 /** The brief of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */
-export function briefFor(run: RunState, { node, branch, tools }: Pick<FrontNode, 'node' | 'branch' | 'tools'>): Brief {
+export function briefFor(
+  run: RunState,
+  { node, branch, tools }: Pick<FrontierNode, 'node' | 'branch' | 'tools'>,
+): PromptInput {
   const { label, role, systemPrompt } = run.plan.node(node);
   const feedback = branch.feedback.map(({ text }) => text);
-  return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback, ...toldTools(tools) };
+  return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback, ...renderedTools(tools) };
 }

@@ -43,7 +43,7 @@ export function afterOutput(
   output: NodeOutput,
 ): Pick<RunState, 'scores' | 'iterationCount'> & { readonly branch: Branch } {
   const { scores, iterationCount, limits, plan } = state;
-  const ran = state.front.find((each) => each.step === step);
+  const ran = state.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const from = String(step);
   if ('draft' in output) {

@@ -15,7 +15,7 @@ export function overrideEveryBranch(state: RunState, override: StateOverride, ga
     inputTopic: override.input_topic ?? state.inputTopic,
     iterationCount: override.iteration_count ?? state.iterationCount,
     arrivals: state.arrivals.map(change),
-    front: state.front.map(change),
+    frontier: state.frontier.map(change),
     ended: state.ended.map(change),
   };
 }

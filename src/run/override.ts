@@ -7,10 +7,10 @@ import type { Branch, Fork } from './branch.js';
 import { boundedFeedback, verdict } from './branch.js';
 import { isBeyondRework, routingFacts } from './output.js';
 import { liveBranches } from './pause-view.js';
-import type { Arrival, FrontNode, RunState } from './state.js';
+import type { Arrival, FrontierNode, RunState } from './state.js';
 import { rerouted } from './take-route.js';
 import { noRoute } from '../graph/routing.js';
-import { nextFront } from './frontier.js';
+import { nextFrontier } from './frontier.js';
 import { routeOf } from './node-route.js';
 import { isOutstanding } from './fork-snapshot.js';
 import { CouncilError } from '../errors.js';
@@ -57,7 +57,7 @@ function overrideAllBut(run: RunState, override: StateOverride, source: string):
     inputTopic: override.input_topic ?? run.inputTopic,
     iterationCount: override.iteration_count ?? run.iterationCount,
     arrivals: run.arrivals.map((each) => change(each, meeting(each))),
-    front: run.front.map((each) => change(each, [each.branch])),
+    frontier: run.frontier.map((each) => change(each, [each.branch])),
   };
 }
 
@@ -178,13 +178,13 @@ function refuse(
  * @throws {OverrideRefused} when no edge of the last node holds then
  */
 export function wayUnder(run: RunState, override: StateOverride, at: OverrideAt): OverrideWay {
-  const [last, ...others] = run.front;
+  const [last, ...others] = run.frontier;
   if (!isRouting(override) || last === undefined || others.length > 0) return { route: null, nextNodes: at.shown };
   const overridden = overriddenLast(run, override, at);
-  const { iterationCount, front } = overridden;
-  const branch = front[0]?.branch ?? last.branch;
+  const { iterationCount, frontier } = overridden;
+  const branch = frontier[0]?.branch ?? last.branch;
   const route = routeOf(run, { node: last.node, branch, iterationCount });
-  if (route !== null) return { route, nextNodes: nextFront(rerouted(run, route.next)) };
+  if (route !== null) return { route, nextNodes: nextFrontier(rerouted(run, route.next)) };
   const reason = noRoute(last.node, routingFacts(branch, iterationCount));
   throw new OverrideRefused({ runId: run.runId, place: [], kind: 'no_route', reason });
 }
@@ -231,22 +231,22 @@ interface Holding {
 
 /** The state with the drafts given to those of `nodes` that are about to run. */
 function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly string[]): RunState {
-  const underWay = run.front.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
+  const underWay = run.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
   const holding = ({ node, branch }: { readonly node: string; readonly branch: Branch }, isNext: boolean): Holding => {
     const given = isNext && nodes.includes(node) ? drafts.get(node) : undefined;
     return { branch, given: given === undefined ? null : { ...given, node } };
   };
-  const ofFront = (each: FrontNode): Holding => holding(each, underWay.includes(each.node));
+  const ofFront = (each: FrontierNode): Holding => holding(each, underWay.includes(each.node));
   const ofArrival = (each: RunState['arrivals'][number]): Holding => holding(each, !underWay.includes(each.node));
   const ground = commonGround([
-    ...run.front.filter((each) => isOutstanding(run, each)).map(ofFront),
+    ...run.frontier.filter((each) => isOutstanding(run, each)).map(ofFront),
     ...run.arrivals.map(ofArrival),
     ...run.ended.map((each) => holding(each, false)),
   ]);
   const meets = (node: string): boolean => run.arrivals.filter((each) => each.node === node).length > 1;
   return {
     ...run,
-    front: run.front.map((each) => ({ ...each, branch: withDraft(ofFront(each), { ground, isJoined: false }) })),
+    frontier: run.frontier.map((each) => ({ ...each, branch: withDraft(ofFront(each), { ground, isJoined: false }) })),
     arrivals: run.arrivals.map((each) => {
       return { ...each, branch: withDraft(ofArrival(each), { ground, isJoined: meets(each.node) }) };
     }),
@@ -258,7 +258,7 @@ function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly stri
  * in a fork, at the pause that the fork begins with.
  */
 function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
-  const [last, ...others] = run.front;
+  const [last, ...others] = run.frontier;
   if (last === undefined || others.length > 0) return run;
   const target = run.arrivals.find((each) => each.from === last.step && drafts.has(each.node));
   const given = target === undefined ? undefined : drafts.get(target.node);
@@ -267,7 +267,7 @@ function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
     { branch: last.branch, given: { ...given, node: target.node } },
     { ground: new Map(), isJoined: false },
   );
-  return { ...run, front: [{ ...last, branch }] };
+  return { ...run, frontier: [{ ...last, branch }] };
 }
 
 /**

@@ -1,10 +1,10 @@
 /** What a human decides on: a God Mode run as it is shown at its pauses, between them and after its end. */
 import { branchInto } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
-import type { FrontNode, Gate, RunState } from './state.js';
+import type { FrontierNode, Gate, RunState } from './state.js';
 import { isFinished, openGate } from './state.js';
 
-export interface Session {
+export interface PauseView {
   readonly run: RunState;
   /** The pause that waits for a decision. */
   readonly gate: Gate | null;
@@ -20,7 +20,7 @@ export interface LiveBranch {
 }
 
 /** The session of a run; null when it was not started in God Mode. */
-export function sessionOf(run: RunState): Session | null {
+export function pauseViewOf(run: RunState): PauseView | null {
   if (!run.godMode) return null;
   const gate = openGate(run);
   return { run, gate, seq: gate?.seq ?? run.seq, branches: isFinished(run) ? [] : liveBranches(run) };
@@ -28,7 +28,7 @@ export function sessionOf(run: RunState): Session | null {
 
 /** Nodes under way or next, in the order of the front, then those that wait for a branch still to come. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
-  const underWay = run.front.filter((each) => isOutstanding(run, each)).map(standing);
+  const underWay = run.frontier.filter((each) => isOutstanding(run, each)).map(standing);
   const next = run.gate?.nextNodes ?? [];
   const reached = [...run.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
   const waiting = [...new Set([...next, ...reached])].map((node) => ({
@@ -38,6 +38,6 @@ export function liveBranches(run: RunState): readonly LiveBranch[] {
   return [...underWay, ...waiting];
 }
 
-function standing({ node, branch }: FrontNode): LiveBranch {
+function standing({ node, branch }: FrontierNode): LiveBranch {
   return { node, draft: branch.draft };
 }

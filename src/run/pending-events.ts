@@ -1,14 +1,14 @@
 /** Facts being written down: each is checked against the chart before the next one is thought of. */
-import type { Ambient } from '../system/system.js';
-import type { Brief, ToolName } from '../models/port.js';
+import type { System } from '../system/system.js';
+import type { PromptInput, ToolName } from '../models/port.js';
 import type { Toolbox } from '../council/tools/tool.js';
 import type { RunEvent, RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import type { FrontNode, RunState } from './state.js';
-import type { RenderedBrief } from '../council/prompt.js';
+import type { FrontierNode, RunState } from './state.js';
+import type { RenderedPrompt } from '../council/prompt.js';
 
 /** What a decision needs to know of the world. */
-export interface DecisionScene {
+export interface DecisionContext {
   readonly at: string;
   readonly instanceId: string;
   readonly defaultModel: string;
@@ -18,24 +18,24 @@ export interface DecisionScene {
 }
 
 /** The scene of a decision taken now. */
-export function sceneNow({
+export function decisionContext({
   ambient,
   instanceId,
   model,
   tools,
 }: {
-  readonly ambient: Pick<Ambient, 'now' | 'sha256'>;
+  readonly ambient: Pick<System, 'now' | 'sha256'>;
   readonly instanceId: string;
   readonly model: { readonly defaultModel: string };
   readonly tools: Toolbox;
-}): DecisionScene {
+}): DecisionContext {
   const { sha256 } = ambient;
   return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
 }
 
 /** The facts of one append in the making; `run` is the state they add up to. */
-export class Minutes {
-  readonly scene: DecisionScene;
+export class PendingEvents {
+  readonly scene: DecisionContext;
   /** What the attempts that are started are to do, by their calls: who makes them need not work it out again. */
   readonly assignments = new Map<string, Assignment>();
   readonly #chart: Chart;
@@ -44,7 +44,7 @@ export class Minutes {
   /** Written, but not gone through with yet: often nobody asks what the last fact leads to. */
   #pending: RunEvent | null = null;
 
-  constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionScene) {
+  constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionContext) {
     this.#chart = chart;
     this.#snapshot = snapshot;
     this.scene = scene;
@@ -87,12 +87,12 @@ export class Minutes {
 
 /** What an attempt is to do. */
 export interface Assignment {
-  readonly brief: Brief;
+  readonly brief: PromptInput;
   /** The brief as the model is told it. */
-  readonly told: RenderedBrief;
+  readonly told: RenderedPrompt;
 }
 
 /** One call of a run: an attempt of a step. */
-export function callOf({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>): string {
+export function callOf({ step, attempt }: Pick<FrontierNode, 'step' | 'attempt'>): string {
   return `${step}.${attempt}`;
 }

@@ -1,13 +1,13 @@
 /** A run replayed from its events: every link of its hash chain checked, every step asked of its chart. */
-import type { Ambient } from '../system/system.js';
-import { RunDamaged } from '../errors.js';
+import type { System } from '../system/system.js';
+import { RunCorrupt } from '../errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
-import type { Charts } from './machine.js';
+import type { MachineCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import { assertFollows, borneOut, isRunEvent, readRun } from './stream.js';
+import { assertFollows, verified, isRunEvent, readRun } from './stream.js';
 import type { Upcast } from './events.js';
 import { upcast } from './events.js';
 
@@ -17,9 +17,9 @@ export interface Replay {
 }
 
 /** What a replay needs beside the events. */
-export interface ReplayMeans {
-  readonly charts: Charts;
-  readonly sha256: Ambient['sha256'];
+export interface ReplayDeps {
+  readonly charts: MachineCache;
+  readonly sha256: System['sha256'];
   /** Default: those of run/upcast.ts. */
   readonly upcasts?: readonly Upcast[];
 }
@@ -27,20 +27,20 @@ export interface ReplayMeans {
 /** The runs whose records were found not to bear out. */
 export interface Damages {
   /** Takes note of one. */
-  readonly found: (error: RunDamaged) => void;
-  /** @throws {RunDamaged} for one that was found before */
+  readonly found: (error: RunCorrupt) => void;
+  /** @throws {RunCorrupt} for one that was found before */
   readonly assertSound: (runId: string) => void;
 }
 
 /** A run replayed event by event through its chart, every link of its hash chain checked. */
 export class Replaying {
   readonly #runId: string;
-  readonly #means: ReplayMeans;
+  readonly #means: ReplayDeps;
   #replay: Replay | null = null;
   #hash = GENESIS_HASH;
   #next = 0;
 
-  constructor(runId: string, means: ReplayMeans) {
+  constructor(runId: string, means: ReplayDeps) {
     this.#runId = runId;
     this.#means = means;
   }
@@ -60,9 +60,9 @@ export class Replaying {
     return this.#hash;
   }
 
-  /** @throws {RunDamaged} when the chain or the chart does not bear the event out; it is not taken then */
+  /** @throws {RunCorrupt} when the chain or the chart does not bear the event out; it is not taken then */
   take(event: ExportedEvent): void {
-    this.#replay = borneOut({ runId: this.#runId, seq: this.#next }, () => {
+    this.#replay = verified({ runId: this.#runId, seq: this.#next }, () => {
       if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
       assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#means.sha256 });
       return this.#follow(event);
@@ -91,13 +91,13 @@ export class Replaying {
 /**
  * A run replayed from the log; null when there is no such run.
  *
- * @throws {RunDamaged} at the first event that the chain or the chart does not bear out; also of a run that was found
+ * @throws {RunCorrupt} at the first event that the chain or the chart does not bear out; also of a run that was found
  * damaged by something else, such as a tail that is missing, for nothing may be recorded on it
  */
 export async function replayRun(
   log: EventLog,
   runId: string,
-  means: ReplayMeans & { readonly damages?: Damages },
+  means: ReplayDeps & { readonly damages?: Damages },
 ): Promise<Replay | null> {
   means.damages?.assertSound(runId);
   const replaying = new Replaying(runId, means);
@@ -105,7 +105,7 @@ export async function replayRun(
     for await (const event of readRun(log, runId)) replaying.take(event);
     return replaying.replay;
   } catch (error) {
-    if (error instanceof RunDamaged) means.damages?.found(error);
+    if (error instanceof RunCorrupt) means.damages?.found(error);
     throw error;
   }
 }

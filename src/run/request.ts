@@ -4,7 +4,7 @@ import type { Graph, RunFailedData, RunRequestedData } from '../generated/schema
 import { decide } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
-import type { DecisionScene } from './pending-events.js';
+import type { DecisionContext } from './pending-events.js';
 
 /** Takeovers without a completed step before a run fails (architecture, invariant 5). */
 const MAX_TAKEOVERS = 5;
@@ -74,7 +74,7 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
 export function requestRun(
   chart: Chart,
   requested: RunRequestedData,
-  options: { readonly scene: DecisionScene; readonly claim: boolean },
+  options: { readonly scene: DecisionContext; readonly claim: boolean },
 ): readonly RunFact[] {
   const first: RunFact = { type: 'RunRequested', data: requested };
   if (!options.claim) return [first];

@@ -6,7 +6,7 @@ import type { Branch } from './branch.js';
 export type RunStatus = 'pending' | 'running' | 'paused' | 'completed' | 'failed';
 
 /** One node of the front: running, or done and waiting for the others. */
-export interface FrontNode {
+export interface FrontierNode {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
@@ -110,7 +110,7 @@ export interface RunState {
   readonly scores: Readonly<Record<string, number>>;
   /** Marks of the document pages that the run's tools have given out; null: more than are kept, no mark can be judged. */
   readonly sources: readonly string[] | null;
-  readonly front: readonly FrontNode[];
+  readonly frontier: readonly FrontierNode[];
   readonly arrivals: readonly Arrival[];
   readonly ended: readonly Ended[];
   /** What a client is shown: the only branch, or while several live that of the first node of the front. */
@@ -150,7 +150,7 @@ export function openGate(state: RunState): Gate | null {
 }
 
 /** What is left of an attempt's wait, in ms: a provider's Retry-After outlives the instance that was asked to wait. */
-export function delayLeft({ startedAt, delayMs }: FrontNode, at: string): number {
+export function delayLeft({ startedAt, delayMs }: FrontierNode, at: string): number {
   const left = Date.parse(startedAt) + delayMs - Date.parse(at);
   return Math.min(delayMs, Math.max(0, left));
 }
@@ -159,19 +159,19 @@ export function delayLeft({ startedAt, delayMs }: FrontNode, at: string): number
  * Failed attempts of a step that count against its tries, with one more. An outage does not, unless it follows right on
  * another: a server that goes out at every second call of an attempt would have it begin anew without an end.
  */
-export function failuresWith({ failures, outage }: FrontNode, isOutage: boolean): number {
+export function failuresWith({ failures, outage }: FrontierNode, isOutage: boolean): number {
   return isOutage && outage === null ? failures : failures + 1;
 }
 
 /** Whether a step waits out an outage at a time: its budget has not ended. */
 export function isInOutage(state: RunState, at: string): boolean {
-  return state.front.some(
+  return state.frontier.some(
     ({ active, outage }) => active && outage !== null && Date.parse(at) < Date.parse(outage.since) + outage.budgetMs,
   );
 }
 
-export function isFrontDone(state: RunState): boolean {
-  return state.front.every((each) => !each.active);
+export function isFrontierDone(state: RunState): boolean {
+  return state.frontier.every((each) => !each.active);
 }
 
 export function labelOf(graph: Graph, node: string): string {
@@ -211,7 +211,7 @@ export function copyOf(state: RunState): NextState {
     iterationCount: state.iterationCount,
     scores: state.scores,
     sources: state.sources,
-    front: state.front,
+    frontier: state.frontier,
     arrivals: state.arrivals,
     ended: state.ended,
     shown: state.shown,

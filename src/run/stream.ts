@@ -1,6 +1,6 @@
 /** A run's stream on the log: facts sealed for an append, recorded events read back, a run folded. */
-import type { Ambient } from '../system/system.js';
-import { RevisionConflict, RunDamaged } from '../errors.js';
+import type { System } from '../system/system.js';
+import { RevisionConflict, RunCorrupt } from '../errors.js';
 import type { RunFacts } from '../generated/schemas.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, checkLink, exportedOf, sealEvents } from '../eventsourcing/hash-chain.js';
@@ -24,7 +24,7 @@ export function sealFacts(
   }: {
     readonly head: StreamHead | null;
     readonly runId: string;
-    readonly around: { readonly ambient: Ambient; readonly instanceId: string };
+    readonly around: { readonly ambient: System; readonly instanceId: string };
     /** When they were decided; default: now. */
     readonly at?: string;
   },
@@ -44,10 +44,10 @@ export function sealFacts(
 /**
  * A recorded event as the domain reads it.
  *
- * @throws {RunDamaged} when it is no event of a run
+ * @throws {RunCorrupt} when it is no event of a run
  */
 export function runEventOf(recorded: RecordedEvent): RunEvent {
-  return borneOut({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
+  return verified({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
     const event = exportedOf(recorded);
     if (!isRunEvent(event)) throw new Error(`${recorded.type} is no event of a run`);
     const schemaVersion = Number(recorded.metadata['schemaVersion'] ?? SCHEMA_VERSION);
@@ -89,19 +89,19 @@ export async function* readRun(
  * A run's events in order, each checked to follow by its hash from the one before it; an unknown run has none.
  *
  * @param from revision of the first event given
- * @throws {RunDamaged} at the first that does not follow
+ * @throws {RunCorrupt} at the first that does not follow
  */
 export async function* readChecked(
   log: Pick<EventLog, 'readStream'>,
   runId: string,
-  { sha256, from = 0, max }: { readonly sha256: Ambient['sha256']; readonly from?: number; readonly max?: number },
+  { sha256, from = 0, max }: { readonly sha256: System['sha256']; readonly from?: number; readonly max?: number },
 ): AsyncIterable<RunEvent> {
   // The event before the first one tells the hash that it follows.
   const first = Math.max(0, from - 1);
   let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
   const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
   for await (const event of readRun(log, runId, range)) {
-    if (event.seq !== next) throw new RunDamaged({ runId, seq: next, reason: `event ${event.seq} stands there` });
+    if (event.seq !== next) throw new RunCorrupt({ runId, seq: next, reason: `event ${event.seq} stands there` });
     if (previous !== null) assertFollows(runId, { hash: previous }, { event, sha256 });
     previous = event.hash;
     next += 1;
@@ -109,13 +109,13 @@ export async function* readChecked(
   }
 }
 
-/** @throws {RunDamaged} when an event's hash does not follow from the one before it, null for the first */
+/** @throws {RunCorrupt} when an event's hash does not follow from the one before it, null for the first */
 export function assertFollows(
   runId: string,
   before: Pick<StreamHead, 'hash'> | null,
-  { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: Ambient['sha256'] },
+  { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: System['sha256'] },
 ): void {
-  borneOut({ runId, seq: event.seq }, () => {
+  verified({ runId, seq: event.seq }, () => {
     if (checkLink(before?.hash ?? GENESIS_HASH, event, sha256)) return;
     throw new Error('its hash does not follow from the event before it and its own fields');
   });
@@ -124,12 +124,12 @@ export function assertFollows(
 /**
  * The fold of a run's stream up to its head, or up to a revision; null when there is no such run.
  *
- * @throws {RunDamaged}
+ * @throws {RunCorrupt}
  */
 export async function foldRun(
   log: Pick<EventLog, 'readStream'>,
   runId: string,
-  { sha256, to }: { readonly sha256: Ambient['sha256']; readonly to?: number },
+  { sha256, to }: { readonly sha256: System['sha256']; readonly to?: number },
 ): Promise<RunState | null> {
   let run: RunState | null = null;
   const max = to === undefined ? {} : { max: to + 1 };
@@ -140,7 +140,7 @@ export async function foldRun(
 /**
  * The state after one more event; of no state, after the first.
  *
- * @throws {RunDamaged} when nothing can be made of the event
+ * @throws {RunCorrupt} when nothing can be made of the event
  */
 export function foldNext(
   runId: string,
@@ -148,7 +148,7 @@ export function foldNext(
   recorded: RunEvent,
   upcasts?: readonly Upcast[],
 ): RunState {
-  return borneOut({ runId, seq: recorded.seq }, () => {
+  return verified({ runId, seq: recorded.seq }, () => {
     const event = upcast(recorded, upcasts);
     if (run !== null) return evolve(run, event);
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
@@ -157,7 +157,7 @@ export function foldNext(
   });
 }
 /** What is read of an event, or the damage that keeps it from being read. */
-export function borneOut<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
+export function verified<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -165,9 +165,9 @@ export function borneOut<T>(at: { readonly runId: string; readonly seq: number }
   }
 }
 
-function damage(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunDamaged {
-  if (cause instanceof RunDamaged) return cause;
-  return new RunDamaged({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
+function damage(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunCorrupt {
+  if (cause instanceof RunCorrupt) return cause;
+  return new RunCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
 }
 
 /** Takes the rejection of an append for null when another append came first; throws every other error again. */

@@ -31,7 +31,7 @@ export function leave(state: RunState, { node, step, branch, next }: Leaving): P
 
 /** The state after its last front's only node has taken another route. */
 export function rerouted(state: RunState, next: readonly string[]): RunState {
-  const [last] = state.front;
+  const [last] = state.frontier;
   if (last === undefined) return state;
   const others = {
     ...state,

@@ -1,10 +1,10 @@
 /** The search that agents read documents with: the index, asked with a query's vector and words. */
 import type { Embeddings } from '../embeddings/port.js';
-import type { PassageFeed } from './indexer.js';
-import type { Passage, PassageSearch } from './port.js';
+import type { SearchIndexer } from './indexer.js';
+import type { FoundChunk, ChunkSearch } from './port.js';
 
 export interface SearchParts {
-  readonly feed: Pick<PassageFeed, 'hasPassages' | 'searchable'>;
+  readonly feed: Pick<SearchIndexer, 'hasPassages' | 'searchable'>;
   readonly embeddings: Embeddings;
   /** Whether the index takes vectors as they come; else it computes its own. */
   readonly recordsVectors: boolean;
@@ -15,13 +15,7 @@ export interface SearchParts {
 }
 
 /** Waits for an index that is not whole yet, or fails. Throws what the embeddings, the feed and the index throw. */
-export function indexedPassages({
-  feed,
-  embeddings,
-  recordsVectors,
-  filenameOf,
-  isDamaged,
-}: SearchParts): PassageSearch {
+export function documentSearch({ feed, embeddings, recordsVectors, filenameOf, isDamaged }: SearchParts): ChunkSearch {
   return {
     hasPassages: () => feed.hasPassages,
     async search(query, topK, { signal }) {
@@ -31,7 +25,7 @@ export function indexedPassages({
       const found = await index.search({ text: query, vector, topK }, { signal });
       const sound = found.filter(({ document }) => !isDamaged(document));
       return await Promise.all(
-        sound.map(async (each): Promise<Passage> => {
+        sound.map(async (each): Promise<FoundChunk> => {
           const filename = await filenameOf(each.document);
           return { ...each, ...(filename !== null && { filename }) };
         }),

@@ -1,9 +1,9 @@
 /** The index of passages as the main thread sees it: calls to the passages worker. */
 import { Worker } from 'node:worker_threads';
-import { WorkerCalls } from '../system/worker-rpc.js';
-import type { PassageRow } from './rows.js';
+import { WorkerRpc } from '../system/worker-rpc.js';
+import type { ChunkRow } from './rows.js';
 
-export interface PassagesSetup {
+export interface SearchIndexSetup {
   readonly file: string;
   /** The log the passages are folded from, and its newest position. */
   readonly log: { readonly identity: string; readonly head: string | null };
@@ -14,14 +14,14 @@ export interface PassagesSetup {
 }
 
 /** A passage to be found from now on. */
-export interface NewPassage extends PassageRow {
+export interface NewChunk extends ChunkRow {
   /** Null: computed in the worker, where the model is the offline one. Of any length but 0: it is normalised here. */
   readonly vector: Float32Array | null;
 }
 
-export interface PassagesWrite {
+export interface ChunksWrite {
   /** At most 256. A chunk that is there already takes the place of the earlier one. */
-  readonly added: readonly NewPassage[];
+  readonly added: readonly NewChunk[];
   /** Documents, all of whose passages go. They go before the others come. */
   readonly removed: readonly string[];
   /** Documents that are ingested and lack vectors of the model: remembered until they are removed. */
@@ -33,7 +33,7 @@ export interface PassagesWrite {
   readonly checkpoint: string | null;
 }
 
-export interface PassageQuery {
+export interface ChunkQuery {
   /** Its first 4,096 UTF-16 units count. */
   readonly text: string;
   /** Null: computed in the worker where the model is the offline one; of another model, words alone rank then. */
@@ -44,18 +44,18 @@ export interface PassageQuery {
   readonly ranking?: 'vector' | 'text';
 }
 
-export interface FoundPassage extends PassageRow {
+export interface ScoredChunk extends ChunkRow {
   /** Higher is nearer; comparable within one answer only. */
   readonly score: number;
 }
 
-export type PassagesCall =
-  | { readonly call: 'write'; readonly change: PassagesWrite }
-  | { readonly call: 'search'; readonly query: PassageQuery }
+export type SearchCall =
+  | { readonly call: 'write'; readonly change: ChunksWrite }
+  | { readonly call: 'search'; readonly query: ChunkQuery }
   | { readonly call: 'close' };
 
 /** What a file holds when it is opened. */
-export interface PassagesStanding {
+export interface IndexProgress {
   /** Position the passages were folded to; null: nothing is folded yet, or nothing that can be trusted. */
   readonly checkpoint: string | null;
   /** Documents up to there that lack vectors of the model. */
@@ -69,14 +69,14 @@ export interface Counted {
   readonly count: number;
 }
 
-export interface PassagesIndex extends PassagesStanding {
+export interface SearchIndex extends IndexProgress {
   /**
    * Resolves once it is written, and found if it has a checkpoint. To be awaited before the next: searches are answered in
    * between. A document goes in one write, about 0.1 ms a passage.
    */
-  write(change: PassagesWrite): Promise<void>;
+  write(change: ChunksWrite): Promise<void>;
   /** The nearest passages, best first, ties in the order in which they came. */
-  search(query: PassageQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly FoundPassage[]>;
+  search(query: ChunkQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly ScoredChunk[]>;
   /** Passages that can be found, as of the worker's last answer. */
   count(): number;
   /** Resolves once it answers nothing any more, closed or failed, with why. */
@@ -93,9 +93,9 @@ const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
 /** Starts the passages worker on a file; rejects when the file cannot be opened. */
-export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesIndex> {
+export async function openSearchIndex(setup: SearchIndexSetup): Promise<SearchIndex> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: setup });
-  const calls = new WorkerCalls<PassagesCall>(worker, 'The passage index');
+  const calls = new WorkerRpc<SearchCall>(worker, 'The passage index');
   let count = 0;
   // The worker answers each call with what passages-store.ts returns for it.
   const valueOf = async <T>(answer: Promise<unknown>): Promise<T> => {
@@ -103,7 +103,7 @@ export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesI
     count = answered.count;
     return answered.value as T;
   };
-  const standing = await valueOf<PassagesStanding>(calls.ready());
+  const standing = await valueOf<IndexProgress>(calls.ready());
   let searches = 0;
   return {
     ...standing,
@@ -118,7 +118,7 @@ export async function openPassagesIndex(setup: PassagesSetup): Promise<PassagesI
       if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
-      const found = valueOf<readonly FoundPassage[]>(calls.call({ call: 'search', query: { ...query, ...bounded } }));
+      const found = valueOf<readonly ScoredChunk[]>(calls.call({ call: 'search', query: { ...query, ...bounded } }));
       return unlessAborted(
         found.finally(() => (searches -= 1)),
         signal,

@@ -1,15 +1,15 @@
 /** One document into the index, as an event has left it. */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { DocumentDamaged } from '../documents/errors.js';
+import { DocumentCorrupt } from '../documents/errors.js';
 import { documentEventOf, documentIdOf, readDocument } from '../documents/events.js';
-import type { NewPassage, PassagesIndex } from './index-client.js';
+import type { NewChunk, SearchIndex } from './index-client.js';
 import type { Chunk } from '../documents/chunk.js';
 import { VECTORS_PER_EVENT, vectorFromBase64 } from '../embeddings/port.js';
 
-export interface IntakeOptions {
+export interface IndexDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
-  readonly ambient: Pick<Ambient, 'sha256'>;
+  readonly ambient: Pick<System, 'sha256'>;
   /** Whose vectors the index takes from the log; null: it computes them. */
   readonly model: string | null;
   /** Told of each document that lacks vectors of the model, perhaps again: it cannot be found. */
@@ -21,24 +21,24 @@ export interface IntakeOptions {
  * Puts the document in the place of what was found of it before, or takes it away. A damaged one cannot be found; the
  * others go on. Throws what the log and the index throw.
  */
-export async function takeInDocument(
-  index: PassagesIndex,
+export async function indexDocument(
+  index: SearchIndex,
   recorded: RecordedEvent,
-  options: IntakeOptions,
+  options: IndexDocumentDeps,
 ): Promise<void> {
   try {
     await replace(index, recorded, options);
   } catch (error) {
-    if (!(error instanceof DocumentDamaged)) throw error;
+    if (!(error instanceof DocumentCorrupt)) throw error;
     options.onFault(error);
     await index.write({ added: [], removed: [documentOf(recorded)], checkpoint: recorded.position });
   }
 }
 
 async function replace(
-  index: PassagesIndex,
+  index: SearchIndex,
   recorded: RecordedEvent,
-  { log, ambient, model, onIncomplete }: IntakeOptions,
+  { log, ambient, model, onIncomplete }: IndexDocumentDeps,
 ): Promise<void> {
   const document = documentOf(recorded);
   const event = documentEventOf(recorded);
@@ -65,9 +65,9 @@ function documentOf({ stream }: RecordedEvent): string {
 
 // The passages of an ingested document, read from its stream.
 
-export interface PassageReading {
+export interface ChunkReading {
   readonly log: Pick<EventLog, 'readStream'>;
-  readonly sha256: Ambient['sha256'];
+  readonly sha256: System['sha256'];
   /** Whose vectors are wanted; null: they are computed where they are used. */
   readonly model: string | null;
 }
@@ -81,13 +81,13 @@ export interface EventSpan {
 /**
  * Its passages in their order, at most 64 at a time, from the first one on and as far as there are vectors of the model.
  *
- * @throws {DocumentDamaged}
+ * @throws {DocumentCorrupt}
  */
 async function* recordedPassages(
   document: string,
   { from, to }: EventSpan,
-  { log, sha256, model }: PassageReading,
-): AsyncGenerator<readonly NewPassage[]> {
+  { log, sha256, model }: ChunkReading,
+): AsyncGenerator<readonly NewChunk[]> {
   const chunks: Chunk[] = [];
   let given = 0;
   for await (const event of readDocument(log, document, { sha256, from, to })) {
@@ -98,7 +98,7 @@ async function* recordedPassages(
     yield texts.map((chunk, at) => {
       const vector = vectorFromBase64(vectors[at] ?? '', dimensions);
       if (vector === null) {
-        throw new DocumentDamaged({ documentId: document, seq: event.seq, reason: `vector ${at} is none` });
+        throw new DocumentCorrupt({ documentId: document, seq: event.seq, reason: `vector ${at} is none` });
       }
       return passageOf(chunk, { document, number: given + at, vector });
     });
@@ -114,6 +114,6 @@ async function* recordedPassages(
 function passageOf(
   { page, text }: Chunk,
   { document, number, vector }: { document: string; number: number; vector: Float32Array | null },
-): NewPassage {
+): NewChunk {
   return { document, chunk: number, page, text, vector };
 }

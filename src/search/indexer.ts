@@ -3,35 +3,35 @@
  * live events by the projector, which holds the one subscription; what was recorded before is read here. The index is
  * opened when there is a document for the first time.
  */
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import { CouncilError, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { wait } from '../system/async/wait.js';
 import { isDecisive } from '../documents/events.js';
-import type { PassagesIndex } from './index-client.js';
-import type { IntakeOptions } from './index-document.js';
-import { takeInDocument } from './index-document.js';
+import type { SearchIndex } from './index-client.js';
+import type { IndexDocumentDeps } from './index-document.js';
+import { indexDocument } from './index-document.js';
 
 /** Wait before what failed is tried again, in milliseconds. */
 const RETRY_MS = 1_000;
 /** Events that wait to be taken in; when more come they are forgotten, and read from the log later. */
 const MAX_WAITING = 1_000;
 
-export interface FeedOptions extends IntakeOptions {
+export interface SearchIndexerOptions extends IndexDocumentDeps {
   readonly log: EventLog;
-  readonly ambient: Pick<Ambient, 'after' | 'sha256'>;
+  readonly ambient: Pick<System, 'after' | 'sha256'>;
   /** Opens the index. */
-  readonly open: () => Promise<PassagesIndex>;
+  readonly open: () => Promise<SearchIndex>;
 }
 
-export class PassageFeed {
-  readonly #options: FeedOptions;
+export class SearchIndexer {
+  readonly #options: SearchIndexerOptions;
   readonly #stopping = new AbortController();
   readonly #waiting: RecordedEvent[] = [];
   /** Documents to be taken out, before what waits is taken in. */
   readonly #dropped = new Set<string>();
   readonly #waiters = waiters();
-  #index: PassagesIndex | null = null;
+  #index: SearchIndex | null = null;
   /** Why there is none any more, should it have stopped by itself. */
   #failure = new Error('The index of passages is not open');
   /** Up to here everything is in the index, or there is nothing. */
@@ -48,12 +48,12 @@ export class PassageFeed {
   #running: Promise<void> | null = null;
   #wake: () => void = () => undefined;
 
-  constructor(options: FeedOptions) {
+  constructor(options: SearchIndexerOptions) {
     this.#options = options;
   }
 
   /** The index while it is open. */
-  get index(): PassagesIndex | null {
+  get index(): SearchIndex | null {
     return this.#index;
   }
 
@@ -78,7 +78,7 @@ export class PassageFeed {
    *
    * @throws {ServiceStopping}, and why the signal was aborted
    */
-  async searchable(signal: AbortSignal): Promise<PassagesIndex | null> {
+  async searchable(signal: AbortSignal): Promise<SearchIndex | null> {
     await this.#waiters.until(() => this.#isSearchable, signal);
     return this.#index;
   }
@@ -167,7 +167,7 @@ export class PassageFeed {
     return this.#stopping.signal.aborted;
   }
 
-  async #opened(): Promise<PassagesIndex> {
+  async #opened(): Promise<SearchIndex> {
     if (this.#index !== null) return this.#index;
     const index = await this.#options.open();
     const checkpoint = (index.checkpoint as Position | null) ?? this.#emptyUntil;
@@ -184,14 +184,14 @@ export class PassageFeed {
   }
 
   /** An index that has stopped by itself is nobody's any more. */
-  #lose(index: PassagesIndex, error: Error): void {
+  #lose(index: SearchIndex, error: Error): void {
     if (this.#index !== index) return;
     this.#index = null;
     this.#failure = error;
     this.#wake();
   }
 
-  async #takeIn(index: PassagesIndex): Promise<void> {
+  async #takeIn(index: SearchIndex): Promise<void> {
     this.#settle();
     while (!this.#isStopping) {
       if (this.#index !== index) throw this.#failure;
@@ -208,7 +208,7 @@ export class PassageFeed {
   }
 
   /** Reads what was recorded before the first event that waits. */
-  async #catchUp(index: PassagesIndex, until: Position): Promise<void> {
+  async #catchUp(index: SearchIndex, until: Position): Promise<void> {
     for await (const event of this.#options.log.readAll(this.#position, { categories: ['document'] })) {
       if (this.#isStopping) return;
       if (event.position > until) break;
@@ -219,13 +219,13 @@ export class PassageFeed {
     if (this.#unread === until) this.#unread = null;
   }
 
-  async #put(index: PassagesIndex, event: RecordedEvent): Promise<void> {
+  async #put(index: SearchIndex, event: RecordedEvent): Promise<void> {
     if (this.#holds(event.position)) return;
-    await takeInDocument(index, event, this.#options);
+    await indexDocument(index, event, this.#options);
     this.#position = event.position;
   }
 
-  async #takeOut(index: PassagesIndex): Promise<void> {
+  async #takeOut(index: SearchIndex): Promise<void> {
     const removed = [...this.#dropped];
     await index.write({ added: [], removed, checkpoint: this.#position });
     for (const documentId of removed) this.#dropped.delete(documentId);

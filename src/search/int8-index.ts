@@ -4,7 +4,7 @@
  * short queries their best 1,000 of 50,000 held only two thirds of the ten nearest, against all of them by bytes.
  */
 import type { Scored } from './top-k.js';
-import { bestOf } from './top-k.js';
+import { topK } from './top-k.js';
 
 const PAGE_BYTES = 65_536;
 /** Rows whose sums are taken at once. */
@@ -12,7 +12,7 @@ const BLOCK = 4_096;
 /** Of a query's numbers: 768 products with 127 stay within 32 bits. */
 const QUERY_MAX = 16_383;
 
-export interface CodeScan {
+export interface Int8Index {
   add(key: number, code: Uint8Array): void;
   remove(keys: ReadonlySet<number>): void;
   /** The rows that look nearest, at most `limit`, in no order. */
@@ -30,7 +30,7 @@ export function codeOf(vector: Float32Array): Uint8Array {
 }
 
 /** @param dimensions a multiple of 8, at most 1,024 */
-export function codeScan(dimensions: number): CodeScan {
+export function int8Index(dimensions: number): Int8Index {
   const sumsAt = dimensions * 2;
   const rowsAt = sumsAt + BLOCK * 4;
   const memory = new WebAssembly.Memory({ initial: Math.ceil(rowsAt / PAGE_BYTES) });
@@ -80,7 +80,7 @@ export function codeScan(dimensions: number): CodeScan {
         }
       }
     },
-    nearest: (query, limit) => (count === 0 ? [] : bestOf(scoresOf(query), keys.subarray(0, count), limit)),
+    nearest: (query, limit) => (count === 0 ? [] : topK(scoresOf(query), keys.subarray(0, count), limit)),
     count: () => count,
   };
 }

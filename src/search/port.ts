@@ -1,7 +1,7 @@
 /** The search over uploaded documents, as its readers see it. */
 
 /** A piece of one page of a document. */
-export interface Passage {
+export interface FoundChunk {
   /** Id of the document: lower-case hex SHA-256 of its bytes. */
   readonly document: string;
   /** From 1. */
@@ -15,9 +15,9 @@ export interface Passage {
   readonly filename?: string;
 }
 
-export interface PassageSearch {
+export interface ChunkSearch {
   /** Whether there is any passage to find. Asked at every start of a node: answers from memory. */
   hasPassages(): boolean;
   /** The nearest passages, best first, at most `topK` (1..20). */
-  search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly Passage[]>;
+  search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly FoundChunk[]>;
 }

@@ -6,7 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
  * same after every rebuild. Codes are a table of their own: they are all read at each start, vectors one by one.
  * A text is a blob: a NUL would end a text of SQLite's.
  */
-export const PASSAGES_SCHEMA = `
+export const CHUNKS_SCHEMA = `
   CREATE TABLE passages (
     key INTEGER PRIMARY KEY,
     document TEXT NOT NULL,
@@ -20,7 +20,7 @@ export const PASSAGES_SCHEMA = `
   CREATE TABLE incomplete (document TEXT PRIMARY KEY) WITHOUT ROWID;
 `;
 
-export interface PassageRow {
+export interface ChunkRow {
   readonly document: string;
   /** Place of the piece in its document. */
   readonly chunk: number;
@@ -28,11 +28,11 @@ export interface PassageRow {
   readonly text: string;
 }
 
-export interface PassageRows {
+export interface ChunkRows {
   /** @returns its key */
-  add(row: PassageRow, vector: Float32Array, code: Uint8Array): number;
+  add(row: ChunkRow, vector: Float32Array, code: Uint8Array): number;
   remove(key: number): void;
-  find(key: number): PassageRow | null;
+  find(key: number): ChunkRow | null;
   vector(key: number): Float32Array | null;
   keysOf(document: string): readonly number[];
   /** Of a piece that comes anew, until that is seen, two. */
@@ -49,7 +49,7 @@ export interface PassageRows {
   markComplete(document: string): void;
 }
 
-export function passageRows(database: DatabaseSyncInstance): PassageRows {
+export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
   const insert = database.prepare('INSERT INTO passages (document, chunk, page, text) VALUES (?, ?, ?, ?)');
   const insertVector = database.prepare('INSERT INTO vectors VALUES (?, ?)');
   const insertCodes = database.prepare('INSERT INTO codes VALUES (?, ?)');

@@ -13,11 +13,11 @@ import { FULL_TEXT_SCHEMA, fullText } from './full-text.js';
 import type { Scored } from './top-k.js';
 import { byScore } from './top-k.js';
 import { OFFLINE_EMBEDDING_MODEL, offlineVector } from '../embeddings/offline.js';
-import type { PassageRows } from './rows.js';
-import { PASSAGES_SCHEMA, passageRows, textOf } from './rows.js';
-import type { FoundPassage, PassageQuery, PassagesSetup, PassagesStanding, PassagesWrite } from './index-client.js';
-import type { CodeScan } from './int8-index.js';
-import { codeOf, codeScan } from './int8-index.js';
+import type { ChunkRows } from './rows.js';
+import { CHUNKS_SCHEMA, chunkRows, textOf } from './rows.js';
+import type { ScoredChunk, ChunkQuery, SearchIndexSetup, IndexProgress, ChunksWrite } from './index-client.js';
+import type { Int8Index } from './int8-index.js';
+import { codeOf, int8Index } from './int8-index.js';
 
 /** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
 const PASSAGES_VERSION = '2';
@@ -30,10 +30,10 @@ const RANKED = 100;
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
-export interface PassagesStore {
-  readonly standing: PassagesStanding;
-  write(change: PassagesWrite): void;
-  search(query: PassageQuery): readonly FoundPassage[];
+export interface SearchStore {
+  readonly standing: IndexProgress;
+  write(change: ChunksWrite): void;
+  search(query: ChunkQuery): readonly ScoredChunk[];
   count(): number;
   close(): void;
 }
@@ -42,9 +42,9 @@ export interface PassagesStore {
  * Opens the file, or begins it anew when it belongs to another log, another version or another model of embeddings, or
  * lies past the log's head: vectors of two models are never in one file.
  */
-export function openPassagesStore(setup: PassagesSetup): PassagesStore {
+export function openSearchStore(setup: SearchIndexSetup): SearchStore {
   const database = open(setup) ?? openAnew(setup);
-  const shelf = { rows: passageRows(database), words: fullText(database), vectors: vectorsOf(setup) };
+  const shelf = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(setup) };
   let shown = Number(metaIn(database, 'shown') ?? 0);
   forgetAfter(shown, database, shelf);
   const scan = loadedScan(shelf.rows, setup.dimensions);
@@ -82,13 +82,13 @@ export function openPassagesStore(setup: PassagesSetup): PassagesStore {
 }
 
 interface Shelf {
-  readonly rows: PassageRows;
+  readonly rows: ChunkRows;
   readonly words: FullText;
   readonly vectors: ReturnType<typeof vectorsOf>;
 }
 
 /** What is not seen yet, after a change; rows that are seen stay. */
-function applied({ added, removed, incomplete = [] }: PassagesWrite, hidden: ScanChange, shelf: Shelf): ScanChange {
+function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanChange, shelf: Shelf): ScanChange {
   const { rows, words, vectors } = shelf;
   const gone = new Set(hidden.gone);
   const come = new Map(hidden.come);
@@ -126,10 +126,10 @@ function forgetAfter(shown: number, database: DatabaseSyncInstance, shelf: Shelf
 }
 
 function found(
-  { text, vector, topK, ranking }: PassageQuery,
+  { text, vector, topK, ranking }: ChunkQuery,
   { rows, words, vectors }: Shelf,
-  { scan, shown }: { readonly scan: CodeScan; readonly shown: number },
-): readonly FoundPassage[] {
+  { scan, shown }: { readonly scan: Int8Index; readonly shown: number },
+): readonly ScoredChunk[] {
   const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
   const near = query === null ? [] : scan.nearest(query, LOOKED_AT);
   const byVector = near
@@ -138,7 +138,7 @@ function found(
     .sort(byScore)
     .slice(0, RANKED);
   const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, shown);
-  return fused([byVector, byWords])
+  return reciprocalRankFusion([byVector, byWords])
     .slice(0, topK)
     .flatMap(({ key, score }) => {
       const row = rows.find(key);
@@ -154,14 +154,14 @@ interface ScanChange {
 
 const NOTHING: ScanChange = { gone: new Set(), come: new Map() };
 
-function loadedScan(rows: PassageRows, dimensions: number): CodeScan {
-  const scan = codeScan(dimensions);
+function loadedScan(rows: ChunkRows, dimensions: number): Int8Index {
+  const scan = int8Index(dimensions);
   for (const { key, code } of rows.codes()) scan.add(key, code);
   return scan;
 }
 
 /** Vectors as they come, or computed here when the model is the offline one. */
-function vectorsOf({ model, dimensions }: PassagesSetup) {
+function vectorsOf({ model, dimensions }: SearchIndexSetup) {
   const isOffline = model === OFFLINE_EMBEDDING_MODEL;
   const checked = (vector: Float32Array): Float32Array | null => {
     if (vector.length === dimensions) return normalised(vector);
@@ -188,7 +188,7 @@ function dot(one: Float32Array, other: Float32Array | null): number {
 }
 
 /** The file as it is; null when it cannot be used: none there, damaged, or folded from something else. */
-function open({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInstance | null {
+function open({ file, log, model, dimensions }: SearchIndexSetup): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {
     database = new DatabaseSync(file);
@@ -205,11 +205,11 @@ function open({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInst
   return null;
 }
 
-function openAnew({ file, log, model, dimensions }: PassagesSetup): DatabaseSyncInstance {
+function openAnew({ file, log, model, dimensions }: SearchIndexSetup): DatabaseSyncInstance {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);
-  database.exec(`${META}${PASSAGES_SCHEMA}${FULL_TEXT_SCHEMA}`);
+  database.exec(`${META}${CHUNKS_SCHEMA}${FULL_TEXT_SCHEMA}`);
   const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
   save.run('identity', log.identity);
   save.run('version', PASSAGES_VERSION);
@@ -232,7 +232,7 @@ function metaIn(database: DatabaseSyncInstance, key: string): string | null {
 const FUSION_OFFSET = 60;
 
 /** The rows of all rankings, each best first; the best of all first, ties by key. */
-function fused(rankings: readonly (readonly Scored[])[]): readonly Scored[] {
+function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonly Scored[] {
   const scores = new Map<number, number>();
   for (const ranking of rankings) {
     ranking.forEach(({ key }, place) => {

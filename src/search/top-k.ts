@@ -15,7 +15,7 @@ export function byScore(one: Scored, other: Scored): number {
  * The best `limit` rows, in no order: a heap whose first row is the worst kept one. Most rows of a long scan cost one
  * comparison.
  */
-export function bestOf(scores: ArrayLike<number>, keys: ArrayLike<number>, limit: number): readonly Scored[] {
+export function topK(scores: ArrayLike<number>, keys: ArrayLike<number>, limit: number): readonly Scored[] {
   const heap: Scored[] = [];
   let worst = -Infinity;
   for (let at = 0; at < keys.length; at += 1) {

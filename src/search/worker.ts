@@ -1,18 +1,18 @@
 /** The thread of the passage index: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveCalls } from '../system/worker-rpc.js';
-import type { Counted, PassagesCall, PassagesSetup } from './index-client.js';
-import { openPassagesStore } from './store.js';
+import { serveRpc } from '../system/worker-rpc.js';
+import type { Counted, SearchCall, SearchIndexSetup } from './index-client.js';
+import { openSearchStore } from './store.js';
 
-const setup = workerData as PassagesSetup;
-const store = openPassagesStore(setup);
+const setup = workerData as SearchIndexSetup;
+const store = openSearchStore(setup);
 const counted = (value: unknown): Counted => ({ value, count: store.count() });
-serveCalls(parentPort, {
+serveRpc(parentPort, {
   ready: counted(store.standing),
-  answerTo: (call) => counted(answerTo(call as PassagesCall)),
+  answerTo: (call) => counted(answerTo(call as SearchCall)),
 });
 
-function answerTo(request: PassagesCall): unknown {
+function answerTo(request: SearchCall): unknown {
   switch (request.call) {
     case 'write':
       return store.write(request.change);

@@ -1,11 +1,11 @@
 /** The signals that end a process: the wish, and its repetition. */
-import type { Ambient } from './system.js';
+import type { System } from './system.js';
 
 /** A terminal signals the whole process group and npm passes the signal on: the same wish, heard twice. */
 const SAME_SIGNAL_MS = 500;
 
 /** Calls `first` on the first SIGTERM or SIGINT, `again` on every one that comes half a second after it or later. */
-export function onSignals(ambient: Pick<Ambient, 'monotonicMs'>, first: () => void, again: () => void): void {
+export function onSignals(ambient: Pick<System, 'monotonicMs'>, first: () => void, again: () => void): void {
   let firstMs: number | null = null;
   const hear = (): void => {
     const nowMs = ambient.monotonicMs();

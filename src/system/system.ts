@@ -5,7 +5,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 
-export interface Ambient {
+export interface System {
   /** The time now as ISO 8601 text in UTC with milliseconds. */
   now(): string;
   /** Milliseconds on a clock that never goes back; only differences mean anything. */
@@ -21,7 +21,7 @@ export interface Ambient {
 }
 
 /** The machine's own clock, ids and timers. */
-export function systemAmbient(): Ambient {
+export function nodeSystem(): System {
   return {
     now: () => new Date().toISOString(),
     monotonicMs: () => performance.now(),

@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /** The caller's end. It owns the worker. */
-export class WorkerCalls<Call extends Named> {
+export class WorkerRpc<Call extends Named> {
   readonly #worker: Worker;
   readonly #what: string;
   readonly #waiting = new Map<number, Waiting>();
@@ -85,7 +85,7 @@ export class WorkerCalls<Call extends Named> {
 }
 
 /** The thread's end: says that it is ready, then answers each call until the one named `close`. */
-export function serveCalls(
+export function serveRpc(
   port: MessagePort | null,
   { ready, answerTo }: { readonly ready: unknown; readonly answerTo: (call: Named) => unknown },
 ): void {

@@ -4,7 +4,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
-import type { Ambient } from '../system/system.js';
+import type { System } from '../system/system.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { ChannelOptions } from './channel.js';
@@ -25,7 +25,7 @@ const MAX_SOCKETS = 20_000;
 const GOODBYE_MS = 2_000;
 
 export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules {
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
 }
 
 export interface ChannelServer {
@@ -136,7 +136,7 @@ function refuse(socket: Duplex, status: number, detail: string, headers: Readonl
 
 // What the target of an upgrade asks for.
 
-export type Asked =
+export type UpgradeTarget =
   | { readonly stream: 'default'; readonly runId: string }
   /** The rich stream's events with a revision above `after`; -1: all. */
   | { readonly stream: 'all'; readonly runId: string; readonly after: number }
@@ -144,7 +144,7 @@ export type Asked =
   | { readonly stream: 'unclear'; readonly detail: string };
 
 /** Null for a target that is no channel. Of the default stream the query is not looked at. */
-function askedOf(target: string): Asked | null {
+function askedOf(target: string): UpgradeTarget | null {
   const [path = '', query = ''] = split(target);
   const found = /^\/ws\/council\/([^/]+)\/?$/.exec(path)?.[1];
   if (found === undefined) return null;

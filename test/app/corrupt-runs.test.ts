@@ -20,8 +20,8 @@ import { openEventStream } from '../support/event-stream-client.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
-import { RunDamaged } from '../../src/errors.js';
-import { systemAmbient } from '../../src/system/system.js';
+import { RunCorrupt } from '../../src/errors.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { untilTrue } from '../support/until-true.js';
 
 const DETAIL = 'The record of this run is damaged';
@@ -244,14 +244,14 @@ describe('A run whose record is damaged while it runs here', () => {
         }),
     });
     await engine.recover();
-    const runId = systemAmbient().uuid();
+    const runId = nodeSystem().uuid();
     await engine.registry.start(runRequest(runId));
     await model.called(1);
     expect(await engine.queries.find(runId)).to.include({ status: 'running' });
     expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
     expect(engine.registry.live(runId)).not.to.equal(null);
     for (const asked of [engine.queries.find(runId), engine.queries.state(runId), engine.queries.folded(runId)]) {
-      expect(await rejectionOf(asked)).to.be.instanceOf(RunDamaged);
+      expect(await rejectionOf(asked)).to.be.instanceOf(RunCorrupt);
     }
     expect((await engine.queries.list({ limit: 1, offset: 0 }))[0]).to.include({ status: 'failed' });
     await engine.stop();

@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import type { DataDir } from '../../src/app/data-directory.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import type { DataDirectory } from '../../src/app/data-directory.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 import { ConfigInvalid, DataDirHeld } from '../../src/errors.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
@@ -16,7 +16,7 @@ const ME = { pid: 4711, hostname: 'here', startedAt: '2026-01-02T03:04:05.678Z' 
 
 describe('Data directory', () => {
   let dir: TempDir;
-  const held: (DataDir | Child)[] = [];
+  const held: (DataDirectory | Child)[] = [];
 
   beforeEach(() => {
     dir = tempDir();
@@ -27,8 +27,8 @@ describe('Data directory', () => {
     dir.remove();
   });
 
-  const open = (path: string): DataDir => {
-    const dataDir = openDataDir(path, ME);
+  const open = (path: string): DataDirectory => {
+    const dataDir = openDataDirectory(path, ME);
     held.push(dataDir);
     return dataDir;
   };
@@ -60,7 +60,7 @@ describe('Data directory', () => {
   it('is refused while held in this process, on one line that names the holder, and keeps tmp', () => {
     const { tmpDir, release } = open(dir.path);
     writeFileSync(join(tmpDir, 'upload'), 'in use');
-    const error = refusalOf(() => openDataDir(dir.path, { ...ME, pid: 4712 }));
+    const error = refusalOf(() => openDataDirectory(dir.path, { ...ME, pid: 4712 }));
     expect(error).to.be.instanceOf(DataDirHeld);
     expect(error.message).to.include(dir.path).and.include('4711').and.include('here').and.include(ME.startedAt);
     expect(error.message).not.to.include('\n');
@@ -79,7 +79,7 @@ describe('Data directory', () => {
     expect(second.lines[0])
       .to.include(dir.path)
       .and.include(`process ${first.pid ?? 0} on ${hostname()}`);
-    expect(refusalOf(() => openDataDir(dir.path, ME))).to.be.instanceOf(DataDirHeld);
+    expect(refusalOf(() => openDataDirectory(dir.path, ME))).to.be.instanceOf(DataDirHeld);
     await first.kill();
     open(dir.path);
     expect(readFileSync(join(dir.path, 'holder.json'), 'utf8')).to.include('4711');
@@ -89,7 +89,7 @@ describe('Data directory', () => {
     open(dir.path);
     for (const left of ['', '[', 'null', '{"pid":"a\\nb"}']) {
       writeFileSync(join(dir.path, 'holder.json'), left);
-      expect(refusalOf(() => openDataDir(dir.path, ME)).message).to.match(/: another process holds it$/);
+      expect(refusalOf(() => openDataDirectory(dir.path, ME)).message).to.match(/: another process holds it$/);
     }
   });
 
@@ -97,7 +97,7 @@ describe('Data directory', () => {
     const file = join(dir.path, 'file');
     writeFileSync(file, '');
     for (const path of [file, join(file, 'below'), '/dev/null/data']) {
-      const error = refusalOf(() => openDataDir(path, ME));
+      const error = refusalOf(() => openDataDirectory(path, ME));
       expect(error).to.be.instanceOf(ConfigInvalid);
       expect(error.message).to.include(path).and.include('DATA_DIR');
       expect(error.message).not.to.include('\n');
@@ -106,7 +106,7 @@ describe('Data directory', () => {
 
   describe('tells who ran there before', () => {
     const next = (hostname: string, instanceId: string): readonly string[] => {
-      const dataDir = openDataDir(dir.path, { ...ME, hostname });
+      const dataDir = openDataDirectory(dir.path, { ...ME, hostname });
       const before = dataDir.succeed(instanceId);
       dataDir.release();
       return before;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { RunEventsPage, RunFacts, RunResult } from '../../src/generated/schemas.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
@@ -30,7 +30,7 @@ describe('A council on Gemini', () => {
   let rest: RestClient;
 
   /** The least jitter, so that only what a provider asks for is waited. */
-  const ambient = { ...systemAmbient(), random: () => 0 };
+  const ambient = { ...nodeSystem(), random: () => 0 };
   const model = (): LanguageModel => geminiModel({ apiKey: KEY, baseUrl: server.url, model: 'gemini-x', ambient });
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {

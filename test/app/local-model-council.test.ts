@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import { openAiModel } from '../../src/models/openai/client.js';
 import type { RunEvent } from '../../src/run/events.js';
@@ -16,7 +16,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
 /** The least jitter. */
-const ambient = { ...systemAmbient(), random: () => 0 };
+const ambient = { ...nodeSystem(), random: () => 0 };
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.'] };
 const READER: Partial<GraphNode> = { tools: { webSearch: false, pdfReader: true }, timeoutMs: 10_000, maxAttempts: 1 };
 const JUDGED = 'plan -> judge?; judge -approve-> end';

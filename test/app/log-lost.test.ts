@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { cpSync, existsSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
 import { instantModel } from '../support/instant-model.js';
 import type { TestEngine } from '../support/open-engine.js';
@@ -11,7 +11,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 
 onEmbeddedLog(() =>
   describe('An embedded log that is not what the views beside it were made from', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
-import type { Ambient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
@@ -16,11 +16,11 @@ import { allFinished, runWhen } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 
 /** Timers that run fifty times as fast: waits between two looks at a server are nothing to wait for here. */
-function hasty(aheadMs = 0): Ambient {
-  const system = systemAmbient();
+function hasty(aheadMs = 0): System {
+  const system = nodeSystem();
   return {
     ...system,
     now: () => new Date(Date.parse(system.now()) + aheadMs).toISOString(),
@@ -44,7 +44,7 @@ describe("A model server's outage", () => {
     dir.remove();
   });
 
-  const modelAt = (url: string, ambient: Ambient): LanguageModel =>
+  const modelAt = (url: string, ambient: System): LanguageModel =>
     openAiModel({ apiKey: null, baseUrl: url, model: 'local', ambient });
 
   async function open(options: Partial<OpenEngineOptions> = {}): Promise<TestEngine> {
@@ -65,7 +65,7 @@ describe("A model server's outage", () => {
 
   /** Until a run is recorded to have met the outage. */
   const waitsItOut = (engine: TestEngine, runId: string): Promise<unknown> =>
-    runWhen(engine, runId, ({ front }) => front.some(({ outage }) => outage !== null));
+    runWhen(engine, runId, ({ frontier: front }) => front.some(({ outage }) => outage !== null));
 
   /** The engine goes as a kill does. */
   async function kill(engine: TestEngine): Promise<void> {
@@ -146,7 +146,7 @@ describe("A model server's outage", () => {
 
   it('ends at once for a run that is cancelled, and goes on for the others', async () => {
     await server.goAway();
-    const engine = await open({ ambient: systemAmbient() });
+    const engine = await open({ ambient: nodeSystem() });
     const [cancelled, kept] = [await start(engine), await start(engine)];
     await Promise.all([cancelled, kept].map((runId) => waitsItOut(engine, runId)));
     expect(await engine.registry.cancel(cancelled)).to.include({ status: 'failed' });
@@ -194,7 +194,7 @@ describe("A model server's outage", () => {
     const council = councilOf([8]);
     let isOut = true;
     server.answerBy((call, index) => (isOut ? refuses(503) : council(call, index)));
-    const engine = await open({ ambient: systemAmbient(), maxModelCalls: 8 });
+    const engine = await open({ ambient: nodeSystem(), maxModelCalls: 8 });
     const runIds = await Promise.all(Array.from({ length: 40 }, () => start(engine)));
     await Promise.all(runIds.map((runId) => waitsItOut(engine, runId)));
     const met = server.calls.length;

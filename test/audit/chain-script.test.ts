@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { chartCache } from '../../src/run/machine.js';
+import { machineCache } from '../../src/run/machine.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -41,9 +41,9 @@ describe('The script of the README that checks a chain', () => {
   it('finds the head of the golden export, as this service does', async () => {
     const text = readFileSync(GOLDEN, 'utf8');
     expect(check(text)).to.include({ status: 0, out: `${GOLDEN_HEAD}\n` });
-    const { sha256 } = systemAmbient();
+    const { sha256 } = nodeSystem();
     const events = readExport(GOLDEN_RUN, linesOf(text));
-    const { firstDifference, headHash } = await verifyRecord(GOLDEN_RUN, events, { charts: chartCache(), sha256 });
+    const { firstDifference, headHash } = await verifyRecord(GOLDEN_RUN, events, { charts: machineCache(), sha256 });
     expect({ firstDifference, headHash }).to.deep.equal({ firstDifference: null, headHash: GOLDEN_HEAD });
   });
 

@@ -9,7 +9,7 @@ import type { ChartConfig, Graph } from '../../src/generated/schemas.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
-import { standingOf } from '../../src/audit/chart.js';
+import { stateValueOf } from '../../src/audit/chart.js';
 import { graphOf } from '../support/given.js';
 import { goldenHistories } from '../support/golden-histories.js';
 import { foldNext } from '../../src/run/stream.js';
@@ -54,7 +54,7 @@ describe('Chart', () => {
         actor.send({ type });
         snapshot = chart.next(snapshot, event);
         expect(actor.getSnapshot().value, `after ${event.seq}`).to.deep.equal(snapshot.value);
-        expect(standingOf(snapshot.context.run, chart), `after ${event.seq}`).to.deep.equal(snapshot.value);
+        expect(stateValueOf(snapshot.context.run, chart), `after ${event.seq}`).to.deep.equal(snapshot.value);
       }
     });
   }

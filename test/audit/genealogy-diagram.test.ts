@@ -1,18 +1,18 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { genealogyDiagram } from '../../src/audit/diagrams.js';
 import { genealogyOf } from '../../src/audit/genealogy.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
-import { standingOf } from '../../src/audit/chart.js';
+import { stateValueOf } from '../../src/audit/chart.js';
 import type { Story } from '../support/given.js';
 import { broke, given, graphWith, RUN_ID, scored, wrote } from '../support/given.js';
 import { hostileTexts } from '../support/hostile-texts.js';
 import { randomStory } from '../support/random-history.js';
 
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 const SEEDS = Array.from({ length: 60 }, (_, index) => 20260200 + index);
 
 async function genealogy({ events }: Story): Promise<Genealogy> {
@@ -65,7 +65,7 @@ describe('A genealogy', () => {
         const final = told.drafts.find(({ id }) => id === told.outcome?.final_draft);
         expect(final?.hash, `seed ${seed}`).to.equal(sha256(story.run.finalDraft));
       }
-      expect(standingOf(story.run, compileChart(story.run.plan.graph))).to.deep.equal(story.snapshot.value);
+      expect(stateValueOf(story.run, compileChart(story.run.plan.graph))).to.deep.equal(story.snapshot.value);
       expectDrawn(told);
     }
     expect(joined).to.be.greaterThan(10);

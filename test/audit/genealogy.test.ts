@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { genealogyOf } from '../../src/audit/genealogy.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
 import { openSchemas } from '../../src/api/schemas.js';
@@ -10,7 +10,7 @@ import { given, graphOf, playOut, scored, wrote } from '../support/given.js';
 import { eventIn, readGolden } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
 
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 const isGenealogy = openSchemas().validator('genealogy.json');
 
 /** The genealogy of events, which must fit its schema. */

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import type { Verified } from '../../src/audit/verify.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
-import { chartCache } from '../../src/run/machine.js';
+import { machineCache } from '../../src/run/machine.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
@@ -12,8 +12,8 @@ import { allFinished } from '../support/run-when.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const { sha256, uuid } = systemAmbient();
-const means = { charts: chartCache(), sha256 };
+const { sha256, uuid } = nodeSystem();
+const means = { charts: machineCache(), sha256 };
 const RUN_ID = uuid();
 
 describe('The verification of an export', function () {

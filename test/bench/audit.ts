@@ -1,6 +1,6 @@
 /** What it costs to check and to replay a record, and whether reading one run slows down as the log grows. */
 import { Agent, get } from 'node:http';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { instantModel } from '../support/instant-model.js';
 import { graphOf } from '../support/given.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -73,7 +73,7 @@ async function furnished(events: number): Promise<House> {
 /** Runs a ring of nodes until the limit of executions ends it. */
 async function longRun(path: string): Promise<{ readonly runId: string; readonly events: number }> {
   const engine = await openTestEngine({ path, model: instantModel() });
-  const runId = systemAmbient().uuid();
+  const runId = nodeSystem().uuid();
   const ring = Array.from({ length: LONG_NODES }, (_, index) => `n${index} -> n${(index + 1) % LONG_NODES}`);
   await engine.registry.start(runRequest(runId, { graph: graphOf(ring.join('; ')) }));
   const [run] = await allFinished(engine, [runId]);

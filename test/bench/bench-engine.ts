@@ -1,5 +1,5 @@
 /** The engine as the benchmark drives it: no edge, one call a run. */
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { RunRequestedData } from '../../src/generated/schemas.js';
 import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
@@ -35,7 +35,7 @@ export async function openBenchEngine(options: BenchEngineOptions): Promise<Benc
   };
   const engine = await openTestEngine({ ...options, decorate: (log) => overheard(log, onAppended) });
   await engine.recover();
-  const { uuid } = systemAmbient();
+  const { uuid } = nodeSystem();
   const { template = runRequest('') } = options;
   return {
     async run() {

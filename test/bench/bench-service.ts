@@ -1,8 +1,8 @@
 /** The service as the benchmark drives it: in this process, so that appends and arrivals are told by one clock. */
 import { hostname } from 'node:os';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { readConfig } from '../../src/config.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { NewEvent } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
@@ -20,8 +20,8 @@ export async function openBenchService({
   /** Told of each append once it is acknowledged. */
   readonly onAppended: (stream: string, events: readonly NewEvent[]) => void;
 }): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const ambient = systemAmbient();
-  const dataDir = openDataDir(path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const ambient = nodeSystem();
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
   const faults: object[] = [];
   const service = await startService(
     { ...readConfig({}), port: 0, dataDir: path },

@@ -1,6 +1,6 @@
 /** A data directory with very many finished runs in it. */
-import { systemAmbient } from '../../src/system/system.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { RunFact } from '../../src/run/events.js';
@@ -21,9 +21,9 @@ export async function copiedRuns(
   path: string,
   { model, runs }: { readonly model: LanguageModel; readonly runs: number },
 ): Promise<void> {
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   const facts = await factsOfOneRun(path, model);
-  const dataDir = openDataDir(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
   const around = { ambient, instanceId: 'bench' };
   await closedLoop({
@@ -45,7 +45,7 @@ export async function copiedRuns(
 async function factsOfOneRun(path: string, model: LanguageModel): Promise<readonly RunFact[]> {
   const engine = await openTestEngine({ path, model });
   await engine.recover();
-  const runId = systemAmbient().uuid();
+  const runId = nodeSystem().uuid();
   await engine.registry.start(runRequest(runId));
   await allFinished(engine, [runId]);
   const facts = await recordOf(engine.log, runId);

@@ -1,7 +1,7 @@
 /** What a run leaves on the disk. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { offlineModel } from '../../src/models/offline/offline.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { instantModel } from '../support/instant-model.js';
@@ -17,7 +17,7 @@ export const diskPart: Part = {
     `(drafts of 7 characters: what the record itself takes) and with the offline model.`,
   async measure(effort) {
     const instant = await bytesPerRun('instant model', instantModel(), effort);
-    return [...instant, ...(await bytesPerRun('offline model', offlineModel({ ambient: systemAmbient() }), effort))];
+    return [...instant, ...(await bytesPerRun('offline model', offlineModel({ ambient: nodeSystem() }), effort))];
   },
 };
 

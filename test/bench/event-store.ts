@@ -1,7 +1,7 @@
 /** The service on EventStoreDB: what its log takes, what an engine makes of it, and what more instances give. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -49,7 +49,7 @@ export const eventStorePart: Part = {
 };
 
 function logOn(url: string): EventLog {
-  return openEventStoreLog({ url, prefix: freshPrefix(), ambient: systemAmbient() });
+  return openEventStoreLog({ url, prefix: freshPrefix(), ambient: nodeSystem() });
 }
 
 async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effort): Promise<Figure> {
@@ -57,7 +57,7 @@ async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effor
   for (let i = 0; i < rounds; i += 1) {
     const prefix = freshPrefix();
     const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: prefix, LOG_LEVEL: 'error' };
-    const log = openEventStoreLog({ url, prefix, ambient: systemAmbient() });
+    const log = openEventStoreLog({ url, prefix, ambient: nodeSystem() });
     took.push(await handoverMs({ runs, environment, log }));
   }
   return figure(

@@ -1,5 +1,5 @@
 /** How fast text comes out of PDFs, and what that costs the service beside it. */
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { chunk } from '../../src/documents/chunk.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
 import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
@@ -20,7 +20,7 @@ export const extractionPart: Part = {
     'pipes included, read by the first parser, and by both (one page is blank, so that the second is asked). The event ' +
     'loop is the one that waits.',
   async measure({ rounds, pdfPages }) {
-    const extractor = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits: UNHURRIED });
+    const extractor = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits: UNHURRIED });
     try {
       const full = Array.from({ length: pdfPages }, (_, index) => pageOf(index));
       return [

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
-import { openPassagesIndex, type PassagesIndex } from '../../src/search/index-client.js';
+import { openSearchIndex, type SearchIndex } from '../../src/search/index-client.js';
 import { filledIndex } from '../support/filled-index.js';
 import { realPassages, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
@@ -44,8 +44,8 @@ async function measured(texts: readonly string[], { requests }: Effort): Promise
   const dir = tempDir();
   const file = join(dir.path, 'passages.sqlite');
   const log = { identity: 'bench', head: '1' };
-  const open = (): Promise<PassagesIndex> =>
-    openPassagesIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS });
+  const open = (): Promise<SearchIndex> =>
+    openSearchIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS });
   let index = await open();
   try {
     const delay = watchLoopDelay();
@@ -80,7 +80,7 @@ async function measured(texts: readonly string[], { requests }: Effort): Promise
   }
 }
 
-async function latencies(index: PassagesIndex, queries: readonly string[]): Promise<readonly number[]> {
+async function latencies(index: SearchIndex, queries: readonly string[]): Promise<readonly number[]> {
   const times: number[] = [];
   for (const text of queries) {
     const from = performance.now();

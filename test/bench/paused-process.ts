@@ -1,6 +1,6 @@
 /** An engine with many paused runs: sends what they cost to the process that forked it, and ends. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { graphOf } from '../support/given.js';
 import { decision } from '../support/god-run.js';
 import { instantModel } from '../support/instant-model.js';
@@ -31,7 +31,7 @@ const REST_MS = 1_000;
 
 const [, , path = '', runs = '0'] = process.argv;
 const engine = await openTestEngine({ path, model: instantModel() });
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 const template = runRequest('', { graph: graphOf('one -> two; two -> three'), godMode: true });
 const runIds = Array.from({ length: Number(runs) }, uuid);
 

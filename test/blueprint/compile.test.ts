@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compileBlueprint } from '../../src/blueprint/compile.js';
-import { inspect } from '../../src/blueprint/validate.js';
+import { inspectGraph } from '../../src/blueprint/validate.js';
 import { councilOf } from '../../src/blueprint/record.js';
 import type { BlueprintCreate, Graph } from '../../src/generated/schemas.js';
 
@@ -25,7 +25,7 @@ function edges(...lines: readonly string[]): NonNullable<BlueprintCreate['edges'
 }
 
 const nodes = (...ids: readonly string[]): BlueprintCreate['nodes'] => ids.map((id) => ({ id }));
-const findings = (draft: Draft) => inspect(councilOf({ name: 'x', ...draft }));
+const findings = (draft: Draft) => inspectGraph(councilOf({ name: 'x', ...draft }));
 
 describe('A compiled blueprint', () => {
   it('begins at the node without incoming edges, the first of several, or the first', () => {

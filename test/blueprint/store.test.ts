@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { blueprintStream } from '../../src/blueprint/events.js';
-import { BlueprintMoved, BlueprintShelf } from '../../src/blueprint/store.js';
+import { BlueprintMoved, BlueprintStore } from '../../src/blueprint/store.js';
 import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/record.js';
 import {
   AppendOutcomeUnknown,
   BlueprintContended,
-  BlueprintDamaged,
+  BlueprintCorrupt,
   BlueprintTooLarge,
   LogUnavailable,
   RevisionConflict,
@@ -36,8 +36,8 @@ describe('The shelf of blueprints', () => {
     dir.remove();
   });
 
-  const shelfOn = (on: EventLog): BlueprintShelf =>
-    new BlueprintShelf({ log: on, ambient: systemAmbient(), instanceId: 'one' });
+  const shelfOn = (on: EventLog): BlueprintStore =>
+    new BlueprintStore({ log: on, ambient: nodeSystem(), instanceId: 'one' });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
     for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);
@@ -186,11 +186,11 @@ describe('The shelf of blueprints', () => {
       ],
     ];
     for (const [at, blueprint] of records.entries()) {
-      const event = { id: systemAmbient().uuid(), type: 'BlueprintUpdated', data: JSON.stringify({ blueprint }) };
+      const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', data: JSON.stringify({ blueprint }) };
       await log.append(blueprintStream('plain'), [{ ...event, metadata: {} }], at);
-      expect(await rejectionOf(shelf.find('plain'))).to.be.instanceOf(BlueprintDamaged);
+      expect(await rejectionOf(shelf.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
     }
-    expect(await rejectionOf(shelf.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintDamaged);
+    expect(await rejectionOf(shelf.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintCorrupt);
     await shelf.remove('plain');
     expect(await shelf.find('plain')).to.equal(null);
     await shelf.create(PLAIN);
@@ -205,7 +205,7 @@ describe('The shelf of blueprints', () => {
     expect(events.map(({ type }) => type)).to.deep.equal(['BlueprintCreated', 'BlueprintDeleted', 'BlueprintCreated']);
     let previous = GENESIS_HASH;
     for (const event of events.map(exportedOf)) {
-      expect(checkLink(previous, event, systemAmbient().sha256)).to.equal(true);
+      expect(checkLink(previous, event, nodeSystem().sha256)).to.equal(true);
       previous = event.hash;
     }
   });

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import type { Desk } from '../../src/cli/terminal/approval-prompt.js';
-import { openDesk } from '../../src/cli/terminal/approval-prompt.js';
+import type { ApprovalPrompt } from '../../src/cli/terminal/approval-prompt.js';
+import { openApprovalPrompt } from '../../src/cli/terminal/approval-prompt.js';
 import type { GodModeState } from '../../src/generated/schemas.js';
 
 const STATE: GodModeState = {
@@ -27,9 +27,12 @@ const STATE: GodModeState = {
 
 describe('The desk of God Mode', () => {
   const said: string[] = [];
-  let desk: Desk | null = null;
-  const deskOn = (input: Readable, edit: (text: string) => Promise<string | null> = async () => null): Desk => {
-    desk = openDesk({ input, say: (text) => said.push(text), edit });
+  let desk: ApprovalPrompt | null = null;
+  const deskOn = (
+    input: Readable,
+    edit: (text: string) => Promise<string | null> = async () => null,
+  ): ApprovalPrompt => {
+    desk = openApprovalPrompt({ input, say: (text) => said.push(text), edit });
     return desk;
   };
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { offlineModel } from '../../src/models/offline/offline.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { COUNCIL, councilBench, resultIn } from '../support/council-command.js';
@@ -9,7 +9,7 @@ import { startService } from '../support/running-service.js';
 import { eventStoreFor } from '../support/test-event-store.js';
 
 /** Never answers. */
-const NEVER = offlineModel({ ambient: systemAmbient(), latencyMs: 60_000 });
+const NEVER = offlineModel({ ambient: nodeSystem(), latencyMs: 60_000 });
 const TOPIC = 'Should our town build a public sauna?';
 
 describe('council run in this process', () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import type { Standing } from '../../src/cli/commands/driver.js';
+import type { RunProgress } from '../../src/cli/commands/driver.js';
 import type { Progress } from '../../src/cli/terminal/progress.js';
 import { openProgress } from '../../src/cli/terminal/progress.js';
 import { manualAmbient } from '../support/manual-system.js';
 
-const FRONT: Standing = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
+const FRONT: RunProgress = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
 
 describe('The progress of a run', () => {
   const ambient = manualAmbient();

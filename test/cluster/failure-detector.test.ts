@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { Membership } from '../../src/cluster/failure-detector.js';
+import { FailureDetector } from '../../src/cluster/failure-detector.js';
 
 const OPTIONS = { instanceId: 'me', heartbeatMs: 5_000, suspectAfterMs: 30_000, predecessors: ['first', 'before'] };
 
 /** A member that has heard of itself and of another every beat up to a time. */
-function listening(untilMs: number): Membership {
-  const membership = new Membership(OPTIONS);
+function listening(untilMs: number): FailureDetector {
+  const membership = new FailureDetector(OPTIONS);
   for (let nowMs = 0; nowMs <= untilMs; nowMs += OPTIONS.heartbeatMs) {
     membership.heard('me', nowMs);
     membership.heard('other', nowMs);
@@ -14,7 +14,7 @@ function listening(untilMs: number): Membership {
 }
 
 /** Hears only itself from one time to another; whether the other is suspected then. */
-function alone(membership: Membership, fromMs: number, toMs: number): boolean {
+function alone(membership: FailureDetector, fromMs: number, toMs: number): boolean {
   for (let nowMs = fromMs; nowMs <= toMs; nowMs += OPTIONS.heartbeatMs) membership.heard('me', nowMs);
   return membership.isSuspect('other', toMs);
 }
@@ -26,7 +26,7 @@ describe('Membership', () => {
   });
 
   it('suspects nobody before it has heard of itself', () => {
-    const membership = new Membership(OPTIONS);
+    const membership = new FailureDetector(OPTIONS);
     membership.heard('other', 0);
     expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
   });
@@ -61,7 +61,7 @@ describe('Membership', () => {
   });
 
   it('knows that all before it in its place are dead, whatever it hears', () => {
-    const membership = new Membership(OPTIONS);
+    const membership = new FailureDetector(OPTIONS);
     for (const dead of OPTIONS.predecessors) {
       membership.heard(dead, 0);
       expect(membership.isSuspect(dead, 0)).to.equal(true);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { RunNotPaused } from '../../src/errors.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { decision, pausedBefore, startGodRun } from '../support/god-run.js';
@@ -20,7 +20,7 @@ import { tempDir } from '../support/temp-dir.js';
 const SEED = Number(process.env['SEED'] ?? 20260103);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const CLUSTER = { heartbeatMs: 50, suspectAfterMs: 400 };
-const { uuid, monotonicMs } = systemAmbient();
+const { uuid, monotonicMs } = nodeSystem();
 const line = graphOf('one -> two; two -> three');
 
 interface Instance extends TestEngine {
@@ -113,7 +113,7 @@ describe('Instances on one log', function () {
     const runIds = await startAt(first, 5);
     const second = await open();
     // Long enough to be taken for dead, were it so.
-    await new Promise<void>((resolve) => void systemAmbient().after(3 * CLUSTER.suspectAfterMs, resolve));
+    await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
     expect(runIds.map((runId) => second.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(held.held).to.have.length(5);
@@ -128,7 +128,7 @@ describe('Instances on one log', function () {
     const theirs = await startAt(waiting, 3);
     const terminal = await open(held, { beatsOnly: true });
     const [runId = ''] = await startAt(terminal, 1);
-    await new Promise<void>((resolve) => void systemAmbient().after(3 * CLUSTER.suspectAfterMs, resolve));
+    await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
     expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(terminal.registry.live(runId)?.status).to.equal('running');
     expect(theirs.map((id) => terminal.registry.live(id))).to.deep.equal([null, null, null]);
@@ -230,7 +230,7 @@ describe('Instances on one log', function () {
     const slow = await Promise.all(models.map((model) => open(model)));
     const runIds = (await Promise.all(slow.map((each) => startAt(each, 5)))).flat();
     for (const each of instances) each.line.turn('lossy');
-    await new Promise<void>((resolve) => void systemAmbient().after(3 * CLUSTER.suspectAfterMs, resolve));
+    await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
     for (const each of instances) each.line.turn('up');
     await Promise.all(models.map((model) => model.called(10)));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
@@ -271,7 +271,7 @@ describe('Instances on one log', function () {
       } else if (victim !== undefined && mood !== undefined && mood !== 'stop') {
         victim.line.turn(mood);
         const outageMs = random() * 2 * CLUSTER.suspectAfterMs;
-        await new Promise<void>((resolve) => void systemAmbient().after(outageMs, resolve));
+        await new Promise<void>((resolve) => void nodeSystem().after(outageMs, resolve));
         victim.line.turn('up');
       }
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Custodian } from '../../src/cluster/orphan-recovery.js';
+import { OrphanRecovery } from '../../src/cluster/orphan-recovery.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { given, graphOf, RUN_ID } from '../support/given.js';
@@ -10,7 +10,7 @@ const line = graphOf('one -> two');
 
 describe('A custodian', () => {
   let ambient: ManualAmbient;
-  let custodian: Custodian;
+  let custodian: OrphanRecovery;
   let taken: string[];
   let left: string[];
   let held: Set<string>;
@@ -21,7 +21,7 @@ describe('A custodian', () => {
     ambient = manualAmbient();
     isInTurn = true;
     [taken, left, held, dead] = [[], [], new Set(), new Set()];
-    custodian = new Custodian({
+    custodian = new OrphanRecovery({
       ambient,
       instanceId: 'me',
       isSuspect: (instanceId) => dead.has(instanceId),

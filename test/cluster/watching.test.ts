@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { instantModel } from '../support/instant-model.js';
@@ -15,7 +15,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 
 interface Instance extends TestEngine {
   readonly line: LogLine;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { countedCalls, countedModel } from '../support/counted-model.js';
 import type { Boundary } from '../support/crash-child.js';
 import { graphOf } from '../support/given.js';
@@ -44,7 +44,7 @@ describe('A crash of a run in God Mode', function () {
 
 async function survive(boundary: Boundary, ordinal: number): Promise<void> {
   const dir = tempDir();
-  const runId = systemAmbient().uuid();
+  const runId = nodeSystem().uuid();
   const plan = { path: dir.path, callsFile: join(dir.path, 'calls.txt'), maxActiveRuns: 2, runIds: [runId] };
   const end = await killedChild({ ...plan, gated: fork, crash: { boundary, ordinal, runId } });
   expect(end.signal, `${boundary} ${ordinal} is reached`).to.equal('SIGKILL');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { DocumentEvent } from '../../src/documents/events.js';
 import { readDocument } from '../../src/documents/events.js';
 import { startChild } from '../support/child.js';
@@ -60,7 +60,7 @@ describe('An upload whose process is killed', function () {
   const recorded = async (): Promise<readonly DocumentEvent[]> => {
     const engine = await openTestEngine({ path: join(dir.path, 'data'), model: scriptedModel() });
     const events: DocumentEvent[] = [];
-    const { sha256 } = systemAmbient();
+    const { sha256 } = nodeSystem();
     for await (const event of readDocument(engine.log, idOf(PDF), { sha256 })) events.push(event);
     await engine.stop();
     return events;

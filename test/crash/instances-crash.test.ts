@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { wait } from '../../src/system/async/wait.js';
@@ -40,7 +40,7 @@ const BLUEPRINT = {
   edges: [{ source: 'one', target: 'two' }],
 };
 
-const delay = (ms: number): Promise<void> => wait(systemAmbient(), ms, new AbortController().signal);
+const delay = (ms: number): Promise<void> => wait(nodeSystem(), ms, new AbortController().signal);
 
 interface LogServer {
   readonly url: string;
@@ -105,7 +105,7 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
     crowd.close();
     await clients;
 
-    const log = openEventStoreLog({ url: server.url, prefix, ambient: systemAmbient() });
+    const log = openEventStoreLog({ url: server.url, prefix, ambient: nodeSystem() });
     for (const runId of crowd.plain) await expectWhole(log, runId, 'RunCompleted');
     for (const [runId, accepted] of crowd.decided) await expectDecidedOnce(log, runId, accepted);
     expect(crowd.plain.length).to.be.greaterThan(20);
@@ -225,7 +225,7 @@ class Crowd {
       if (error instanceof TypeError) return null;
       throw error;
     });
-    const reply = await Promise.race([answered, wait(systemAmbient(), PATIENCE_MS, late.signal).then(() => null)]);
+    const reply = await Promise.race([answered, wait(nodeSystem(), PATIENCE_MS, late.signal).then(() => null)]);
     late.abort();
     if (reply === null || reply.status >= 500) this.refused += 1;
     return reply;

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Ambient } from '../../src/system/system.js';
-import { systemAmbient } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import {
   AppendOutcomeUnknown,
   KeyReused,
   LogUnavailable,
-  RunDamaged,
+  RunCorrupt,
   RunFinished,
   RunUnknown,
   ServiceStopping,
@@ -36,7 +36,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 
 describe('Recovery', () => {
   let dir: TempDir;
@@ -399,7 +399,7 @@ describe('Recovery', () => {
   });
 
   describe('of a log that fails for a while', () => {
-    const hasty: Ambient = { ...systemAmbient(), after: (ms, callback) => systemAmbient().after(ms / 50, callback) };
+    const hasty: System = { ...nodeSystem(), after: (ms, callback) => nodeSystem().after(ms / 50, callback) };
 
     /** A log that fails its calls now and then, before or after it has done them. */
     function moody(log: EventLog, random: () => number): EventLog {
@@ -546,8 +546,8 @@ describe('Recovery', () => {
         const [runId, next] = [uuid(), uuid()];
         await startAll(engine, [runId, next]);
         await model.called(1);
-        const head = await foldRun(engine.log, runId, systemAmbient());
-        const around = { ambient: systemAmbient(), instanceId: 'another' };
+        const head = await foldRun(engine.log, runId, nodeSystem());
+        const around = { ambient: nodeSystem(), instanceId: 'another' };
         const sealed = sealFacts(facts, { head, runId, around });
         await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
         failures = 2;
@@ -590,7 +590,7 @@ describe('Recovery', () => {
             await second.registry.start(runRequest(begun));
             await allFinished(second, [sound, begun]);
             for (const runId of [sound, begun]) await checkRecord(second.log, runId);
-            expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunDamaged);
+            expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunCorrupt);
             const page = await second.queries.list({ limit: 10, offset: 0 });
             expect(page.map(({ id }) => id)).to.have.members([damaged, sound, begun]);
             expect(second.registry.live(damaged)).to.equal(null);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { countedCalls, countedModel } from '../support/counted-model.js';
 import type { Boundary, CrashPlan } from '../support/crash-child.js';
@@ -38,7 +38,7 @@ const MAX_CRASHES = 5;
 const CHAINS = IS_SOAK ? 60 : 3;
 const ROUNDS = IS_SOAK ? 5 : 1;
 
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 
 describe(`Crash (SEED=${SEED})`, function () {
   this.timeout(IS_SOAK ? 600_000 : 60_000);

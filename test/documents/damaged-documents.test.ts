@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Document, DocumentVerification } from '../../src/generated/schemas.js';
 import { GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';
 import { changeViews, damageEvent, dropEvent } from '../support/damaged-log.js';
@@ -27,7 +27,7 @@ const NONE = { valid: true, first_difference: null };
 
 describe('A document', function () {
   this.timeout(60_000);
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;

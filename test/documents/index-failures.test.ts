@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
@@ -21,7 +21,7 @@ const STONES = pdfWith(['Granite is hard.']);
 
 describe('An index of passages that fails', function () {
   this.timeout(60_000);
-  const system = systemAmbient();
+  const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;

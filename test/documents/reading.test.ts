@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../../src/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
@@ -27,7 +27,7 @@ const QUERY = 'oaks, elms, hard granite, plant';
 
 describe('Agents that read uploaded documents', function () {
   this.timeout(60_000);
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   /** A minute between two tries is a second. */
   const hasty = { ...ambient, after: (ms: number, call: () => void) => ambient.after(ms / 60, call) };
   let dir: TempDir;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { readDocument } from '../../src/documents/events.js';
 import { DocumentUnknown } from '../../src/documents/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
@@ -22,7 +22,7 @@ import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const PDF = pdfWith(...Array.from({ length: 100 }, (_, page) => [`Page ${page} tells of oaks.`]));
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 
 async function typesOf(log: EventLog): Promise<readonly string[]> {
   const types: string[] = [];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { Chunk } from '../../src/documents/chunk.js';
 import type { DocumentEvent, DocumentFact } from '../../src/documents/events.js';
 import { isDocumentEvent } from '../../src/documents/events.js';
@@ -8,7 +8,7 @@ import { evolveDocument, nextStep } from '../../src/documents/state.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import { checkAppend } from '../../src/eventlog/append-check.js';
 
-const { uuid, sha256 } = systemAmbient();
+const { uuid, sha256 } = nodeSystem();
 const VECTOR = 'A'.repeat(4096);
 
 /** A file of so many passages of so many units. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { documentStream } from '../../src/documents/events.js';
 import { encryptedPdf } from '../support/encrypted-pdf.js';
 import { openSocket, rawExchange, readReply } from '../support/raw-exchange.js';
@@ -301,7 +301,7 @@ describe('POST /api/councils/upload-pdf', function () {
     });
 
     it('gets the place of one whose form does not end in time, which is answered 408 and leaves nothing', async () => {
-      const system = systemAmbient();
+      const system = nodeSystem();
       // Minutes are a thousandth of themselves.
       const after = (ms: number, call: () => void) => system.after(ms > 60_000 ? ms / 1_000 : ms, call);
       const hasty = await startService({ ambient: { ...system, after } });
@@ -321,7 +321,7 @@ describe('POST /api/councils/upload-pdf', function () {
     });
 
     it('is answered 503 with Retry-After after 10 s without room, but 415 and 413 at once', async () => {
-      const { after: slowly, ...rests } = systemAmbient();
+      const { after: slowly, ...rests } = nodeSystem();
       const waits: number[] = [];
       const ambient = {
         ...rests,

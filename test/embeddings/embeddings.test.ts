@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { readConfig } from '../../src/config.js';
 import { ModelFailed } from '../../src/errors.js';
 import { normalised, type Embeddings } from '../../src/embeddings/port.js';
@@ -254,7 +254,7 @@ interface Limits {
 }
 
 /** Backs off by nothing: what is waited is what a server asks for. */
-const PATIENT = { ...systemAmbient(), random: () => 0 };
+const PATIENT = { ...nodeSystem(), random: () => 0 };
 
 /** One answer in the words of both. */
 function vectorsOf(...vectors: readonly unknown[]): Reply {

@@ -1,7 +1,7 @@
 /** What the tests of the EventStoreDB adapter share: fake servers and logs that are closed after each test. */
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
-import { appendSurely } from '../../src/eventsourcing/append-with-retry.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { appendWithRetry } from '../../src/eventsourcing/append-with-retry.js';
 import type { EventStoreOptions } from '../../src/eventlog/eventstoredb/log.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../../src/eventlog/port.js';
@@ -47,7 +47,7 @@ export function eventStoreBench(): EventStoreBench {
     },
     log(at, options = {}) {
       const url = typeof at === 'string' ? at : at.url;
-      const log = openEventStoreLog({ url, ambient: systemAmbient(), ...options });
+      const log = openEventStoreLog({ url, ambient: nodeSystem(), ...options });
       logs.push(log);
       return log;
     },
@@ -61,6 +61,6 @@ export function surely(
   events: readonly NewEvent[],
   expected: ExpectedRevision,
 ): Promise<Appended> {
-  const patience = { ambient: systemAmbient(), signal: new AbortController().signal };
-  return appendSurely(log, { stream, events, expected }, patience);
+  const patience = { ambient: nodeSystem(), signal: new AbortController().signal };
+  return appendWithRetry(log, { stream, events, expected }, patience);
 }

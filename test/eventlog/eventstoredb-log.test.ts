@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -8,7 +8,7 @@ import { eventLogContract } from './event-log-contract.js';
 eventLogContract('EventStoreDB, a fake server', async () => {
   const dir = tempDir();
   const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
-  const log = openEventStoreLog({ url: server.url, prefix: 'test', ambient: systemAmbient() });
+  const log = openEventStoreLog({ url: server.url, prefix: 'test', ambient: nodeSystem() });
   const close = async (): Promise<void> => {
     await log.close();
     await server.stop();

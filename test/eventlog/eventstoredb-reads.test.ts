@@ -1,6 +1,6 @@
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
 import { positionOf } from '../../src/eventlog/eventstoredb/position.js';
 import { eventIn } from '../../src/eventlog/eventstoredb/recorded-event.js';
@@ -200,7 +200,7 @@ describe('EventStoreDB log: subscriptions', () => {
   it('come in pages while events come densely, and one by one again after, each event once', async () => {
     const server = await bench.server();
     // By a clock that stands still, events come as densely as can be.
-    const log = bench.log(server, { ambient: { ...systemAmbient(), monotonicMs: () => 0 } });
+    const log = bench.log(server, { ambient: { ...nodeSystem(), monotonicMs: () => 0 } });
     let pages = 0;
     server.behave({
       read(kind) {
@@ -231,7 +231,7 @@ describe('EventStoreDB log: subscriptions', () => {
 
   it('give each event of a page of many batches once, and end when their reader leaves in the middle of one', async () => {
     const server = await bench.server();
-    const log = bench.log(server, { ambient: { ...systemAmbient(), monotonicMs: () => 0 } });
+    const log = bench.log(server, { ambient: { ...nodeSystem(), monotonicMs: () => 0 } });
     const events = numbered(1_400);
     const seen: string[] = [];
     let appended = Promise.resolve();

@@ -8,7 +8,7 @@ import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_
 import type { sendUnaryData, ServerWritableStream } from '@grpc/grpc-js';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable } from '../../src/errors.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
@@ -59,7 +59,7 @@ describe('EventStoreDB log: over TLS', () => {
   });
 
   const open = (hosts: string, options: string): EventLog => {
-    const log = openEventStoreLog({ url: `esdb://me:a%40b@${hosts}?${options}`, ambient: systemAmbient() });
+    const log = openEventStoreLog({ url: `esdb://me:a%40b@${hosts}?${options}`, ambient: nodeSystem() });
     logs.push(log);
     return log;
   };

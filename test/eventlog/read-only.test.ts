@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { openLogReadOnly } from '../../src/eventlog/embedded/read-only.js';
 import type { EventLog, RecordedEvent, StreamRange } from '../../src/eventlog/port.js';
@@ -28,7 +28,7 @@ describe('A log that is only read', () => {
 
   const filled = async (): Promise<EventLog> => {
     const log = await openEmbeddedLog({ file });
-    const { uuid } = systemAmbient();
+    const { uuid } = nodeSystem();
     const events = Array.from({ length: EVENTS }, (_, n) => ({
       id: uuid(),
       type: 'Counted',
@@ -69,7 +69,7 @@ describe('A log that is only read', () => {
     await (await filled()).close();
     const reader = openLogReadOnly(file);
     const log = await openEmbeddedLog({ file });
-    await log.append('run-2', [{ id: systemAmbient().uuid(), type: 'Counted', data: '{}', metadata: {} }], 'none');
+    await log.append('run-2', [{ id: nodeSystem().uuid(), type: 'Counted', data: '{}', metadata: {} }], 'none');
     expect(() => reader.assertUnchanged()).to.throw(LogUnreadable, 'it has changed meanwhile');
     await log.close();
     reader.close();

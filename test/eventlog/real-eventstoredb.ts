@@ -3,7 +3,7 @@
  * will do, whatever it holds: all that is written begins with a prefix of this run.
  */
 import { randomUUID } from 'node:crypto';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import { eventLogContract } from './event-log-contract.js';
 
@@ -15,7 +15,7 @@ if (url === '') {
 } else {
   process.stdout.write(`Against a real server, streams named ${prefix}...\n`);
   eventLogContract('EventStoreDB, a real server', async () => {
-    const log = openEventStoreLog({ url, prefix, ambient: systemAmbient() });
+    const log = openEventStoreLog({ url, prefix, ambient: nodeSystem() });
     return { log, prefix: '', close: () => log.close() };
   });
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable } from '../../src/errors.js';
 import type { Copied } from '../../src/eventsourcing/copy-log.js';
 import { CopyRefused, copyLog } from '../../src/eventsourcing/copy-log.js';
@@ -14,7 +14,7 @@ import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const ambient = systemAmbient();
+const ambient = nodeSystem();
 const { sha256, uuid } = ambient;
 
 describe('A copy of a log', () => {

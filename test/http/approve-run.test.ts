@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { MAX_DRAFT_BYTES } from '../../src/graph/limits.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -325,7 +325,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       rest.read(await keyed({ action: 'approve', modified_state: null, expected_seq: null }), 200, 'run-result.json');
       rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
       await before('judge');
-      const { sha256 } = systemAmbient();
+      const { sha256 } = nodeSystem();
       const sent = { action: 'approve', modified_state: null };
       await service.engine.registry.decideGate(runId, {
         keyHash: sha256('old'),

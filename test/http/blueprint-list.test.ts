@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:http';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
@@ -26,7 +26,7 @@ describe('A list of large blueprints', () => {
   let open: IncomingMessage[];
 
   before(async () => {
-    const real = systemAmbient();
+    const real = nodeSystem();
     const after: typeof real.after = (ms, callback) => {
       if (ms === STALL_MS) return onStallTimer(callback);
       return ms === DEADLINE_MS && isPatient ? () => undefined : real.after(ms, callback);
@@ -102,7 +102,7 @@ describe('A list of large blueprints', () => {
   });
 
   it('is broken off when its client leaves it lying, so that others get their turn', async () => {
-    onStallTimer = (callback) => systemAmbient().after(100, callback);
+    onStallTimer = (callback) => nodeSystem().after(100, callback);
     const idle = await Promise.all([begin(), begin()]);
     expect((await rest.get(`${COUNCILS}?limit=1`)).status).to.equal(200);
     const outcomes = idle.map((reply) =>

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { blueprintStream } from '../../src/blueprint/events.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -483,7 +483,7 @@ describe('A blueprint whose record is damaged', () => {
     const rest = restClient(service.url);
     try {
       const { id } = rest.read(await rest.post(COUNCILS, PLAIN), 201, 'blueprint.json');
-      const event = { id: systemAmbient().uuid(), type: 'BlueprintUpdated', metadata: {} };
+      const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', metadata: {} };
       const data = JSON.stringify({ blueprint: { id } });
       await service.engine.log.append(blueprintStream(id), [{ ...event, data }], 0);
       for (const reply of [

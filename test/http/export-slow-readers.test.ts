@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:http';
-import { systemAmbient } from '../../src/system/system.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { runStream } from '../../src/run/events.js';
 import { sealFacts } from '../../src/run/stream.js';
@@ -78,12 +78,12 @@ async function lengthOf(response: IncomingMessage): Promise<number> {
 
 /** A run of many large drafts, as the service would have recorded it. */
 async function fill(path: string): Promise<void> {
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   const ring = Array.from({ length: NODES }, (_, index) => `n${index} -> n${(index + 1) % NODES}`);
   const story = playOut(given(graphOf(ring.join('; '))), (node) => wrote(node, DRAFT));
   const around = { ambient, instanceId: 'test' };
   const { events } = sealFacts(story.events, { head: null, runId: RUN_ID, around });
-  const dataDir = openDataDir(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
   for (const [seq, event] of events.entries())
     await log.append(runStream(RUN_ID), [event], seq === 0 ? 'none' : seq - 1);

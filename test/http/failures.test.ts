@@ -6,7 +6,7 @@ import {
   AppendTooLarge,
   LogClosed,
   LogUnavailable,
-  RunDamaged,
+  RunCorrupt,
   ServiceStopping,
   TooManyPending,
 } from '../../src/errors.js';
@@ -136,7 +136,7 @@ describe('A request that cannot be served', () => {
   });
 
   it('because the run is damaged is answered 500 and says so, without the reason', async () => {
-    await serve(() => Promise.reject(new RunDamaged({ runId: NO_RUN, seq: 3, reason: 'inner secret' })));
+    await serve(() => Promise.reject(new RunCorrupt({ runId: NO_RUN, seq: 3, reason: 'inner secret' })));
     const { detail } = rest.problem(await rest.get(`/api/runs/${NO_RUN}`), 500);
     expect(detail).to.include('The record of this run is damaged').and.not.to.include('inner secret');
     expect(detail).to.include(faults[0]?.requestId);

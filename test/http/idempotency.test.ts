@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { keyedRunId } from '../../src/run/request.js';
 import { runRequest } from '../support/open-engine.js';
@@ -78,7 +78,7 @@ describe('An Idempotency-Key', () => {
   }
 
   it('of a run that an earlier version recorded still stands for it, whatever nulls and defaults were sent', async () => {
-    const { sha256 } = systemAmbient();
+    const { sha256 } = nodeSystem();
     const body = { input_topic: 'Trees', god_mode: false, x: null };
     const runId = keyedRunId({ method: 'POST', path: START, key: 'k-8' }, sha256);
     await service.engine.registry.start({

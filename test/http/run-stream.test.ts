@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Ambient } from '../../src/system/system.js';
-import { systemAmbient } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { EventStreamClient } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
@@ -19,7 +19,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
   let service: RunningService;
   let rest: RestClient;
 
-  const serve = async (model: LanguageModel, ambient: Ambient = systemAmbient()): Promise<void> => {
+  const serve = async (model: LanguageModel, ambient: System = nodeSystem()): Promise<void> => {
     service = await startService({ model, ambient });
     rest = restClient(service.url);
   };
@@ -119,10 +119,10 @@ describe('GET /api/runs/{run_id}/stream', () => {
   });
 
   it('stays with a paused run for as long as it takes, with a comment every 15 s', async () => {
-    const { after } = systemAmbient();
+    const { after } = nodeSystem();
     const beats: (() => void)[] = [];
     const ambient = {
-      ...systemAmbient(),
+      ...nodeSystem(),
       after: (ms: number, callback: () => void) => (ms === KEEP_ALIVE_MS ? held(beats, callback) : after(ms, callback)),
     };
     await serve(scriptedModel(councilScript([8])), ambient);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { Watching } from '../../src/projections/run-feed.js';
@@ -33,7 +33,7 @@ describe('A client of the rich stream that does not read', () => {
   /** Both edges on a feed that the test feeds. */
   beforeEach(async () => {
     given = { watching: null, taken: 0 };
-    const ambient = systemAmbient();
+    const ambient = nodeSystem();
     const never = (): never => expect.fail('Nobody asked for this');
     const onFault = (...fault: readonly unknown[]): never => expect.fail(String(fault.at(-1)));
     const requested = runRequest(RUN);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import type { Verification } from '../../src/generated/schemas.js';
 import { runStream } from '../../src/run/events.js';
@@ -17,7 +17,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
-const { sha256, uuid } = systemAmbient();
+const { sha256, uuid } = nodeSystem();
 const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: uuid, sha256, instanceId: 'test' };
 const BEGINNING = { seq: -1, hash: GENESIS_HASH };
 const NONE = { first_difference: null, valid: true };

@@ -1,4 +1,4 @@
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { expect } from 'chai';
 import { ModelFailed } from '../../src/errors.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
@@ -52,7 +52,7 @@ describe('Gemini with tools', () => {
   beforeEach(async () => {
     heard.splice(0);
     server = await fakeGemini([says('A draft')]);
-    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', ambient: systemAmbient() });
+    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', ambient: nodeSystem() });
   });
   afterEach(() => server.stop());
 

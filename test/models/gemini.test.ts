@@ -1,4 +1,4 @@
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { ModelFailed } from '../../src/errors.js';
@@ -35,7 +35,7 @@ describe('Gemini', () => {
   let model: LanguageModel;
 
   const modelAt = (baseUrl: string): LanguageModel =>
-    geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', ambient: { ...systemAmbient(), now: () => NOW } });
+    geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', ambient: { ...nodeSystem(), now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, { signal });
   const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {

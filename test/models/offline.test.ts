@@ -4,11 +4,11 @@ import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/
 import { readCritique, type Critique } from '../../src/council/critic-answer.js';
 import { ModelFailed } from '../../src/errors.js';
 import { offlineModel } from '../../src/models/offline/offline.js';
-import type { Brief } from '../../src/models/port.js';
+import type { PromptInput } from '../../src/models/port.js';
 import { nodeWith, requestFor } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-system.js';
 
-type State = Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>>;
+type State = Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>>;
 
 const never = new AbortController();
 const model = offlineModel({ ambient: manualAmbient() });

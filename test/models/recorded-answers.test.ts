@@ -1,6 +1,6 @@
 /** Answers in the forms that real servers give them, as of 2026: the shapes are theirs, the words are ours. */
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { ModelFailed } from '../../src/errors.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import { openAiModel } from '../../src/models/openai/client.js';
@@ -49,9 +49,8 @@ describe('Answers as real servers give them', () => {
 
   const models = {
     'OpenAI-likes': (): LanguageModel =>
-      openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', ambient: systemAmbient() }),
-    Gemini: (): LanguageModel =>
-      geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', ambient: systemAmbient() }),
+      openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', ambient: nodeSystem() }),
+    Gemini: (): LanguageModel => geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', ambient: nodeSystem() }),
   };
 
   beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { Parser } from '../../src/pdf/child-protocol.js';
 import { runChild } from '../../src/pdf/child-process.js';
 import type { ChildEnd } from '../../src/pdf/child-protocol.js';
@@ -165,7 +165,7 @@ async function readBy(parser: Parser, bytes: Buffer): Promise<Extract<ChildEnd, 
   const { signal } = new AbortController();
   const maxMemoryBytes = EXTRACT_LIMITS.maxMemoryMb * 1024 * 1024;
   const order = { ...EXTRACT_LIMITS, parser, maxMs: EXTRACT_LIMITS.timeoutMs, maxMemoryBytes, parentPid: process.pid };
-  const end = await runChild({ ...order, bytes, signal }, systemAmbient());
+  const end = await runChild({ ...order, bytes, signal }, nodeSystem());
   if (end.kind !== 'text') throw new Error(`${parser} read no text: ${JSON.stringify(end)}`);
   return end;
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { ServiceStopping } from '../../src/errors.js';
 import { EXTRACT_LIMITS, type ExtractLimits } from '../../src/pdf/limits.js';
 import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
@@ -21,7 +21,7 @@ describe('Extraction in child processes', function () {
 
   const extractors: PdfExtractor[] = [];
   const extractor = (limits: Partial<ExtractLimits> = {}): PdfExtractor => {
-    const made = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });
+    const made = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });
     extractors.push(made);
     return made;
   };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
 import { PdfRefused } from '../../src/pdf/errors.js';
@@ -24,7 +24,7 @@ describe('Hostile PDFs', function () {
 
   it('get their verdict in time, within their memory, while the service answers, and leave nothing', async () => {
     const files = [...hostilePdfs().filter((_, index) => index % EVERY === 0), ...mutatedPdfs(6, MUTATED)];
-    const extractor = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits: LIMITS });
+    const extractor = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits: LIMITS });
     const here = readdirSync('.');
     const children = watchChildren();
     const delay = watchLoopDelay();

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
-import { BlueprintShelf } from '../../src/blueprint/store.js';
-import { BlueprintDamaged, ServiceStopping, SubscriptionDropped } from '../../src/errors.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { BlueprintStore } from '../../src/blueprint/store.js';
+import { BlueprintCorrupt, ServiceStopping, SubscriptionDropped } from '../../src/errors.js';
 import type { EventLog, NewEvent, Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
 import { Projector } from '../../src/projections/projector.js';
@@ -18,8 +18,8 @@ import { readerOf } from '../support/reader-of.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const { uuid } = systemAmbient();
-const hasty = { after: (ms: number, callback: () => void) => systemAmbient().after(ms / 50, callback) };
+const { uuid } = nodeSystem();
+const hasty = { after: (ms: number, callback: () => void) => nodeSystem().after(ms / 50, callback) };
 
 describe('Projector', () => {
   let dir: TempDir;
@@ -148,7 +148,7 @@ describe('Projector', () => {
 
   it('goes on past a blueprint that is damaged, which stays as it was before', async () => {
     await close();
-    const shelf = new BlueprintShelf({ log, ambient: systemAmbient(), instanceId: 'one' });
+    const shelf = new BlueprintStore({ log, ambient: nodeSystem(), instanceId: 'one' });
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
     await shelf.update('good', { name: 'Unreadable' });
     const data = JSON.stringify({ blueprint: { ...good, id: 'undated', updatedAt: undefined } });
@@ -170,7 +170,7 @@ describe('Projector', () => {
     expect(await history.blueprintIds({ limit: 10, offset: 0 })).to.deep.equal(['good']);
     const [record] = await history.blueprintRecords(['good']);
     expect(JSON.parse(record ?? '')).to.deep.equal(good);
-    expect(faults.map((fault) => fault instanceof BlueprintDamaged && fault.data.blueprintId)).to.deep.equal([
+    expect(faults.map((fault) => fault instanceof BlueprintCorrupt && fault.data.blueprintId)).to.deep.equal([
       'good',
       'undated',
     ]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemAmbient } from '../../src/system/system.js';
-import { RunDamaged, ServiceStopping } from '../../src/errors.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { RunCorrupt, ServiceStopping } from '../../src/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunFeed } from '../../src/projections/run-feed.js';
 import type { RunEvent } from '../../src/run/events.js';
@@ -18,7 +18,7 @@ import { untilTrue } from '../support/until-true.js';
 const SEED = Number(process.env['SEED'] ?? 20260107);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 150;
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 
 describe(`RunFeed (SEED=${SEED})`, function () {
   this.timeout(IS_SOAK ? 600_000 : 20_000);
@@ -155,7 +155,7 @@ describe(`RunFeed (SEED=${SEED})`, function () {
       await untilTrue(() => seqs.length === 5);
       await nextTurn();
       record(...story.slice(5, 6).map(change));
-      expect(await rejectionOf(over)).to.be.instanceOf(RunDamaged);
+      expect(await rejectionOf(over)).to.be.instanceOf(RunCorrupt);
       expect(seqs).to.deep.equal([0, 1, 2, 3, 4]);
     }
   });
@@ -166,7 +166,7 @@ describe(`RunFeed (SEED=${SEED})`, function () {
     await untilTrue(() => seqs.length === 5);
     await nextTurn();
     story.slice(6, 7).forEach((event) => feed.recorded(event));
-    expect(await rejectionOf(over)).to.be.instanceOf(RunDamaged);
+    expect(await rejectionOf(over)).to.be.instanceOf(RunCorrupt);
   });
 
   it('does not let one watcher that fails keep the others from their events', async () => {

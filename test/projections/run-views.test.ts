@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { RunViews } from '../../src/projections/run-views.js';
@@ -18,7 +18,7 @@ import { tempDir } from '../support/temp-dir.js';
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 150;
-const { uuid } = systemAmbient();
+const { uuid } = nodeSystem();
 
 describe(`RunViews (SEED=${SEED})`, function () {
   this.timeout(IS_SOAK ? 600_000 : 20_000);

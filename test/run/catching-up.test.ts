@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { runStream } from '../../src/run/events.js';
 import { foldRun, sealFacts } from '../../src/run/stream.js';
@@ -10,7 +10,7 @@ import { untilTrue } from '../support/until-true.js';
 
 describe('A run that catches up with a fact its chart does not allow', () => {
   it('tells of it and records nothing more; the process goes on', async () => {
-    const ambient = systemAmbient();
+    const ambient = nodeSystem();
     const dir = tempDir();
     const model = scriptedModel(() => 'hold');
     const engine = await openTestEngine({ path: dir.path, model });

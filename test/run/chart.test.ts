@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
 import type { Graph } from '../../src/generated/schemas.js';
-import { chartCache } from '../../src/run/machine.js';
+import { machineCache } from '../../src/run/machine.js';
 import type { RunFact, RunFactType } from '../../src/run/events.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { runRequest } from '../support/open-engine.js';
@@ -283,7 +283,7 @@ describe('Odd node ids', () => {
         [{ id: 'write' }, { id, role: 'critic' }, { id: 'end' }],
         [link('write', id), link(id, 'write', 'rework'), link(id, 'end', 'approve')],
       );
-      const { run } = playOut(given(graph), (node, { front }) =>
+      const { run } = playOut(given(graph), (node, { frontier: front }) =>
         node === id ? () => completed(front[0] ?? { step: 0, attempt: 0 }, { score: 1, feedback: 'f' }) : wrote(node),
       );
       expect(run).to.include({ status: 'completed', iterationCount: 6 });
@@ -314,7 +314,7 @@ describe('Large graphs', () => {
       (node) => wrote(node),
       ({ activeNode }) => activeNode === 'meet',
     );
-    expect(joined.run.front[0]?.branch.draft?.match(/^## B\d+\nby b\d+$/gm)).to.have.length(20);
+    expect(joined.run.frontier[0]?.branch.draft?.match(/^## B\d+\nby b\d+$/gm)).to.have.length(20);
     joined.when(wrote('meet', 'All')).then('NodeCompleted meet 22.1 ->', 'RunCompleted: All (null, 22)');
   });
 });
@@ -323,13 +323,13 @@ describe('Compiled charts', () => {
   const frozen = (name: string) => ({ graph: graphOf(name), graphHash: name });
 
   it('are kept by graph hash', () => {
-    const charts = chartCache();
+    const charts = machineCache();
     expect(charts.of(frozen('a'))).to.equal(charts.of(frozen('a')));
     expect(charts.of(frozen('a'))).not.to.equal(charts.of(frozen('b')));
   });
 
   it('leave when others were used later and there are more than may be', () => {
-    const charts = chartCache(2);
+    const charts = machineCache(2);
     const [a, b] = [charts.of(frozen('a')), charts.of(frozen('b'))];
     expect(charts.of(frozen('a'))).to.equal(a);
     charts.of(frozen('c'));

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
-import { boundReached, forkedRun, foreseen } from '../../src/run/fork.js';
+import { boundReached, forkedRun, planFork } from '../../src/run/fork.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, openGate } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
@@ -31,7 +31,7 @@ const TIMEOUT_MS = IS_SOAK ? 1_800_000 : 60_000;
 /** Forks are played out at every event of a history in a soak; else at one of so many, not the same in each history. */
 const STRIDE = IS_SOAK ? 1 : 9;
 
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 const FORK_ID = '00000000-0000-4000-8000-000000000002';
 const isRunFold = openSchemas().validator('run-fold.json');
 
@@ -154,7 +154,7 @@ describe('A fork at every event of random histories', function () {
       const fork = begun(requestAt(point));
       const done = stepsOf(story.events.slice(0, point.seq + 1), 'NodeCompleted');
       const outstanding = outstandingIn(point);
-      expect(foreseen(begun(requestAt(point)).facts).reusedResults).to.equal(point.parent === null ? done.length : -1);
+      expect(planFork(begun(requestAt(point)).facts).reusedResults).to.equal(point.parent === null ? done.length : -1);
       const gate = openGate(point);
       if (gate !== null) {
         expect(openGate(fork.run)).to.include({ gate: gate.gate });
@@ -221,7 +221,7 @@ describe('A fork', () => {
     expect(parent.run.failure?.kind).to.equal('node_failed');
     const fork = begun(requestAt(after(parent, 'NodeFailed')));
     expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
-    expect(fork.run.front[0]?.failures).to.equal(0);
+    expect(fork.run.frontier[0]?.failures).to.equal(0);
   });
 
   it('calls a node anew that was in the middle of its tools', () => {
@@ -236,7 +236,7 @@ describe('A fork', () => {
     const fork = begun(requestAt(parent.run));
     expect(underWay(fork.run)).to.deep.equal(['left']);
     const joined = fork.whenAll(wrote('left'), wrote('meet'));
-    expect(joined.run.front[0]?.branch.draftFrom).to.equal('4');
+    expect(joined.run.frontier[0]?.branch.draftFrom).to.equal('4');
     expect(joined.run).to.include({ status: 'completed', iterationCount: 4 });
     expect(endOf(joined)).to.deep.equal(endOf(parent.whenAll(wrote('left'), wrote('meet'))));
   });
@@ -333,7 +333,7 @@ describe('A fork', () => {
     const parent = given(graph).whenAll(wrote('write'), scored('judge', 3));
     const point = after(parent, 'NodeCompleted');
     expect(begun(requestAt(point)).run.failure).to.deep.equal(parent.run.failure);
-    expect(foreseen(begun(requestAt(point)).facts)).to.deep.equal({ reusedResults: 2, nextNodes: [] });
+    expect(planFork(begun(requestAt(point)).facts)).to.deep.equal({ reusedResults: 2, nextNodes: [] });
     const shown = requestAt(point, { override: { route_decision: 'approve' } });
     expect(underWay(begun(shown).run)).to.deep.equal(['polish']);
     const elsewhere = (): unknown => requestAt(point, { override: { critic_score: 2 } });
@@ -353,7 +353,7 @@ describe('The changes of a fork', () => {
     const override: StateOverride = { current_draft: 'Mine', input_topic: 'Other', feedback_history: ['Do'] };
     const { run } = begun(requestAt(atJudge.run, { override }));
     expect(run).to.include({ requestedTopic: 'The sea', inputTopic: 'Other' });
-    expect(run.front[0]?.branch).to.include({ draft: 'Mine' });
+    expect(run.frontier[0]?.branch).to.include({ draft: 'Mine' });
     expect(run.shown.feedback.map(({ text }) => text)).to.deep.equal(['Do']);
   });
 
@@ -375,7 +375,7 @@ describe('The changes of a fork', () => {
     const fork = begun(requestAt(parent.run, { override: { current_draft: 'Mine' } }));
     expect(attemptOf(fork.run, 'left').branch.draft).to.equal('Mine');
     const joined = fork.when(wrote('left'));
-    expect(joined.run.front[0]?.branch.draft).to.equal('## Left\nby left\n\n## Right\nby right');
+    expect(joined.run.frontier[0]?.branch.draft).to.equal('## Left\nby left\n\n## Right\nby right');
   });
 
   it('of nodes make another graph, its parent left as it was', () => {

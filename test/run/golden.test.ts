@@ -1,15 +1,15 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import { openSchemas } from '../../src/api/schemas.js';
-import { chartCache } from '../../src/run/machine.js';
+import { machineCache } from '../../src/run/machine.js';
 import type { RunFactType } from '../../src/run/events.js';
 import type { GoldenHistory } from '../support/golden.js';
 import { answerOf, eventIn, readGolden } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
 
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 const ALL_TYPES: readonly RunFactType[] = [
   ...(['RunRequested', 'RunClaimed', 'RunReleased', 'RunStarted', 'RunResumed', 'NodeStarted', 'ToolCalled'] as const),
   ...(['NodeCompleted', 'NodeFailed', 'RunPaused', 'GateDecided', 'RunCompleted', 'RunFailed'] as const),
@@ -58,7 +58,7 @@ describe('Golden histories', () => {
 function verified({ lines }: GoldenHistory, count: number): ReturnType<typeof verifyRecord> {
   const { data } = eventIn(lines[0] ?? '');
   const runId = 'runId' in data ? String(data.runId) : '';
-  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { charts: chartCache(), sha256 });
+  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { charts: machineCache(), sha256 });
 }
 
 async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Moves } from '../../src/run/machine.js';
+import { TransitionCache } from '../../src/run/machine.js';
 
 /** A state of a graph of so many nodes: one region each, those of the number's bits active. */
 function stateOf(number: number, nodes: number): { readonly value: { readonly running: Record<string, string> } } {
@@ -14,7 +14,7 @@ describe('The moves kept of a chart', () => {
     [200, 20],
   ] as const) {
     it(`take little memory however many states ${nodes} nodes can be in, and lead where they led`, () => {
-      const moves = new Moves<ReturnType<typeof stateOf>>();
+      const moves = new TransitionCache<ReturnType<typeof stateOf>>();
       let [chars, count] = [0, 0];
       for (let number = 0; number < 5_000; number += 1) {
         const to = stateOf(number, nodes);
@@ -31,7 +31,7 @@ describe('The moves kept of a chart', () => {
   }
 
   it('are the same for a state, whichever way it was come by', () => {
-    const moves = new Moves<ReturnType<typeof stateOf>>();
+    const moves = new TransitionCache<ReturnType<typeof stateOf>>();
     const first = moves.keep('pending', 'one', stateOf(1, 3));
     expect(moves.keep('paused', 'other', stateOf(1, 3))).to.equal(first);
     moves.keep(first.value, 'next', stateOf(2, 3));

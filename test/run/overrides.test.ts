@@ -4,7 +4,7 @@ import type { Graph, RunRequestedData, StateOverride } from '../../src/generated
 import { godModeState } from '../../src/api/serializers.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { sessionOf } from '../../src/run/pause-view.js';
+import { pauseViewOf } from '../../src/run/pause-view.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
@@ -45,7 +45,7 @@ function toTheEnd(story: Story): RunState {
 
 /** Everything that the God Mode state shows of a run, as it can be sent back. */
 function shownState(run: RunState): StateOverride {
-  const session = sessionOf(run);
+  const session = pauseViewOf(run);
   if (session === null) throw new Error('Not in God Mode');
   const { current_state: current, branches } = godModeState(session);
   return { ...current, ...(branches !== undefined && { branches }) };
@@ -154,7 +154,7 @@ describe('An edit of the draft', () => {
 describe('An override of single branches', () => {
   const graph = graphOf('s -> a, b, c; a, b, c -> meet; c -> aside');
   const before = (): Story => pausedAfter(graph, wrote('s', 'Plan'));
-  const held = ({ run }: Story): readonly (string | null)[] => run.front.map(({ branch }) => branch.draft);
+  const held = ({ run }: Story): readonly (string | null)[] => run.frontier.map(({ branch }) => branch.draft);
 
   it('reaches those alone; the draft for all reaches the others', () => {
     const branches = [{ node: 'b', current_draft: 'For b' }];

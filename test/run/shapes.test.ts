@@ -7,7 +7,7 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import { asRecorded } from '../../src/run/live/run-actor-logic.js';
 import type { Chart } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
-import type { DecisionScene } from '../../src/run/pending-events.js';
+import type { DecisionContext } from '../../src/run/pending-events.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealFacts } from '../../src/run/stream.js';
 import { attemptOf, completed, graphOf, underWay } from '../support/given.js';
@@ -18,7 +18,7 @@ setFlagsFromString('--allow-natives-syntax');
 const haveSameShape = runInThisContext('(a, b) => %HaveSameMap(a, b)') as (a: object, b: object) => boolean;
 
 const GRAPH = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
-const SCENE: DecisionScene = {
+const SCENE: DecisionContext = {
   at: '2026-01-01T00:00:00.000Z',
   instanceId: 'one',
   defaultModel: 'model-1',
@@ -75,13 +75,13 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
     const [node = ''] = underWay(run);
     const output = node === 'judge' ? { score: turn < 3 ? 5 : 9, feedback: 'More' } : { draft: `Draft ${turn}` };
     const command: RunCommand = completed(attemptOf(run, node), output);
-    const minutes = decide(chart, snapshot, { command, scene: SCENE });
-    const sealed = sealFacts(minutes.facts, { head: run, runId: run.runId, around, at: SCENE.at });
-    snapshot = asRecorded(minutes.snapshot, sealed.recorded.at(-1));
+    const pending = decide(chart, snapshot, { command, scene: SCENE });
+    const sealed = sealFacts(pending.facts, { head: run, runId: run.runId, around, at: SCENE.at });
+    snapshot = asRecorded(pending.snapshot, sealed.recorded.at(-1));
     folded = sealed.recorded.reduce(evolve, folded);
-    const assignments = [...minutes.assignments.values()];
+    const assignments = [...pending.assignments.values()];
     made.set(`turn ${turn} snapshot`, snapshot);
-    keep(made, `turn ${turn}`, { assignments, run: snapshot.context.run, folded, facts: minutes.facts, ...sealed });
+    keep(made, `turn ${turn}`, { assignments, run: snapshot.context.run, folded, facts: pending.facts, ...sealed });
   }
   return made;
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { renderBrief } from '../../src/council/prompt.js';
+import { renderPrompt } from '../../src/council/prompt.js';
 import { briefFor } from '../../src/run/node-start.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { attemptOf, broke, given, graphOf, looked, toolCalled, wrote } from '../support/given.js';
@@ -57,7 +57,7 @@ describe('The tools of a node', () => {
     expect(started?.data).to.have.deep.property('tools', ['webSearch: unavailable', 'pdfReader']);
     const brief = briefFor(story.run, attemptOf(story.run, 'plan'));
     expect(brief).to.deep.include({ tools: ['pdfReader'], missingTools: ['webSearch'] });
-    const { system } = renderBrief(brief);
+    const { system } = renderPrompt(brief);
     expect(system)
       .to.include('You have a reader of uploaded PDF documents')
       .and.include('You were promised a web search')
@@ -67,7 +67,7 @@ describe('The tools of a node', () => {
   it('are none where the node asks for none', () => {
     const story = given(graphOf('plan'));
     expect(attemptOf(story.run, 'plan').tools).to.deep.equal([]);
-    expect(renderBrief(briefFor(story.run, attemptOf(story.run, 'plan'))).system).not.to.include('tool');
+    expect(renderPrompt(briefFor(story.run, attemptOf(story.run, 'plan'))).system).not.to.include('tool');
   });
 });
 

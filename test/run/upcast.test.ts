@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { RunDamaged } from '../../src/errors.js';
+import { RunCorrupt } from '../../src/errors.js';
 import type { ExportedEvent, Fact } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import { chartCache } from '../../src/run/machine.js';
+import { machineCache } from '../../src/run/machine.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
@@ -20,7 +20,7 @@ import { manualAmbient } from '../support/manual-system.js';
 import { openStoryLog } from '../support/story-log.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const { sha256 } = systemAmbient();
+const { sha256 } = nodeSystem();
 
 /** An invented version 0, in which a draft was a bare text and a pause did not tell the iteration. */
 const UPCASTS: readonly Upcast[] = [
@@ -51,7 +51,7 @@ describe('A record of an older version', () => {
   const history = goldenHistories().get('god-modify') ?? [];
   const runId = history[0]?.type === 'RunRequested' ? history[0].data.runId : '';
   const facts = history.map(downcast);
-  const means = { charts: chartCache(), sha256, upcasts: UPCASTS };
+  const means = { charts: machineCache(), sha256, upcasts: UPCASTS };
   let log: EventLog;
   let dir: ReturnType<typeof tempDir>;
   let old: readonly ExportedEvent[];
@@ -106,8 +106,8 @@ describe('A record of an older version', () => {
   });
 
   it('cannot be read by a version that has forgotten it, which says so', async () => {
-    const refused = await replayRun(log, runId, { charts: chartCache(), sha256 }).catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(RunDamaged);
+    const refused = await replayRun(log, runId, { charts: machineCache(), sha256 }).catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(RunCorrupt);
   });
 });
 

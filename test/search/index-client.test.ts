@@ -7,11 +7,11 @@ import { FULL_TEXT_SCHEMA, fullText } from '../../src/search/full-text.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
 import {
   MAX_ADDED,
-  openPassagesIndex,
-  type FoundPassage,
-  type NewPassage,
-  type PassagesIndex,
-  type PassagesSetup,
+  openSearchIndex,
+  type ScoredChunk,
+  type NewChunk,
+  type SearchIndex,
+  type SearchIndexSetup,
 } from '../../src/search/index-client.js';
 import { realPassages, realQueries } from '../support/real-texts.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -24,7 +24,7 @@ const QUERIES = realQueries(TEXTS, 30, seededRandom(SEED));
 
 describe(`Passage index (SEED=${SEED})`, () => {
   let dir: TempDir;
-  let index: PassagesIndex | null;
+  let index: SearchIndex | null;
 
   beforeEach(() => {
     dir = tempDir();
@@ -36,10 +36,10 @@ describe(`Passage index (SEED=${SEED})`, () => {
     dir.remove();
   });
 
-  async function open(changed: Partial<PassagesSetup> = {}, file = 'passages.sqlite'): Promise<PassagesIndex> {
+  async function open(changed: Partial<SearchIndexSetup> = {}, file = 'passages.sqlite'): Promise<SearchIndex> {
     await index?.close();
     const log = { identity: 'log-1', head: '9' };
-    index = await openPassagesIndex({
+    index = await openSearchIndex({
       file: join(dir.path, file),
       log,
       model: OFFLINE_EMBEDDING_MODEL,
@@ -150,7 +150,7 @@ describe(`Passage index (SEED=${SEED})`, () => {
     expect(index?.checkpoint).to.equal('1');
   });
 
-  const others: readonly (readonly [string, Partial<PassagesSetup>])[] = [
+  const others: readonly (readonly [string, Partial<SearchIndexSetup>])[] = [
     ['another log', { log: { identity: 'log-2', head: '9' } }],
     ['a log that ends before it', { log: { identity: 'log-1', head: '0' } }],
     ['an empty log', { log: { identity: 'log-1', head: null } }],
@@ -299,22 +299,22 @@ async function messageOf(promise: Promise<unknown>): Promise<string> {
   return error instanceof Error ? error.message : String(error);
 }
 
-function passage(document: string, chunk: number, text: string): NewPassage {
+function passage(document: string, chunk: number, text: string): NewChunk {
   return { document, chunk, page: 1, text, vector: null };
 }
 
-function passages(document: string, texts: readonly string[]): readonly NewPassage[] {
+function passages(document: string, texts: readonly string[]): readonly NewChunk[] {
   return texts.map((text, chunk) => passage(document, chunk, text)).slice(0, texts === TEXTS ? MAX_ADDED : undefined);
 }
 
-function inParts(all: readonly NewPassage[]): readonly (readonly NewPassage[])[] {
+function inParts(all: readonly NewChunk[]): readonly (readonly NewChunk[])[] {
   return [all.slice(0, 70), all.slice(70)];
 }
 
-async function textsOf(index: PassagesIndex, text: string): Promise<readonly string[]> {
+async function textsOf(index: SearchIndex, text: string): Promise<readonly string[]> {
   return (await index.search({ text, vector: null, topK: 5 })).map((each) => each.text);
 }
 
-function answersOf(index: PassagesIndex): Promise<readonly (readonly FoundPassage[])[]> {
+function answersOf(index: SearchIndex): Promise<readonly (readonly ScoredChunk[])[]> {
   return Promise.all(QUERIES.map((text) => index.search({ text, vector: null, topK: 5 })));
 }

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable, ServiceStopping } from '../../src/errors.js';
 import { documentIdOf } from '../../src/documents/events.js';
 import { documentStreams } from '../../src/documents/streams.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
-import { PassageFeed } from '../../src/search/indexer.js';
-import type { PassagesIndex } from '../../src/search/index-client.js';
-import { openPassagesIndex } from '../../src/search/index-client.js';
+import { SearchIndexer } from '../../src/search/indexer.js';
+import type { SearchIndex } from '../../src/search/index-client.js';
+import { openSearchIndex } from '../../src/search/index-client.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
-import { underWay } from '../../src/system/async/task-tracker.js';
+import { taskTracker } from '../../src/system/async/task-tracker.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -19,12 +19,12 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 /** Waits a fiftieth of the time. */
-const ambient = { ...systemAmbient(), after: (ms: number, call: () => void) => systemAmbient().after(ms / 50, call) };
+const ambient = { ...nodeSystem(), after: (ms: number, call: () => void) => nodeSystem().after(ms / 50, call) };
 
 describe('PassageFeed', () => {
   let dir: TempDir;
   let log: EventLog;
-  let feeds: PassageFeed[];
+  let feeds: SearchIndexer[];
   let faults: unknown[];
   let opened: number;
 
@@ -42,16 +42,16 @@ describe('PassageFeed', () => {
   const feedOf = (
     from = log,
     model: string | null = null,
-    decorate = (index: PassagesIndex): PassagesIndex => index,
-  ): PassageFeed => {
-    const feed = new PassageFeed({
+    decorate = (index: SearchIndex): SearchIndex => index,
+  ): SearchIndexer => {
+    const feed = new SearchIndexer({
       ...{ log: from, ambient, model, onIncomplete: () => undefined },
       async open() {
         opened += 1;
         const at = { identity: await log.identity(), head: await log.head() };
         const file = join(dir.path, 'passages.sqlite');
         const setup = { file, log: at, model: model ?? OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS };
-        return decorate(await openPassagesIndex(setup));
+        return decorate(await openSearchIndex(setup));
       },
       onFault: (error) => faults.push(error),
     });
@@ -59,7 +59,7 @@ describe('PassageFeed', () => {
     return feed;
   };
   const streams = () =>
-    documentStreams({ log, ambient: systemAmbient(), instanceId: 'i', appendDeadlineMs: 1_000 }, underWay());
+    documentStreams({ log, ambient: nodeSystem(), instanceId: 'i', appendDeadlineMs: 1_000 }, taskTracker());
   const record = async (id: string, text: string): Promise<Position> => {
     const chunks = [{ page: 1, from: 0, to: text.length, text }];
     const { position } = await streams().append(
@@ -78,10 +78,10 @@ describe('PassageFeed', () => {
     return (await streams().append(id, [{ type: 'DocumentDeleted', data: {} }], state?.head ?? null)).position;
   };
   /** Tells it of every event after a position. */
-  const tell = async (feed: PassageFeed, after: Position | null): Promise<void> => {
+  const tell = async (feed: SearchIndexer, after: Position | null): Promise<void> => {
     for await (const event of log.readAll(after)) if (documentIdOf(event.stream) !== null) feed.take(event);
   };
-  const found = async (feed: PassageFeed): Promise<readonly string[]> => {
+  const found = async (feed: SearchIndexer): Promise<readonly string[]> => {
     const passages = await feed.index?.search({ text: 'oaks', vector: null, topK: 100 });
     return (passages ?? []).map(({ document }) => document).sort();
   };

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { codeOf, codeScan } from '../../src/search/int8-index.js';
+import { codeOf, int8Index } from '../../src/search/int8-index.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
-import { openPassagesIndex } from '../../src/search/index-client.js';
+import { openSearchIndex } from '../../src/search/index-client.js';
 import { filledIndex } from '../support/filled-index.js';
 import { realPassages, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
@@ -26,7 +26,7 @@ describe(`Nearest passages of real texts (SEED=${SEED})`, function () {
       model: OFFLINE_EMBEDDING_MODEL,
       dimensions: DIMENSIONS,
     };
-    const index = await openPassagesIndex(setup);
+    const index = await openSearchIndex(setup);
     try {
       const texts = realPassages(PASSAGES);
       await filledIndex(index, texts);
@@ -41,7 +41,7 @@ describe(`Nearest passages of real texts (SEED=${SEED})`, function () {
     const random = seededRandom(SEED);
     const vector = (): Float32Array => Float32Array.from({ length: DIMENSIONS }, () => random() - 0.5);
     const vectors = Array.from({ length: 5_000 }, vector);
-    const scan = codeScan(DIMENSIONS);
+    const scan = int8Index(DIMENSIONS);
     vectors.forEach((each, key) => scan.add(key, codeOf(each)));
     const gone = new Set([...vectors.keys()].filter(() => random() < 0.3));
     scan.remove(gone);

@@ -1,6 +1,6 @@
 import type { GraphNode } from '../../src/generated/schemas.js';
-import type { Brief, ModelRequest } from '../../src/models/port.js';
-import { renderBrief } from '../../src/council/prompt.js';
+import type { PromptInput, ModelRequest } from '../../src/models/port.js';
+import { renderPrompt } from '../../src/council/prompt.js';
 import type { Assignment } from '../../src/run/pending-events.js';
 
 /** A node of a graph; whatever a test leaves out is plain. */
@@ -19,7 +19,10 @@ export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
 }
 
 /** What a node is told; whatever a test leaves out is the start of a run on "Trees". */
-export function briefFor(node: GraphNode, state: Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>> = {}): Brief {
+export function briefFor(
+  node: GraphNode,
+  state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
+): PromptInput {
   const { label, role, systemPrompt } = node;
   return { label, role, systemPrompt, topic: 'Trees', draft: null, feedback: [], ...state };
 }
@@ -27,14 +30,14 @@ export function briefFor(node: GraphNode, state: Partial<Pick<Brief, 'topic' | '
 /** The same, and as its model is told it. */
 export function assigned(...[node, state]: Parameters<typeof briefFor>): Assignment {
   const brief = briefFor(node, state);
-  return { brief, told: renderBrief(brief) };
+  return { brief, told: renderPrompt(brief) };
 }
 
 /** The request a node makes of its model. */
 export function requestFor(
   node: GraphNode,
-  state: Partial<Pick<Brief, 'topic' | 'draft' | 'feedback'>> = {},
+  state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
 ): ModelRequest {
   const brief = briefFor(node, state);
-  return { ...renderBrief(brief), brief, answer: node.role === 'critic' ? 'critique' : 'text' };
+  return { ...renderPrompt(brief), brief, answer: node.role === 'critic' ? 'critique' : 'text' };
 }

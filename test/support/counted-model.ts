@@ -1,6 +1,6 @@
 /** The instant model with a record of its calls that outlives the process. */
 import { fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import { instantModel } from './instant-model.js';
 
@@ -14,7 +14,7 @@ export interface CallHooks {
 /** Each call is a durable line of a file before it is answered: the hash of what was asked, as NodeStarted names it. */
 export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel {
   const instant = instantModel();
-  const { sha256 } = systemAmbient();
+  const { sha256 } = nodeSystem();
   const calls = openSync(file, 'a');
   return {
     ...instant,

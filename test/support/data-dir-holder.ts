@@ -1,11 +1,11 @@
 /** A process that holds a data directory until it is killed: `node data-dir-holder.js PATH`. Prints `held`, or why not. */
 import { hostname } from 'node:os';
 import { argv, pid, stdout } from 'node:process';
-import { systemAmbient } from '../../src/system/system.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 
 try {
-  const dataDir = openDataDir(argv[2] ?? '', { pid, hostname: hostname(), startedAt: systemAmbient().now() });
+  const dataDir = openDataDirectory(argv[2] ?? '', { pid, hostname: hostname(), startedAt: nodeSystem().now() });
   stdout.write('held\n');
   // Keeps the process alive, and the lock from being collected.
   setInterval(() => dataDir.path, 60_000);

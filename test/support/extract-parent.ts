@@ -1,12 +1,12 @@
 /** A process that has a child extract a PDF for ever: `node extract-parent.js`. Prints the child's process id. */
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
 import { childPids } from './child-watch.js';
 import { endlessPdf } from './hostile-pdfs.js';
 
 const limits = { ...EXTRACT_LIMITS, timeoutMs: 600_000, maxMemoryMb: 4_000 };
-const extractor = pdfExtractor({ ambient: systemAmbient(), pid: process.pid, limits });
+const extractor = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits });
 void extractor.extract(() => Promise.resolve(endlessPdf()));
 const timer = setInterval(() => {
   const [pid] = childPids();

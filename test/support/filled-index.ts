@@ -1,9 +1,9 @@
-import type { PassagesIndex } from '../../src/search/index-client.js';
+import type { SearchIndex } from '../../src/search/index-client.js';
 
 const AT_ONCE = 64;
 
 /** Writes texts into an index as the chunks of one document, with offline vectors. */
-export async function filledIndex(index: PassagesIndex, texts: readonly string[]): Promise<void> {
+export async function filledIndex(index: SearchIndex, texts: readonly string[]): Promise<void> {
   for (let from = 0; from < texts.length; from += AT_ONCE) {
     const part = texts.slice(from, from + AT_ONCE);
     const added = part.map((text, at) => ({ document: 'd', chunk: from + at, page: 1, text, vector: null }));

@@ -23,8 +23,8 @@ import { callOf } from '../../src/run/pending-events.js';
 import { assignmentOf } from '../../src/run/node-start.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
-import type { DecisionScene } from '../../src/run/pending-events.js';
-import type { FrontNode, RunState } from '../../src/run/state.js';
+import type { DecisionContext } from '../../src/run/pending-events.js';
+import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { openGate } from '../../src/run/state.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealFacts } from '../../src/run/stream.js';
@@ -42,7 +42,7 @@ export interface Given {
 }
 
 /** Tools that nodes started by a decision can be given; a story's instance has the PDF reader. */
-const AVAILABLE: DecisionScene['tools'] = ['pdfReader'];
+const AVAILABLE: DecisionContext['tools'] = ['pdfReader'];
 
 /** A command, or how to tell it from the run as it stands. */
 export type When = RunCommand | ((run: RunState) => RunCommand);
@@ -116,7 +116,7 @@ export class Story {
     expect(plainly(foreseen.context.run)).to.equal(plainly(story.run));
     const started = facts.flatMap((fact) => (fact.type === 'NodeStarted' ? [callOf(fact.data)] : []));
     expect([...assignments.keys()]).to.deep.equal(started);
-    for (const each of story.run.front) {
+    for (const each of story.run.frontier) {
       const assigned = assignments.get(callOf(each));
       if (assigned !== undefined) expect(assigned).to.deep.equal(assignmentOf(story.run, each));
     }
@@ -175,7 +175,7 @@ export function plainly(run: RunState): string {
 const START = '2026-01-01T00:00:00.000Z';
 
 /** Hashes are short and tell what they were made of, so that a test can look for it. */
-function sceneOf(instanceId: string): DecisionScene {
+function sceneOf(instanceId: string): DecisionContext {
   return {
     at: START,
     instanceId,
@@ -218,7 +218,7 @@ export function inShort(fact: RunFact): string {
   }
 }
 
-function at({ node, step, attempt }: Pick<FrontNode, 'node' | 'step' | 'attempt'>): string {
+function at({ node, step, attempt }: Pick<FrontierNode, 'node' | 'step' | 'attempt'>): string {
   return `${node} ${step}.${attempt}`;
 }
 
@@ -318,24 +318,27 @@ export function playOut(
 }
 
 /** A report on an attempt, whether or not it is the one under way. */
-export function completed({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>, output: NodeOutput): RunCommand {
+export function completed({ step, attempt }: Pick<FrontierNode, 'step' | 'attempt'>, output: NodeOutput): RunCommand {
   return { type: 'CompleteNode', result: { step, attempt, output, usage: USAGE, durationMs: 7 } };
 }
 
-export function failed({ step, attempt }: Pick<FrontNode, 'step' | 'attempt'>, retryInMs: number | null): RunCommand {
+export function failed(
+  { step, attempt }: Pick<FrontierNode, 'step' | 'attempt'>,
+  retryInMs: number | null,
+): RunCommand {
   const failure = { step, attempt, kind: 'model_error', message: 'The model is ill', retryable: retryInMs !== null };
   return { type: 'FailNode', failure, retryInMs };
 }
 
-export function attemptOf(run: RunState, node: string): FrontNode {
-  const found = run.front.find((each) => each.active && each.node === node);
+export function attemptOf(run: RunState, node: string): FrontierNode {
+  const found = run.frontier.find((each) => each.active && each.node === node);
   if (found === undefined) throw new Error(`Node "${node}" is not under way: ${underWay(run).join(', ') || 'none is'}`);
   return found;
 }
 
 /** Nodes being executed, in the order of the front. */
 export function underWay(run: RunState): readonly string[] {
-  return run.front.filter((each) => each.active).map((each) => each.node);
+  return run.frontier.filter((each) => each.active).map((each) => each.node);
 }
 
 /** A tool has answered the node's attempt under way. */
@@ -359,7 +362,7 @@ const TOOL_CALL = {
 
 /** A tool's answer as recorded. */
 export function toolCalled(
-  { node, step, attempt }: Pick<FrontNode, 'node' | 'step' | 'attempt'>,
+  { node, step, attempt }: Pick<FrontierNode, 'node' | 'step' | 'attempt'>,
   hits: ToolCalledData['hits'] = [],
 ): RunFact {
   return { type: 'ToolCalled', data: { step, node, attempt, ...TOOL_CALL, hits } };
@@ -419,7 +422,7 @@ export function nodeStarted({
   node,
   step,
   attempt,
-}: Pick<FrontNode, 'node' | 'step' | 'attempt'>): Extract<RunFact, { type: 'NodeStarted' }> {
+}: Pick<FrontierNode, 'node' | 'step' | 'attempt'>): Extract<RunFact, { type: 'NodeStarted' }> {
   const data = { step, node, attempt, iteration: 0, inputHash: 'h', model: 'model-1', tools: [], delayMs: 0 };
   return { type: 'NodeStarted', data };
 }

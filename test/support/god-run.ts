@@ -1,5 +1,5 @@
 /** Runs in God Mode, and what their clients do with them over REST. */
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { Engine } from '../../src/app/engine.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
 import type { GateRequest } from '../../src/run/commands/decide-pause.js';
@@ -12,7 +12,7 @@ import { runWhen } from './run-when.js';
 
 /** Starts a run that pauses before each node; resolves with its id at its first pause. */
 export async function startGodRun(engine: Engine, graph: Graph, topic = 'The sea'): Promise<string> {
-  const runId = systemAmbient().uuid();
+  const runId = nodeSystem().uuid();
   await engine.registry.start(runRequest(runId, { topic, graph, godMode: true }));
   return runId;
 }
@@ -46,7 +46,7 @@ export async function approveAll(engine: Pick<Engine, 'views' | 'registry'>, run
 export async function spoil({ log }: Pick<Engine, 'log'>, runId: string): Promise<void> {
   let head = -1;
   for await (const { revision } of log.readStream(runStream(runId))) head = revision;
-  const event = { id: systemAmbient().uuid(), type: 'RunFailed', data: '{}', metadata: { occurredAt: '', hash: '' } };
+  const event = { id: nodeSystem().uuid(), type: 'RunFailed', data: '{}', metadata: { occurredAt: '', hash: '' } };
   await log.append(runStream(runId), [event], head);
 }
 

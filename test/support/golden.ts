@@ -34,7 +34,19 @@ export function eventIn(line: string): ExportedEvent {
 
 /** What clients see of a run, and what it goes on with, as one line. Only what every later version must tell too. */
 export function answerOf(run: RunState): string {
-  const { seq, status, activeNode, inputTopic, shown, finalDraft, iterationCount, failure, steps, scores, front } = run;
+  const {
+    seq,
+    status,
+    activeNode,
+    inputTopic,
+    shown,
+    finalDraft,
+    iterationCount,
+    failure,
+    steps,
+    scores,
+    frontier: front,
+  } = run;
   return canonical({
     ...{ seq, status, activeNode, inputTopic, finalDraft, iterationCount, failure, steps, scores },
     draft: shown.draft,

@@ -1,4 +1,4 @@
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { wait } from '../../src/system/async/wait.js';
 
 /** Between two requests, in milliseconds: what is measured should not be their own load. */
@@ -11,7 +11,7 @@ export async function latencies(ask: () => Promise<unknown>, signal: AbortSignal
     const from = performance.now();
     await ask();
     taken.push(performance.now() - from);
-    await wait(systemAmbient(), PAUSE_MS, signal);
+    await wait(nodeSystem(), PAUSE_MS, signal);
   }
   return taken;
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Ambient } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
 import { seededRandom } from './seeded-random.js';
 
 /** An Ambient whose time stands still until a test moves it. */
-export interface ManualAmbient extends Ambient {
+export interface ManualAmbient extends System {
   /** Moves both clocks on and calls back what falls due, in the order of its due times. */
   advance(ms: number): void;
   /** Sets the wall clock alone, also backwards. */

@@ -1,6 +1,6 @@
 /** A search over a handful of passages in memory: the more words of the query a passage holds, the nearer it is. */
 import { createHash } from 'node:crypto';
-import type { Passage, PassageSearch } from '../../src/search/port.js';
+import type { FoundChunk, ChunkSearch } from '../../src/search/port.js';
 
 /** Pages of one document, in order; each is one passage. */
 export interface MemoryDocument {
@@ -20,7 +20,7 @@ export function markOf(document: MemoryDocument, page: number): string {
   return `[${documentId(document).slice(0, 8)}:${page}]`;
 }
 
-export function memoryPassages(documents: readonly MemoryDocument[]): PassageSearch {
+export function memoryPassages(documents: readonly MemoryDocument[]): ChunkSearch {
   const passages = documents.flatMap((document) =>
     document.pages.map((text, index) => ({
       document: documentId(document),
@@ -34,7 +34,7 @@ export function memoryPassages(documents: readonly MemoryDocument[]): PassageSea
     hasPassages: () => passages.length > 0,
     search: async (query, topK) => {
       const wanted = new Set(wordsOf(query));
-      const scored = passages.map((each): Passage => {
+      const scored = passages.map((each): FoundChunk => {
         const words = wordsOf(each.text);
         return { ...each, score: words.filter((word) => wanted.has(word)).length / (words.length || 1) };
       });

@@ -1,19 +1,19 @@
 /** The engine without edges, on a folder of its own, for tests and benchmarks. */
 import { hostname } from 'node:os';
-import type { Ambient } from '../../src/system/system.js';
-import { systemAmbient } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { ClusterSettings } from '../../src/cluster/cluster.js';
 import type { Config } from '../../src/config.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import type { PassageSearch } from '../../src/search/port.js';
+import type { ChunkSearch } from '../../src/search/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { requestedRun } from '../../src/run/request.js';
 import type { Engine } from '../../src/app/engine.js';
-import type { Surroundings } from '../../src/app/context.js';
+import type { EngineDeps } from '../../src/app/context.js';
 import { openEngine } from '../../src/app/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
@@ -23,16 +23,16 @@ export interface OpenEngineOptions {
   readonly path: string;
   readonly model: LanguageModel;
   readonly webSearch?: SearchProvider;
-  readonly passages?: PassageSearch;
+  readonly passages?: ChunkSearch;
   readonly embeddings?: Config['embeddings'];
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly modelOutageMs?: number;
-  readonly ambient?: Ambient;
+  readonly ambient?: System;
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
   /** Opens its log. Default: the embedded one in the folder. */
-  readonly openLog?: Surroundings['openLog'];
+  readonly openLog?: EngineDeps['openLog'];
   /** Stands between the engine and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -45,8 +45,8 @@ export interface TestEngine extends Omit<Engine, 'recover'> {
 
 /** Opens the engine on a folder; `stop` also gives the folder free. Faults are kept for the test to look at. */
 export async function openTestEngine(options: OpenEngineOptions): Promise<TestEngine> {
-  const ambient = options.ambient ?? systemAmbient();
-  const dataDir = openDataDir(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const ambient = options.ambient ?? nodeSystem();
+  const dataDir = openDataDirectory(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
   const { decorate = (log: EventLog) => log, openLog: open = openLog } = options;
   const faults: unknown[] = [];
   const engine = await openEngine(
@@ -92,7 +92,7 @@ export function runRequest(
     readonly godMode?: boolean;
   } = {},
 ): RunRequestedData {
-  const { sha256 } = systemAmbient();
+  const { sha256 } = nodeSystem();
   return requestedRun({
     runId,
     inputTopic: topic,

@@ -1,4 +1,4 @@
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { RunReader } from '../../src/projections/run-reader.js';
 
@@ -6,7 +6,7 @@ import { RunReader } from '../../src/projections/run-reader.js';
 export function readerOf(log: EventLog): RunReader {
   return new RunReader({
     log,
-    sha256: systemAmbient().sha256,
+    sha256: nodeSystem().sha256,
     damaged: { found: () => undefined, assertSound: () => undefined },
   });
 }

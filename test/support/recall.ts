@@ -1,8 +1,8 @@
 /** How much of what is nearest a search finds: its best ten against the ten that all exact scores put first. */
 import { normalised } from '../../src/embeddings/port.js';
-import { bestOf } from '../../src/search/top-k.js';
+import { topK } from '../../src/search/top-k.js';
 import { offlineVector } from '../../src/embeddings/offline.js';
-import type { PassagesIndex } from '../../src/search/index-client.js';
+import type { SearchIndex } from '../../src/search/index-client.js';
 
 const NEAREST = 10;
 
@@ -10,7 +10,7 @@ const NEAREST = 10;
  * Recall@10 of the vector ranking, 0 to 1, over an index that holds these texts, chunk by chunk in their order and
  * with offline vectors. What ties with the tenth counts as found.
  */
-export async function recallOf(index: PassagesIndex, texts: readonly string[], queries: readonly string[]) {
+export async function recallOf(index: SearchIndex, texts: readonly string[], queries: readonly string[]) {
   const vectors = texts.map(offlineVector);
   const keys = texts.map((_, at) => at);
   let [found, wanted] = [0, 0];
@@ -18,7 +18,7 @@ export async function recallOf(index: PassagesIndex, texts: readonly string[], q
     const query = normalised(offlineVector(text));
     if (query === null) continue;
     const scores = vectors.map((vector) => dot(query, vector));
-    const exact = bestOf(scores, keys, NEAREST).filter(({ score }) => score > 0);
+    const exact = topK(scores, keys, NEAREST).filter(({ score }) => score > 0);
     const worst = Math.min(...exact.map(({ score }) => score));
     const answer = await index.search({ text, vector: null, topK: NEAREST, ranking: 'vector' });
     wanted += exact.length;

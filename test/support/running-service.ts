@@ -1,11 +1,11 @@
 /** The real service on a free port and a folder of its own: what tests of the edges talk to. */
 import { hostname } from 'node:os';
-import type { Ambient } from '../../src/system/system.js';
-import { systemAmbient } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
 import type { Engine } from '../../src/app/engine.js';
-import { openDataDir } from '../../src/app/data-directory.js';
+import { openDataDirectory } from '../../src/app/data-directory.js';
 import { offlineModel } from '../../src/models/offline/offline.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
@@ -16,7 +16,7 @@ import { eventStoreFor } from './test-event-store.js';
 
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
-  readonly ambient?: Ambient;
+  readonly ambient?: System;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -44,8 +44,8 @@ export async function startService({
 }: ServiceOverrides = {}): Promise<RunningService> {
   const dir = overrides.dataDir === undefined ? tempDir() : null;
   const path = overrides.dataDir ?? dir?.path ?? '';
-  const clock = ambient ?? systemAmbient();
-  const dataDir = openDataDir(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
+  const clock = ambient ?? nodeSystem();
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
   const faults: object[] = [];
   const config = { ...readConfig({}), port: 0, eventStore: eventStoreFor(path), ...overrides, dataDir: path };
   const lines: { readonly msg: string }[] = [];

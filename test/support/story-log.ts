@@ -3,7 +3,7 @@ import type { RunReader } from '../../src/projections/run-reader.js';
 import type { RunState } from '../../src/run/state.js';
 import { foldNext, readRun } from '../../src/run/stream.js';
 import { join } from 'node:path';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { Appended, EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
@@ -17,7 +17,7 @@ import { eventStoreFor } from './test-event-store.js';
 export async function recordedStory(): Promise<readonly NewEvent[]> {
   const dir = tempDir();
   const engine = await openTestEngine({ path: dir.path, model: instantModel() });
-  const runId = systemAmbient().uuid();
+  const runId = nodeSystem().uuid();
   await engine.registry.start(runRequest(runId));
   await allFinished(engine, [runId]);
   const events: NewEvent[] = [];
@@ -34,7 +34,7 @@ export function openStoryLog(path: string): Promise<EventLog> {
     eventStore: eventStoreFor(path),
     file: join(path, 'log.sqlite'),
     onBroken: () => undefined,
-    ambient: systemAmbient(),
+    ambient: nodeSystem(),
   });
 }
 
@@ -49,7 +49,7 @@ export function tell(
   const told = story[0]?.metadata['$correlationId'] ?? '';
   const events = story
     .slice(from, to)
-    .map((event) => ({ ...event, id: systemAmbient().uuid(), data: event.data.replaceAll(told, runId) }));
+    .map((event) => ({ ...event, id: nodeSystem().uuid(), data: event.data.replaceAll(told, runId) }));
   return log.append(runStream(runId), events, from === 0 ? 'none' : from - 1);
 }
 

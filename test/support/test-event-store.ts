@@ -3,7 +3,7 @@
  * COUNCIL_TEST_EVENTSTORE names (event-store-for-tests.ts sets it). Each folder has its own streams there, in every
  * process that opens it.
  */
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { EventStoreSettings } from '../../src/config.js';
 
 /** What only the embedded log's file can show is left out where the tests run on a server. */
@@ -14,7 +14,7 @@ export function onEmbeddedLog(describeTests: () => void): void {
 /** Settings of the record that belongs to a folder. */
 export function eventStoreFor(path: string): EventStoreSettings | null {
   const url = process.env['COUNCIL_TEST_EVENTSTORE'] ?? '';
-  return url === '' ? null : { url, prefix: `t${systemAmbient().sha256(path).slice(0, 24)}` };
+  return url === '' ? null : { url, prefix: `t${nodeSystem().sha256(path).slice(0, 24)}` };
 }
 
 /** The same for a process of the service, as its environment. */

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { systemAmbient } from '../../src/system/system.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
@@ -27,7 +27,7 @@ describe('A channel whose client does not read', () => {
     const onFault = (error: unknown): never => expect.fail(String(error));
     const never = (): never => expect.fail('Nobody asked for the rich stream');
     const rich = { feed: { follow: never }, queries: { state: never }, tokens: { subscribe: never } };
-    const ambient = systemAmbient();
+    const ambient = nodeSystem();
     const channels = serveChannels(server, {
       views,
       ...rich,

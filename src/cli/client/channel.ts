@@ -1,14 +1,14 @@
 /** The channel of a run, as a client reads it. */
 import { WebSocket } from 'ws';
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import type { ChannelMessage, RunResult } from '../../generated/schemas.js';
-import type { SchemaShelf } from '../../api/schemas.js';
-import type { Mailbox } from '../../system/async/queue.js';
-import { mailbox } from '../../system/async/queue.js';
+import type { SchemaRegistry } from '../../api/schemas.js';
+import type { Queue } from '../../system/async/queue.js';
+import { queue } from '../../system/async/queue.js';
 import { jsonValue } from './rest.js';
 import { CouncilError } from '../../errors.js';
-import type { Standing } from '../commands/driver.js';
-import type { Patience } from './retry.js';
+import type { RunProgress } from '../commands/driver.js';
+import type { RetryPolicy } from './retry.js';
 import { RETURN_DEADLINE_MS, isAway, openOutage } from './retry.js';
 
 /** Longest that the service may take to accept the socket, in milliseconds. */
@@ -17,13 +17,13 @@ const HANDSHAKE_DEADLINE_MS = 10_000;
 const SILENCE_MS = 60_000;
 
 export interface ChannelOptions {
-  readonly schemas: SchemaShelf;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly schemas: SchemaRegistry;
+  readonly ambient: Pick<System, 'after'>;
   /** Ends it. */
   readonly signal: AbortSignal;
 }
 
-export type Channel = Pick<Mailbox<ChannelMessage>, 'next'> & { close(): void };
+export type Channel = Pick<Queue<ChannelMessage>, 'next'> & { close(): void };
 
 /**
  * Opens a run's channel; it ends when the socket closes, for whatever reason, or falls silent. Messages of unknown form
@@ -33,7 +33,7 @@ export type Channel = Pick<Mailbox<ChannelMessage>, 'next'> & { close(): void };
  */
 export function openChannel(url: string, runId: string, { schemas, ambient, signal }: ChannelOptions): Channel {
   const isMessage = schemas.validator('channel-messages.json');
-  const messages = mailbox<ChannelMessage>();
+  const messages = queue<ChannelMessage>();
   const address = `${url.replace(/^http/, 'ws')}/ws/council/${runId}`;
   const socket = new WebSocket(address, { handshakeTimeout: HANDSHAKE_DEADLINE_MS });
   const close = (): void => socket.terminate();
@@ -74,7 +74,7 @@ export class ServiceLost extends CouncilError<{ readonly runId: string }> {
 export interface Following {
   readonly poll: () => Promise<RunResult>;
   readonly channel: () => Channel;
-  readonly patience: Patience;
+  readonly patience: RetryPolicy;
 }
 
 /**
@@ -83,7 +83,7 @@ export interface Following {
  *
  * @throws {ServiceLost} or what the service refuses
  */
-export async function* followRun(runId: string, following: Following): AsyncGenerator<Standing> {
+export async function* followRun(runId: string, following: Following): AsyncGenerator<RunProgress> {
   const { poll, channel, patience } = following;
   const nodesAfter = nodesTold();
   const outage = openOutage(patience);
@@ -120,7 +120,7 @@ function nodesTold(): (message: ChannelMessage) => readonly string[] {
   };
 }
 
-function standingOf(run: RunResult, nodes: readonly string[]): Standing {
+function standingOf(run: RunResult, nodes: readonly string[]): RunProgress {
   const isPaused = run.status === 'paused';
   return {
     nodes: isPaused ? [] : nodes,

@@ -1,7 +1,7 @@
 /** Long answers of a service, piece by piece as they come. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { CouncilError } from '../../errors.js';
-import type { Described, SchemaName, SchemaShelf } from '../../api/schemas.js';
+import type { Described, SchemaName, SchemaRegistry } from '../../api/schemas.js';
 
 /** Silence after which nobody is taken to be there any more, in milliseconds: streams of the service are never still for long. */
 const SILENCE_MS = 60_000;
@@ -9,7 +9,7 @@ const SILENCE_MS = 60_000;
 export interface Asking {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** Gives it up. */
   readonly signal: AbortSignal;
 }
@@ -164,7 +164,7 @@ function detailOf(value: unknown): string | null {
 /** The value of an answer that a schema describes. @throws {ServiceRefused} when it does not fit: no council service */
 export type Reading = <N extends SchemaName>(reply: Reply, name: N) => Described<N>;
 
-export function reading(url: string, schemas: SchemaShelf): Reading {
+export function reading(url: string, schemas: SchemaRegistry): Reading {
   return (reply, name) => {
     const validate = schemas.validator(name);
     if (validate(reply.value)) return reply.value;

@@ -1,5 +1,5 @@
 /** Asking again for what a service did not answer because it was away. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/wait.js';
 import { ServiceRefused, ServiceUnreachable } from './rest.js';
 
@@ -8,8 +8,8 @@ const RETRY_MS = 500;
 /** A service that stops is given this long to come back, in milliseconds. */
 export const RETURN_DEADLINE_MS = 30_000;
 
-export interface Patience {
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+export interface RetryPolicy {
+  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
   /** Told once when the service is away. */
   readonly tell: (text: string) => void;
   /** Ends it. */
@@ -17,7 +17,7 @@ export interface Patience {
 }
 
 /** Tries what may be done twice until the service is there, or for half a minute. @throws what the last try throws */
-export async function persist<T>(act: () => Promise<T>, patience: Patience): Promise<T> {
+export async function retryWhileAway<T>(act: () => Promise<T>, patience: RetryPolicy): Promise<T> {
   const outage = openOutage(patience);
   for (;;) {
     try {
@@ -36,7 +36,7 @@ export interface Outage {
 }
 
 /** The times that a service is away, one after the other. */
-export function openOutage({ ambient, tell, signal }: Patience): Outage {
+export function openOutage({ ambient, tell, signal }: RetryPolicy): Outage {
   let sinceMs: number | null = null;
   return {
     async sitOut() {

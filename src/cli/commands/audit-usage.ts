@@ -2,8 +2,8 @@
 import { parseArgs } from 'node:util';
 import type { ForkRequest } from '../../generated/schemas.js';
 import { UsageFault, serviceUrl } from './run-request.js';
-import type { ReplayMeans } from '../../run/replay.js';
-import type { Paint, Print } from '../terminal/printer.js';
+import type { ReplayDeps } from '../../run/replay.js';
+import type { Styler, Print } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';
 import type { ServiceRecords } from '../records/service-records.js';
 
@@ -36,7 +36,7 @@ interface Common {
   readonly isJson: boolean;
 }
 
-export type Wish = Common &
+export type AuditCommand = Common &
   (
     | { readonly command: 'events' | 'tail'; readonly run: string }
     | { readonly command: 'state'; readonly run: string; readonly at: number | null }
@@ -58,7 +58,7 @@ export type Wish = Common &
     | { readonly command: 'export'; readonly run: string; readonly out: string | null }
   );
 
-export type Command = Wish['command'];
+export type Command = AuditCommand['command'];
 
 type Values = ReturnType<typeof parsed>['values'];
 type Option = Exclude<keyof Values, 'help' | 'url'>;
@@ -75,7 +75,7 @@ const OPTIONS: Readonly<Record<Command, readonly Option[]>> = {
 };
 
 /** Reads what follows `council`; null when only help is wanted. @throws {UsageFault} */
-export function readWish([word = '', ...words]: readonly string[]): Wish | null {
+export function parseCommand([word = '', ...words]: readonly string[]): AuditCommand | null {
   if (!isCommand(word)) throw new UsageFault(`There is no command "${word}"`);
   const { values, positionals } = parsed(words);
   if (values.help === true) return null;
@@ -93,7 +93,7 @@ interface Given {
   readonly common: Common;
 }
 
-function wishOf(command: Command, { values, positionals, common }: Given): Wish {
+function wishOf(command: Command, { values, positionals, common }: Given): AuditCommand {
   const subject = command === 'verify' ? 'A run or a file' : 'A run';
   const [run, other] = wanted(positionals, command === 'diff' ? 2 : 1, subject);
   const at = seqIn('at', values.at);
@@ -122,7 +122,7 @@ function wishOf(command: Command, { values, positionals, common }: Given): Wish 
 function forkOf(
   run: string,
   { url, isJson, at, values }: Common & { readonly at: number | null; readonly values: Values },
-): Wish {
+): AuditCommand {
   if (url === null) throw new UsageFault('A fork needs --url: it is a new run, and a service has to run it');
   if (at === null) throw new UsageFault('--at is missing: the event that the fork goes on from');
   const { topic, set = [], model = [] } = values;
@@ -217,7 +217,7 @@ function parsed(words: readonly string[]) {
 
 // What the commands on a run's record are given.
 
-export interface Surroundings {
+export interface AuditDeps {
   /** Opens what the wish asks of: nothing is touched before. */
   readonly records: () => RunRecords;
   readonly service: (url: string) => ServiceRecords;
@@ -225,11 +225,11 @@ export interface Surroundings {
   readonly bytesOf: (file: string) => AsyncIterable<Uint8Array>;
   readonly print: Print;
   readonly tell: (text: string) => void;
-  readonly paint: Paint;
+  readonly paint: Styler;
   readonly isTerminal: boolean;
   /** Columns of the terminal; null where there is none. */
   readonly columns: number | null;
-  readonly means: ReplayMeans;
+  readonly means: ReplayDeps;
   readonly uuid: () => string;
   /** Ends it. */
   readonly signal: AbortSignal;

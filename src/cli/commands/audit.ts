@@ -1,27 +1,27 @@
 /** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`: environment, signals, exit code. */
-import { systemAmbient } from '../../system/system.js';
+import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
 import { CouncilError, DataDirHeld } from '../../errors.js';
 import { openSchemas } from '../../api/schemas.js';
 import { LogUnreadable } from '../../eventlog/port.js';
-import { chartCache } from '../../run/machine.js';
+import { machineCache } from '../../run/machine.js';
 import { onSignals } from '../../system/signals.js';
 import { printable, printableJson } from '../terminal/printable.js';
 import { UsageFault } from './run-request.js';
-import { EXIT, exitOfError, exitOfFinding } from './exit-codes.js';
+import { EXIT, exitOfError, exitOfVerification } from './exit-codes.js';
 import { bytesIn, writeWhole } from '../records/files.js';
 import { folderRecords } from '../records/folder-records.js';
 import { ForkUnknown, forkRun } from './fork.js';
-import { ReaderGone, paintFor, printerOn } from '../terminal/printer.js';
+import { ReaderGone, stylerFor, printerOn } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';
 import { isTerminal } from '../records/record.js';
 import { serviceRecords } from '../records/service-records.js';
-import type { Command, Surroundings, Wish } from './audit-usage.js';
-import { USAGE, readWish } from './audit-usage.js';
+import type { Command, AuditDeps, AuditCommand } from './audit-usage.js';
+import { USAGE, parseCommand } from './audit-usage.js';
 import { exportLine, readExport } from '../../audit/export.js';
 import { eventLine } from '../terminal/event-line.js';
-import type { Finding } from '../records/verification-result.js';
-import { findingJson, findingText } from '../records/verification-result.js';
+import type { VerificationResult } from '../records/verification-result.js';
+import { verificationJson, verificationText } from '../records/verification-result.js';
 import { linesIn } from '../records/export-lines.js';
 import { diffText, stateDiff, stateText } from '../terminal/state-diff.js';
 import { verifyExport } from './verify-export.js';
@@ -29,7 +29,7 @@ import { verifyExport } from './verify-export.js';
 async function main(words: readonly string[]): Promise<number> {
   let command: Command | null = words[0] === 'verify' ? 'verify' : null;
   const stopping = new AbortController();
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   onSignals(
     ambient,
     () => stopping.abort(),
@@ -43,7 +43,7 @@ async function main(words: readonly string[]): Promise<number> {
   // What is lost by a reader's going away is told where it is written.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
-    const wish = readWish(words);
+    const wish = parseCommand(words);
     if (wish === null) {
       process.stdout.write(`${USAGE}\n`);
       return EXIT.done;
@@ -60,10 +60,10 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-function surroundings(wish: Wish, signal: AbortSignal): Surroundings {
-  const ambient = systemAmbient();
+function surroundings(wish: AuditCommand, signal: AbortSignal): AuditDeps {
+  const ambient = nodeSystem();
   const isTerminal = process.stdout.isTTY;
-  const means = { charts: chartCache(), sha256: ambient.sha256 };
+  const means = { charts: machineCache(), sha256: ambient.sha256 };
   const service = (url: string) => serviceRecords(url, { ambient, schemas: openSchemas(), tell, signal });
   const records = (): RunRecords =>
     wish.url === null ? folderRecords(dataDirOf(process.env), means) : service(wish.url);
@@ -72,7 +72,7 @@ function surroundings(wish: Wish, signal: AbortSignal): Surroundings {
     ...{ records, service, means, signal, isTerminal, tell },
     bytesOf: (file) => bytesIn(file, process.stdin),
     print: printerOn(process.stdout),
-    paint: paintFor({ isTerminal, noColor, term }),
+    paint: stylerFor({ isTerminal, noColor, term }),
     columns: isTerminal ? process.stdout.columns : null,
     uuid: ambient.uuid,
   };
@@ -103,7 +103,7 @@ process.exitCode = await main(process.argv.slice(2));
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
 
-async function perform(wish: Wish, around: Surroundings): Promise<number> {
+async function perform(wish: AuditCommand, around: AuditDeps): Promise<number> {
   if (wish.command === 'verify' && wish.isFile) return await verifyFile(wish, around);
   if (wish.command === 'fork') return await forkRun(wish, around);
   const records = around.records();
@@ -114,9 +114,9 @@ async function perform(wish: Wish, around: Surroundings): Promise<number> {
   }
 }
 
-type RecordWish = Exclude<Wish, { readonly command: 'fork' }>;
+type RecordWish = Exclude<AuditCommand, { readonly command: 'fork' }>;
 
-async function performOn(records: RunRecords, wish: RecordWish, around: Surroundings): Promise<number> {
+async function performOn(records: RunRecords, wish: RecordWish, around: AuditDeps): Promise<number> {
   switch (wish.command) {
     case 'events':
       return await listEvents(records, wish, around);
@@ -141,7 +141,7 @@ async function performOn(records: RunRecords, wish: RecordWish, around: Surround
 }
 
 /** Text as it is made for readers, or a value as JSON. */
-async function show(content: string | object, { print, isTerminal: isOnTerminal }: Surroundings): Promise<number> {
+async function show(content: string | object, { print, isTerminal: isOnTerminal }: AuditDeps): Promise<number> {
   if (typeof content === 'string') await print(content);
   else {
     const json = JSON.stringify(content);
@@ -151,22 +151,22 @@ async function show(content: string | object, { print, isTerminal: isOnTerminal 
 }
 
 async function showFinding(
-  finding: Finding,
+  finding: VerificationResult,
   { isJson }: { readonly isJson: boolean },
-  around: Surroundings,
+  around: AuditDeps,
 ): Promise<number> {
   try {
-    await show(isJson ? findingJson(finding) : findingText(finding, around.paint), around);
+    await show(isJson ? verificationJson(finding) : verificationText(finding, around.paint), around);
   } catch (error) {
     // The exit code tells it all the same.
     if (!(error instanceof ReaderGone)) throw error;
   }
-  return exitOfFinding(finding);
+  return exitOfVerification(finding);
 }
 
-type EventsWish = Extract<Wish, { readonly command: 'events' | 'tail' }>;
+type EventsWish = Extract<AuditCommand, { readonly command: 'events' | 'tail' }>;
 
-async function listEvents(records: RunRecords, { run, isJson }: EventsWish, around: Surroundings): Promise<number> {
+async function listEvents(records: RunRecords, { run, isJson }: EventsWish, around: AuditDeps): Promise<number> {
   if (isJson) return await printExport(records, run, around);
   const { paint, columns, print } = around;
   let page = '';
@@ -180,7 +180,7 @@ async function listEvents(records: RunRecords, { run, isJson }: EventsWish, arou
   return EXIT.done;
 }
 
-async function tail(records: RunRecords, { run, isJson }: EventsWish, around: Surroundings): Promise<number> {
+async function tail(records: RunRecords, { run, isJson }: EventsWish, around: AuditDeps): Promise<number> {
   const { paint, columns, print, tell } = around;
   let isOver = false;
   for await (const event of records.follow(run)) {
@@ -192,12 +192,12 @@ async function tail(records: RunRecords, { run, isJson }: EventsWish, around: Su
   return EXIT.done;
 }
 
-function jsonLine(line: string, { isTerminal: isOnTerminal }: Surroundings): string {
+function jsonLine(line: string, { isTerminal: isOnTerminal }: AuditDeps): string {
   return `${isOnTerminal ? printableJson(line) : line}\n`;
 }
 
 /** Byte for byte; a terminal is given the same values in characters that it can be trusted with. */
-async function printExport(records: RunRecords, run: string, around: Surroundings): Promise<number> {
+async function printExport(records: RunRecords, run: string, around: AuditDeps): Promise<number> {
   if (around.isTerminal) {
     for await (const line of linesIn(records.export(run), run)) await around.print(jsonLine(line, around));
   } else for await (const piece of records.export(run)) await around.print(piece);
@@ -206,8 +206,8 @@ async function printExport(records: RunRecords, run: string, around: Surrounding
 
 async function exportRun(
   records: RunRecords,
-  { run, out }: Extract<Wish, { readonly command: 'export' }>,
-  around: Surroundings,
+  { run, out }: Extract<AuditCommand, { readonly command: 'export' }>,
+  around: AuditDeps,
 ): Promise<number> {
   if (out === null) return await printExport(records, run, around);
   await writeWhole(out, records.export(run), around);
@@ -215,8 +215,8 @@ async function exportRun(
 }
 
 async function verifyFile(
-  { subject, head, url, isJson }: Extract<Wish, { readonly command: 'verify' }>,
-  around: Surroundings,
+  { subject, head, url, isJson }: Extract<AuditCommand, { readonly command: 'verify' }>,
+  around: AuditDeps,
 ): Promise<number> {
   const { means, bytesOf, service } = around;
   const recorded = url === null ? null : service(url).lines;

@@ -1,7 +1,7 @@
 /** What drives a run for the terminal: the engine in this process, or a service somewhere else. */
 import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
 
-export interface RunOrder {
+export interface RunOptions {
   readonly topic: string;
   readonly isGodMode: boolean;
   /** Null: the built-in council. */
@@ -9,7 +9,7 @@ export interface RunOrder {
 }
 
 /** Where a run stands, as far as progress shows it. */
-export interface Standing {
+export interface RunProgress {
   /** Nodes that run side by side, or the one; none while the run waits and once it has ended. */
   readonly nodes: readonly string[];
   /** Drafts so far; null before the first. */
@@ -25,9 +25,9 @@ export interface RunDriver {
   /** Where it runs, in a few words for the reader of the progress. */
   readonly place: string;
   /** Starts a run; resolves with its id once it is durable. */
-  start(order: RunOrder): Promise<string>;
+  start(order: RunOptions): Promise<string>;
   /** Where the run stands at every change of it, until it has ended. */
-  follow(runId: string): AsyncIterable<Standing>;
+  follow(runId: string): AsyncIterable<RunProgress>;
   /** What waits for a decision; null when nothing does. */
   pause(runId: string): Promise<GodModeState | null>;
   /** Decides the pause at a revision; resolves with why it was refused, null when it was taken. */

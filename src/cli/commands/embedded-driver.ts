@@ -1,11 +1,11 @@
 /** Runs in this process, on the data directory, as the service would. Runs that others left there are not touched. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { Config } from '../../config.js';
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
-import type { DataDir } from '../../app/data-directory.js';
+import type { DataDirectory } from '../../app/data-directory.js';
 import type { Engine } from '../../app/engine.js';
 import { openEngine } from '../../app/engine.js';
 import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../errors.js';
@@ -14,19 +14,19 @@ import { godModeState, runResult } from '../../api/serializers.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
 import { requestedRun } from '../../run/request.js';
-import { sessionOf } from '../../run/pause-view.js';
+import { pauseViewOf } from '../../run/pause-view.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, iterationShown, openGate } from '../../run/state.js';
 import type { SearchProvider } from '../../council/tools/web-search.js';
-import type { Decision, RunDriver, RunOrder, Standing } from './driver.js';
-import { mailbox } from '../../system/async/queue.js';
+import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
+import { queue } from '../../system/async/queue.js';
 
 export interface EmbeddedOptions {
-  readonly dataDir: DataDir;
+  readonly dataDir: DataDirectory;
   readonly model: LanguageModel;
   /** What agents search the web with; null: nothing. */
   readonly webSearch: SearchProvider | null;
-  readonly ambient: Ambient;
+  readonly ambient: System;
   /** Told of what the user should know beside the run. */
   readonly tell: (text: string) => void;
   /** The log takes nothing more: the run cannot go on in this process. */
@@ -74,7 +74,7 @@ function tellOfOthers(count: number, tell: EmbeddedOptions['tell']): void {
   if (count > 0) tell(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
 }
 
-function requestOf({ topic, isGodMode, blueprint }: RunOrder, config: Config, ambient: Ambient): RunRequestedData {
+function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, ambient: System): RunRequestedData {
   const { uuid, sha256 } = ambient;
   const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
   const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
@@ -91,9 +91,9 @@ function requestOf({ topic, isGodMode, blueprint }: RunOrder, config: Config, am
   });
 }
 
-async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): AsyncGenerator<Standing> {
+async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): AsyncGenerator<RunProgress> {
   const watching = new AbortController();
-  const states = mailbox<RunState>();
+  const states = queue<RunState>();
   const end = (): void => states.end();
   cancelled.addEventListener('abort', end);
   try {
@@ -109,9 +109,9 @@ async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): A
   }
 }
 
-function standingOf(run: RunState): Standing {
+function standingOf(run: RunState): RunProgress {
   return {
-    nodes: run.status === 'running' ? run.front.map(({ node }) => node) : [],
+    nodes: run.status === 'running' ? run.frontier.map(({ node }) => node) : [],
     iteration: iterationShown(run),
     score: run.shown.score,
     isPaused: openGate(run) !== null,
@@ -120,14 +120,14 @@ function standingOf(run: RunState): Standing {
 
 async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
-  const session = run === null ? null : sessionOf(run);
+  const session = run === null ? null : pauseViewOf(run);
   return session === null || session.gate === null ? null : godModeState(session);
 }
 
 interface Deciding {
   readonly seq: number;
   readonly decision: Decision;
-  readonly sha256: Ambient['sha256'];
+  readonly sha256: System['sha256'];
 }
 
 async function decide(

@@ -5,7 +5,7 @@ import { ServiceLost } from '../client/channel.js';
 import { isAway } from '../client/retry.js';
 import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
 import { UsageFault } from './run-request.js';
-import type { Finding } from '../records/verification-result.js';
+import type { VerificationResult } from '../records/verification-result.js';
 import { EventUnknown } from '../records/record.js';
 import type { Command } from './audit-usage.js';
 
@@ -21,7 +21,7 @@ export const EXIT = {
 
 const VERIFIED = { valid: 0, notValid: 1, cannotTell: 2 } as const;
 
-export function exitOfFinding({ isValid }: Finding): number {
+export function exitOfVerification({ isValid }: VerificationResult): number {
   if (isValid === null) return VERIFIED.cannotTell;
   return isValid ? VERIFIED.valid : VERIFIED.notValid;
 }

@@ -4,8 +4,8 @@ import { inOneLine, printableJson } from '../terminal/printable.js';
 import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
 import { EXIT } from './exit-codes.js';
 import type { ServiceRecords } from '../records/service-records.js';
-import type { Surroundings } from './audit-usage.js';
-import type { Wish } from './audit-usage.js';
+import type { AuditDeps } from './audit-usage.js';
+import type { AuditCommand } from './audit-usage.js';
 
 /** The answer to a fork is lost: nobody knows whether it has started. */
 export class ForkUnknown extends CouncilError<{ readonly runId: string }> {
@@ -15,10 +15,10 @@ export class ForkUnknown extends CouncilError<{ readonly runId: string }> {
   }
 }
 
-type ForkWish = Extract<Wish, { readonly command: 'fork' }>;
+type ForkWish = Extract<AuditCommand, { readonly command: 'fork' }>;
 
 /** The new run's id alone goes to standard output. @throws {ForkUnknown} */
-export async function forkRun(wish: ForkWish, { service, print, tell, isTerminal }: Surroundings): Promise<number> {
+export async function forkRun(wish: ForkWish, { service, print, tell, isTerminal }: AuditDeps): Promise<number> {
   const { run, request, url, isJson, isDry } = wish;
   const json = (value: object): string => (isTerminal ? printableJson(JSON.stringify(value)) : JSON.stringify(value));
   if (isDry) {

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { systemAmbient } from '../../system/system.js';
+import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
-import { openDataDir } from '../../app/data-directory.js';
+import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
@@ -16,7 +16,7 @@ const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
 async function migrate(): Promise<void> {
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   const { dataDir: folder, eventStore } = readConfig(process.env);
   if (eventStore === null) {
     const accepted = 'the connection string of the server to copy to';
@@ -31,7 +31,7 @@ async function migrate(): Promise<void> {
     () => stopping.abort(new Error('Stopped')),
     () => process.exit(EXIT_FAILED),
   );
-  const dataDir = openDataDir(folder, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
   const parts = { file: dataDir.logFile, onBroken: () => undefined, ambient };
   const from = await openLog({ ...parts, eventStore: null });
   const to = await openLog({ ...parts, eventStore });

@@ -1,11 +1,11 @@
 /** Drives a running service in the way of every client: REST for what is asked of it, the run's channel for its news. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import type { RunResult } from '../../generated/schemas.js';
-import type { SchemaShelf } from '../../api/schemas.js';
+import type { SchemaRegistry } from '../../api/schemas.js';
 import { followRun, openChannel } from '../client/channel.js';
-import type { Decision, RunDriver, RunOrder } from './driver.js';
-import type { Patience } from '../client/retry.js';
-import { isAway, openOutage, persist } from '../client/retry.js';
+import type { Decision, RunDriver, RunOptions } from './driver.js';
+import type { RetryPolicy } from '../client/retry.js';
+import { isAway, openOutage, retryWhileAway } from '../client/retry.js';
 import type { Reading, RestCalls } from '../client/rest.js';
 import { ServiceRefused, ServiceUnreachable, reading, restCalls } from '../client/rest.js';
 import { CouncilError } from '../../errors.js';
@@ -14,8 +14,8 @@ import { CouncilError } from '../../errors.js';
 const CANCEL_DEADLINE_MS = 5_000;
 
 export interface RemoteOptions {
-  readonly ambient: Ambient;
-  readonly schemas: SchemaShelf;
+  readonly ambient: System;
+  readonly schemas: SchemaRegistry;
   /** Told of what the user should know beside the run. */
   readonly tell: (text: string) => void;
   /** The user's wish to end: nothing but the result is waited for much longer. */
@@ -49,12 +49,12 @@ export function remoteDriver(url: string, { ambient, schemas, tell, cancelled }:
       }),
     async pause(runId) {
       const ask = () => rest.send('GET', `${runPath(runId)}/state`, { signal });
-      const state = read(await persist(ask, patience), 'god-mode-state.json');
+      const state = read(await retryWhileAway(ask, patience), 'god-mode-state.json');
       return state.paused ? state : null;
     },
     decide: (runId, seq, decision) => {
       const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: ambient.uuid() });
-      return persist(send, patience);
+      return retryWhileAway(send, patience);
     },
     async cancel(runId) {
       try {
@@ -77,10 +77,10 @@ function runPath(runId: string): string {
 }
 
 /** A run that has ended stays as it is; a service that is away is tried again until the signal. */
-async function cancel(rest: RestCalls, runId: string, { ambient, signal }: Patience): Promise<void> {
+async function cancel(rest: RestCalls, runId: string, { ambient, signal }: RetryPolicy): Promise<void> {
   const send = () => rest.send('POST', `${runPath(runId)}/cancel`, { signal });
   try {
-    await persist(send, { ambient, signal, tell: () => undefined });
+    await retryWhileAway(send, { ambient, signal, tell: () => undefined });
   } catch (error) {
     if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
   }
@@ -128,7 +128,7 @@ export class StartUnknown extends CouncilError {
 export interface Starting {
   readonly rest: RestCalls;
   readonly read: Reading;
-  readonly patience: Patience;
+  readonly patience: RetryPolicy;
   /** Of this start alone. */
   readonly idempotencyKey: string;
 }
@@ -139,7 +139,7 @@ export interface Starting {
  *
  * @throws {ServiceRefused | ServiceUnreachable | StartUnknown}
  */
-async function startRun({ topic, isGodMode, blueprint }: RunOrder, starting: Starting): Promise<string> {
+async function startRun({ topic, isGodMode, blueprint }: RunOptions, starting: Starting): Promise<string> {
   const { rest, read, patience } = starting;
   const { tell, signal } = patience;
   const body = { input_topic: topic, god_mode: isGodMode };

@@ -1,14 +1,14 @@
 /** One run from its start to its end, whoever drives it: shown as it goes, decided on where it waits. */
 import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
-import type { Desk } from '../terminal/approval-prompt.js';
-import type { RunDriver, RunOrder } from './driver.js';
+import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
+import type { RunDriver, RunOptions } from './driver.js';
 import type { Progress } from '../terminal/progress.js';
 
-export interface RunCompany {
+export interface RunCouncilDeps {
   readonly progress: Progress;
   /** Who is asked at each pause; null outside God Mode. */
-  readonly desk: Desk | null;
+  readonly desk: ApprovalPrompt | null;
   /** The user's wish to end the run. */
   readonly cancelled: AbortSignal;
 }
@@ -27,7 +27,7 @@ export class CancelLost extends CouncilError<{ readonly runId: string }> {
  *
  * @throws {CancelLost} when the user's wish to end it cannot be delivered
  */
-export async function runCouncil(driver: RunDriver, order: RunOrder, company: RunCompany): Promise<RunResult> {
+export async function runCouncil(driver: RunDriver, order: RunOptions, company: RunCouncilDeps): Promise<RunResult> {
   const { progress, desk, cancelled } = company;
   const runId = await driver.start(order);
   progress.say(`Run ${runId} ${driver.place}`);
@@ -55,7 +55,7 @@ export async function runCouncil(driver: RunDriver, order: RunOrder, company: Ru
 }
 
 /** Shows a run and has its pauses decided, until it has ended or nobody answers. */
-async function conduct(driver: RunDriver, runId: string, { progress, desk, cancelled }: RunCompany): Promise<void> {
+async function conduct(driver: RunDriver, runId: string, { progress, desk, cancelled }: RunCouncilDeps): Promise<void> {
   for await (const standing of driver.follow(runId)) {
     progress.show(standing);
     if (!standing.isPaused || desk === null || cancelled.aborted) continue;
@@ -68,7 +68,7 @@ async function conduct(driver: RunDriver, runId: string, { progress, desk, cance
 async function decidePause(
   driver: RunDriver,
   runId: string,
-  { progress, desk }: { readonly progress: Progress; readonly desk: Desk },
+  { progress, desk }: { readonly progress: Progress; readonly desk: ApprovalPrompt },
 ): Promise<boolean> {
   for (let pause = await driver.pause(runId); pause !== null; pause = await driver.pause(runId)) {
     const decision = await desk.ask(pause);

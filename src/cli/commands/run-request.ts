@@ -3,15 +3,15 @@ import { parseArgs } from 'node:util';
 import { CouncilError } from '../../errors.js';
 import { plainUrl } from '../../config.js';
 import { readFileSync } from 'node:fs';
-import { inspect, warningsOf } from '../../blueprint/validate.js';
+import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { BlueprintCreate } from '../../generated/schemas.js';
 import { nullsLeftOut } from '../../api/absent.js';
 import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/json-text.js';
 import { RequestRefused } from '../../api/problems.js';
-import type { SchemaShelf } from '../../api/schemas.js';
-import type { RunOrder } from './driver.js';
+import type { SchemaRegistry } from '../../api/schemas.js';
+import type { RunOptions } from './driver.js';
 
 export const USAGE = `Usage: council run "<topic>" [options]
 
@@ -88,26 +88,26 @@ export function serviceUrl(text: string): string {
 // What is asked for, read from files and checked by the service's own rules before anything is opened or sent.
 
 /** The topic or the blueprint cannot be taken. */
-export class OrderInvalid extends CouncilError<{ readonly subject: string }> {
+export class RunRequestInvalid extends CouncilError<{ readonly subject: string }> {
   readonly code = 'cli.order-invalid';
   constructor({ subject, reason }: { readonly subject: string; readonly reason: string }) {
     super(`Cannot use ${subject}: ${reason}`, { subject });
   }
 }
 
-/** The order of a run, and what is odd with its blueprint. @throws {OrderInvalid} naming the argument and the place */
-export function readOrder(
+/** The order of a run, and what is odd with its blueprint. @throws {RunRequestInvalid} naming the argument and the place */
+export function readRunRequest(
   { topic, blueprintFile, isGodMode }: RunArguments,
-  schemas: SchemaShelf,
-): { readonly order: RunOrder; readonly warnings: readonly string[] } {
+  schemas: SchemaRegistry,
+): { readonly order: RunOptions; readonly warnings: readonly string[] } {
   named('the topic', () => validated(schemas.validator('run-request.json'), { input_topic: topic }, 'body'));
   if (blueprintFile === null) return { order: { topic, isGodMode, blueprint: null }, warnings: [] };
   const subject = `blueprint ${blueprintFile}`;
   const bytes = contentOf(blueprintFile, subject);
   const blueprint = named(subject, () => readBlueprint(bytes, schemas));
-  const findings = inspect(councilOf(blueprint));
+  const findings = inspectGraph(councilOf(blueprint));
   const fault = findings.find(({ isFault }) => isFault);
-  if (fault !== undefined) throw new OrderInvalid({ subject, reason: fault.message });
+  if (fault !== undefined) throw new RunRequestInvalid({ subject, reason: fault.message });
   const warnings = warningsOf(findings).map(({ path, message }) => `${path}: ${message}`);
   return { order: { topic, isGodMode, blueprint }, warnings };
 }
@@ -117,13 +117,13 @@ function contentOf(file: string, subject: string): Buffer {
   try {
     bytes = readFileSync(file);
   } catch (error) {
-    throw new OrderInvalid({ subject, reason: error instanceof Error ? error.message : String(error) });
+    throw new RunRequestInvalid({ subject, reason: error instanceof Error ? error.message : String(error) });
   }
   if (bytes.length <= BODY_LIMITS.maxBytes) return bytes;
-  throw new OrderInvalid({ subject, reason: `at most ${BODY_LIMITS.maxBytes} bytes are taken` });
+  throw new RunRequestInvalid({ subject, reason: `at most ${BODY_LIMITS.maxBytes} bytes are taken` });
 }
 
-function readBlueprint(bytes: Buffer, schemas: SchemaShelf): BlueprintCreate {
+function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate {
   const value = nullsLeftOut(schemas, 'blueprint-create.json')(parseJson(bytes, BODY_LIMITS.maxDepth));
   const blueprint = validated(schemas.validator('blueprint-create.json', 'first'), value, 'body');
   assertRules(blueprint);
@@ -139,6 +139,6 @@ function named<T>(subject: string, check: () => T): T {
     const rules = (error.data.errors ?? []).map(({ loc, msg }) =>
       [loc.slice(1).join('.'), msg].filter(Boolean).join(': '),
     );
-    throw new OrderInvalid({ subject, reason: rules.length === 0 ? error.message : rules.join('; ') });
+    throw new RunRequestInvalid({ subject, reason: rules.length === 0 ? error.message : rules.join('; ') });
   }
 }

@@ -1,21 +1,21 @@
 /** `council run`: arguments, environment, signals, exit code. Everything else gets what it needs as an argument. */
 import { hostname } from 'node:os';
-import type { Ambient } from '../../system/system.js';
-import { systemAmbient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
+import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
-import { openDataDir } from '../../app/data-directory.js';
+import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid, CouncilError, DataDirHeld } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
 import { languageModel } from '../../models/provider.js';
 import { onSignals } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
-import type { Desk } from '../terminal/approval-prompt.js';
-import { openDesk } from '../terminal/approval-prompt.js';
+import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
+import { openApprovalPrompt } from '../terminal/approval-prompt.js';
 import type { RunDriver } from './driver.js';
 import { editText } from '../terminal/editor.js';
 import { embeddedDriver } from './embedded-driver.js';
-import { OrderInvalid, readOrder } from './run-request.js';
+import { RunRequestInvalid, readRunRequest } from './run-request.js';
 import { writeResult } from '../terminal/output.js';
 import { printable } from '../terminal/printable.js';
 import type { Progress } from '../terminal/progress.js';
@@ -35,7 +35,7 @@ async function main(words: readonly string[]): Promise<number> {
     process.stdout.write(`${USAGE}\n`);
     return 0;
   }
-  const ambient = systemAmbient();
+  const ambient = nodeSystem();
   const cancelled = new AbortController();
   onSignals(ambient, () => cancelled.abort(), endFailed);
   // Whoever reads the streams may go away; the run goes on. What is lost by it is told where it is written.
@@ -45,9 +45,9 @@ async function main(words: readonly string[]): Promise<number> {
   return result.status === 'completed' ? 0 : EXIT_FAILED;
 }
 
-async function run(wish: RunArguments, ambient: Ambient, cancelled: AbortSignal): Promise<RunResult> {
+async function run(wish: RunArguments, ambient: System, cancelled: AbortSignal): Promise<RunResult> {
   const schemas = openSchemas();
-  const { order, warnings } = readOrder(wish, schemas);
+  const { order, warnings } = readRunRequest(wish, schemas);
   const progress = openProgress(process.stderr, ambient);
   const tell = (text: string): void => progress.say(text);
   const { url } = wish;
@@ -67,10 +67,14 @@ async function run(wish: RunArguments, ambient: Ambient, cancelled: AbortSignal)
 }
 
 /** A driver that has opened the model and the data directory which the environment names, and frees them. */
-async function driverHere(ambient: Ambient, tell: (text: string) => void): Promise<RunDriver> {
+async function driverHere(ambient: System, tell: (text: string) => void): Promise<RunDriver> {
   const config = readConfig(process.env);
   const model = await languageModel(config.modelProvider, ambient);
-  const dataDir = openDataDir(config.dataDir, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const dataDir = openDataDirectory(config.dataDir, {
+    pid: process.pid,
+    hostname: hostname(),
+    startedAt: ambient.now(),
+  });
   const onLogBroken = (error: unknown): void => {
     tell(`The event log has failed: ${String(error)}`);
     endFailed();
@@ -84,10 +88,10 @@ async function driverHere(ambient: Ambient, tell: (text: string) => void): Promi
   return { ...driver, close };
 }
 
-function deskOn(progress: Progress): Desk {
+function deskOn(progress: Progress): ApprovalPrompt {
   const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
   const command = process.env['EDITOR'] || null;
-  return openDesk({
+  return openApprovalPrompt({
     input: process.stdin,
     say: (text) => progress.say(text),
     edit: (text) => editText(text, { command, isTerminal }),
@@ -109,7 +113,7 @@ function endFailed(): never {
 function refuse(error: unknown): number {
   const text = error instanceof CouncilError ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
-  const isUsage = error instanceof UsageFault || error instanceof OrderInvalid || error instanceof ConfigInvalid;
+  const isUsage = error instanceof UsageFault || error instanceof RunRequestInvalid || error instanceof ConfigInvalid;
   return isUsage ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -1,13 +1,13 @@
 /** Verifies an export alone, or beside the record that a service has. */
 import type { Difference } from '../../audit/verify.js';
 import { readExport } from '../../audit/export.js';
-import type { ReplayMeans } from '../../run/replay.js';
+import type { ReplayDeps } from '../../run/replay.js';
 import { jsonValue } from '../client/rest.js';
-import type { Finding } from '../records/verification-result.js';
-import { examined, findingOf } from '../records/verification-result.js';
+import type { VerificationResult } from '../records/verification-result.js';
+import { checked, verificationResult } from '../records/verification-result.js';
 import { linesIn } from '../records/export-lines.js';
 
-export interface ExportMeans extends ReplayMeans {
+export interface VerifyExportDeps extends ReplayDeps {
   /** Hash that the last event should have; null: whatever it has. */
   readonly head: string | null;
   /** The lines of the run's record elsewhere; null: nothing is compared. */
@@ -19,7 +19,10 @@ export interface ExportMeans extends ReplayMeans {
  *
  * @throws what the other record's lines throw
  */
-export async function verifyExport(pieces: AsyncIterable<Uint8Array>, means: ExportMeans): Promise<Finding> {
+export async function verifyExport(
+  pieces: AsyncIterable<Uint8Array>,
+  means: VerifyExportDeps,
+): Promise<VerificationResult> {
   const { head, recorded } = means;
   const lines = linesIn(pieces, '');
   const first = await firstOf(lines);
@@ -28,9 +31,9 @@ export async function verifyExport(pieces: AsyncIterable<Uint8Array>, means: Exp
   const comparison: Comparison = { difference: null, isEqual: false };
   try {
     const read = other === null ? first.lines : compared(first.lines, other, comparison);
-    const found = await examined(runId, readExport(runId, read), { ...means, head });
+    const found = await checked(runId, readExport(runId, read), { ...means, head });
     const firstDifference = earlier(found.firstDifference, comparison.difference);
-    return findingOf({ ...found, firstDifference, isWhole: found.isWhole || comparison.isEqual }, head);
+    return verificationResult({ ...found, firstDifference, isWhole: found.isWhole || comparison.isEqual }, head);
   } finally {
     await other?.return(undefined);
   }

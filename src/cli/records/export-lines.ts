@@ -1,5 +1,5 @@
 /** The lines of an export, out of its bytes, nothing forgiven: what is not as it was written is a difference. */
-import { RunDamaged } from '../../errors.js';
+import { RunCorrupt } from '../../errors.js';
 
 /** Longest line taken, in bytes: an append to the log is at most 512 KiB, each byte of it six in an escape. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -8,14 +8,14 @@ const LINE_FEED = 0x0a;
 /**
  * Each line without its line feed.
  *
- * @throws {RunDamaged} at a line that has no end, is too long or is not UTF-8
+ * @throws {RunCorrupt} at a line that has no end, is too long or is not UTF-8
  */
 export async function* linesIn(pieces: AsyncIterable<Uint8Array>, runId: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let seq = 0;
   let begun: Uint8Array[] = [];
   let bytes = 0;
-  const damaged = (reason: string): RunDamaged => new RunDamaged({ runId, seq, reason });
+  const damaged = (reason: string): RunCorrupt => new RunCorrupt({ runId, seq, reason });
   const keep = (piece: Uint8Array): void => {
     bytes += piece.length;
     if (bytes > MAX_LINE_BYTES) throw damaged(`its line is longer than ${MAX_LINE_BYTES} bytes`);

@@ -2,15 +2,15 @@
 import { join, resolve } from 'node:path';
 import { exportLine } from '../../audit/export.js';
 import { parentDifference } from '../../audit/verify.js';
-import { holderOf } from '../../app/data-directory.js';
-import { DataDirHeld, RunDamaged, RunUnknown } from '../../errors.js';
+import { dataDirectoryHolder } from '../../app/data-directory.js';
+import { DataDirHeld, RunCorrupt, RunUnknown } from '../../errors.js';
 import { foldedRun } from '../../api/serializers.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
-import type { ReplayMeans } from '../../run/replay.js';
+import type { ReplayDeps } from '../../run/replay.js';
 import { foldRun, readChecked, readRun } from '../../run/stream.js';
-import { examined, findingOf } from './verification-result.js';
+import { checked, verificationResult } from './verification-result.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
 
@@ -23,7 +23,7 @@ const PIECE_CHARS = 64 * 1024;
  * @throws {DataDirHeld} a process runs on it
  * @throws {LogUnreadable} there is no log, or it cannot be read; also from the calls, when a service has started since
  */
-export function folderRecords(folder: string, means: ReplayMeans): RunRecords {
+export function folderRecords(folder: string, means: ReplayDeps): RunRecords {
   const path = resolve(folder);
   const log = openedIn(path);
   const { sha256 } = means;
@@ -53,11 +53,11 @@ function openedIn(path: string): ReadOnlyLog {
   try {
     return openLogReadOnly(join(path, 'log.sqlite'));
   } catch (error) {
-    throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: holderOf(path) }) : error;
+    throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: dataDirectoryHolder(path) }) : error;
   }
 }
 
-interface Verifying extends ReplayMeans {
+interface Verifying extends ReplayDeps {
   readonly log: ReadOnlyLog;
   readonly head: string | null;
 }
@@ -70,11 +70,11 @@ async function verified(runId: string, { log, head, ...means }: Verifying) {
       yield event;
     }
   }
-  const found = await examined(runId, events(), { ...means, head });
+  const found = await checked(runId, events(), { ...means, head });
   if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
   const ofParent = () => parentDifference(first, { log, sha256: means.sha256, onDamaged: () => undefined });
   const firstDifference = found.firstDifference ?? (await ofParent());
-  return findingOf({ ...found, firstDifference }, head);
+  return verificationResult({ ...found, firstDifference }, head);
 }
 
 /** What was read while the file stayed as it was; a service that has started since may have torn it. */
@@ -91,7 +91,7 @@ async function* steady<T>(log: ReadOnlyLog, items: AsyncIterable<T>): AsyncGener
     yield* items;
     log.assertUnchanged();
   } catch (error) {
-    if (error instanceof RunDamaged) log.assertUnchanged();
+    if (error instanceof RunCorrupt) log.assertUnchanged();
     throw error;
   }
 }

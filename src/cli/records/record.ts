@@ -2,7 +2,7 @@
 import { CouncilError } from '../../errors.js';
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
-import type { Finding } from './verification-result.js';
+import type { VerificationResult } from './verification-result.js';
 
 export interface RunRecords {
   /** A run's export: its events as lines, byte for byte as the events endpoint gives them. @throws {RunUnknown} */
@@ -12,7 +12,7 @@ export interface RunRecords {
   /** A run after an event; null: after its last. @throws {RunUnknown | EventUnknown} */
   state(runId: string, at: number | null): Promise<FoldedRun>;
   /** @param head hash that the last event should have; null: whatever it has @throws {RunUnknown} */
-  verify(runId: string, head: string | null): Promise<Finding>;
+  verify(runId: string, head: string | null): Promise<VerificationResult>;
   close(): void;
 }
 

@@ -1,22 +1,22 @@
 /** The records of a running service, asked for in the way of every client. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { isEvent, readExport } from '../../audit/export.js';
-import { RunDamaged, RunUnknown } from '../../errors.js';
+import { RunCorrupt, RunUnknown } from '../../errors.js';
 import type { FoldedRun, ForkPlan, ForkRequest, RunStart } from '../../generated/schemas.js';
-import type { SchemaShelf } from '../../api/schemas.js';
+import type { SchemaRegistry } from '../../api/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Call, Reply } from '../client/rest.js';
 import { ServiceRefused, jsonValue, openBody, reading, restCalls } from '../client/rest.js';
 import { ServiceLost } from '../client/channel.js';
 import { isAway, openOutage } from '../client/retry.js';
-import { findingOf } from './verification-result.js';
+import { verificationResult } from './verification-result.js';
 import { linesIn } from './export-lines.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown, isTerminal } from './record.js';
 
 export interface ServiceOptions {
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
-  readonly schemas: SchemaShelf;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
+  readonly schemas: SchemaRegistry;
   /** Told of what the user should know beside the record. */
   readonly tell: (text: string) => void;
   /** Gives everything up. */
@@ -49,7 +49,7 @@ export function serviceRecords(url: string, options: ServiceOptions): ServiceRec
     try {
       yield* linesIn(exported(runId), runId);
     } catch (error) {
-      if (!(error instanceof RunDamaged)) throw error;
+      if (!(error instanceof RunCorrupt)) throw error;
       throw new ServiceRefused({ status: 200, detail: `${url} answers something that is no export` });
     }
   }
@@ -83,7 +83,7 @@ export function serviceRecords(url: string, options: ServiceOptions): ServiceRec
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
       const headSeq = head === null || head === headHash || !found.valid ? null : await seqOf(runId, head);
       // The service keeps what a cut would show by.
-      return findingOf({ runId, events, headHash, firstDifference, isWhole: true, headSeq }, head);
+      return verificationResult({ runId, events, headHash, firstDifference, isWhole: true, headSeq }, head);
     },
     fork: async (runId, request) => read(await send('POST', runId, 'fork', { body: request }), 'run-start.json'),
     foresee: async (runId, request) =>

@@ -3,11 +3,11 @@ import type { Difference, Verified } from '../../audit/verify.js';
 import { verifyRecord } from '../../audit/verify.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { isFinished } from '../../run/state.js';
-import type { ReplayMeans } from '../../run/replay.js';
+import type { ReplayDeps } from '../../run/replay.js';
 import { inOneLine } from '../terminal/printable.js';
-import type { Paint } from '../terminal/printer.js';
+import type { Styler } from '../terminal/printer.js';
 
-export interface Finding {
+export interface VerificationResult {
   /** Null: it bears out as far as it goes, and nothing tells whether more belongs to it. */
   readonly isValid: boolean | null;
   readonly runId: string;
@@ -18,7 +18,7 @@ export interface Finding {
   readonly firstDifference: Difference | null;
 }
 
-export interface Examined extends Pick<Verified, 'events' | 'headHash' | 'firstDifference'> {
+export interface Checked extends Pick<Verified, 'events' | 'headHash' | 'firstDifference'> {
   readonly runId: string;
   /** Whether nothing can follow the last event, or its place is vouched for. */
   readonly isWhole: boolean;
@@ -27,11 +27,11 @@ export interface Examined extends Pick<Verified, 'events' | 'headHash' | 'firstD
 }
 
 /** Replays events; tells where one has a hash. */
-export async function examined(
+export async function checked(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
-  { head, ...means }: ReplayMeans & { readonly head: string | null },
-): Promise<Examined> {
+  { head, ...means }: ReplayDeps & { readonly head: string | null },
+): Promise<Checked> {
   let headSeq: number | null = null;
   const onTaken = ({ seq, hash }: { readonly seq: number; readonly hash: string }): void => {
     if (hash === head) headSeq = seq;
@@ -41,10 +41,10 @@ export async function examined(
 }
 
 /** @param head hash that the last event should have; null: whatever it has */
-export function findingOf(
-  { runId, events, headHash, firstDifference, isWhole, headSeq }: Examined,
+export function verificationResult(
+  { runId, events, headHash, firstDifference, isWhole, headSeq }: Checked,
   head: string | null,
-): Finding {
+): VerificationResult {
   const difference = firstDifference ?? (head === null || head === headHash ? null : headDifference(events, headSeq));
   const isValid = difference === null && (isWhole || head !== null) ? true : difference === null ? null : false;
   return { isValid, runId, events, headHash, firstDifference: difference };
@@ -60,7 +60,7 @@ function headDifference(events: number, headSeq: number | null): Difference {
 const UNFINISHED =
   'the run has not ended in it, so that more may belong to it: compare the head with one you trust (--head HASH)';
 
-export function findingText(finding: Finding, paint: Paint): string {
+export function verificationText(finding: VerificationResult, paint: Styler): string {
   const { isValid, runId, events, headHash, firstDifference } = finding;
   const count = `${events} ${events === 1 ? 'event bears' : 'events bear'} out`;
   const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
@@ -74,7 +74,7 @@ export function findingText(finding: Finding, paint: Paint): string {
 }
 
 /** As GET /api/runs/{run_id}/verify answers; `valid` is null when nothing certain can be said. */
-export function findingJson({ isValid, runId, events, headHash, firstDifference }: Finding): object {
+export function verificationJson({ isValid, runId, events, headHash, firstDifference }: VerificationResult): object {
   return { run_id: runId, valid: isValid, events, head_hash: headHash, first_difference: firstDifference };
 }
 

@@ -3,16 +3,16 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { GodModeState, StateOverride } from '../../generated/schemas.js';
 import type { Decision } from '../commands/driver.js';
-import { mailbox } from '../../system/async/queue.js';
+import { queue } from '../../system/async/queue.js';
 
-export interface Desk {
+export interface ApprovalPrompt {
   /** What the human decides; null when nobody answers any more. */
   ask(state: GodModeState): Promise<Decision | null>;
   /** Whoever is being asked answers no more. May be called twice. */
   close(): void;
 }
 
-export interface DeskDeps {
+export interface ApprovalPromptDeps {
   readonly input: Readable;
   readonly say: (text: string) => void;
   /** Lets the human change a text; null when it stays as it is. @throws {Error} when it cannot be edited */
@@ -22,10 +22,10 @@ export interface DeskDeps {
 const QUESTION = 'approve, reject or edit (a, r, e)?';
 const ANSWERS = ['approve', 'reject', 'edit'] as const;
 
-export function openDesk({ input, say, edit }: DeskDeps): Desk {
+export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): ApprovalPrompt {
   // Not as a terminal: the system's own line editing leaves Ctrl-C a signal.
   const reader = createInterface({ input, terminal: false });
-  const lines = mailbox<string>();
+  const lines = queue<string>();
   let isClosed = false;
   // Only while a line is waited for: an editor has the terminal to itself, and a script that never ends stays outside.
   // The reader's own pause() and resume() throw once it is closed.
@@ -101,7 +101,7 @@ function draftsOf({ next_nodes: next, current_state: state, branches = [] }: God
 }
 
 /** What a human makes of the drafts, one after the other; null when all stay as they are. */
-async function overrideBy(edit: DeskDeps['edit'], drafts: readonly Waiting[]): Promise<StateOverride | null> {
+async function overrideBy(edit: ApprovalPromptDeps['edit'], drafts: readonly Waiting[]): Promise<StateOverride | null> {
   const branches: NonNullable<StateOverride['branches']> = [];
   for (const { node, draft } of drafts) {
     const text = await edit(draft ?? '');

@@ -1,7 +1,7 @@
 /** An event in one line: its place, time, type, node, and the gist of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { inOneLine } from './printable.js';
-import type { Paint, Style } from './printer.js';
+import type { Styler, Style } from './printer.js';
 
 /** Columns of seq, type and node; longer ones push the rest on. */
 const [SEQ, TYPE, NODE] = [4, 13, 14];
@@ -22,7 +22,7 @@ const STYLES: Readonly<Record<string, Style>> = {
 type Data = Readonly<Record<string, unknown>>;
 
 /** @param columns of the terminal; null: as long as it gets */
-export function eventLine(event: ExportedEvent, paint: Paint, columns: number | null): string {
+export function eventLine(event: ExportedEvent, paint: Styler, columns: number | null): string {
   const data: Data = { ...event.data };
   const at = inOneLine(event.at);
   const seq = String(event.seq).padStart(SEQ);

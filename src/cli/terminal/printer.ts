@@ -12,7 +12,7 @@ const STYLES = {
 
 export type Style = keyof typeof STYLES;
 /** The text in a style, where there are styles. */
-export type Paint = (style: Style, text: string) => string;
+export type Styler = (style: Style, text: string) => string;
 
 export interface Look {
   readonly isTerminal: boolean;
@@ -22,7 +22,7 @@ export interface Look {
   readonly term: string | undefined;
 }
 
-export function paintFor({ isTerminal, noColor = '', term }: Look): Paint {
+export function stylerFor({ isTerminal, noColor = '', term }: Look): Styler {
   if (!isTerminal || noColor !== '' || term === 'dumb') return (_, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
 }

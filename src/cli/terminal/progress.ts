@@ -1,7 +1,7 @@
 /** The progress of a run on standard error: one moving line on a terminal, a line for each node in a pipe. */
 import type { WriteStream } from 'node:tty';
-import type { Ambient } from '../../system/system.js';
-import type { Standing } from '../commands/driver.js';
+import type { System } from '../../system/system.js';
+import type { RunProgress } from '../commands/driver.js';
 import { printable } from './printable.js';
 
 /** How often the moving line's time moves on, in milliseconds. */
@@ -12,7 +12,7 @@ const COLUMNS = 80;
 const ERASE_LINE = '\r\x1b[K';
 
 export interface Progress {
-  show(standing: Standing): void;
+  show(standing: RunProgress): void;
   /** Writes whole lines; the moving line stays away until the next `show`. */
   say(text: string): void;
   /** Seconds since it was opened, as text. */
@@ -21,7 +21,7 @@ export interface Progress {
   close(): void;
 }
 
-export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, ambient: Ambient): Progress {
+export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, ambient: System): Progress {
   const startMs = ambient.monotonicMs();
   const elapsed = (): string => `${((ambient.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
   /** Nodes whose line is written, in a pipe. */
@@ -30,7 +30,7 @@ export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'colu
   let drawn = '';
   let cancelTick = (): void => undefined;
 
-  const draw = (standing: Standing): void => {
+  const draw = (standing: RunProgress): void => {
     cancelTick();
     const line = lineOf(standing, standing.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
     if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
@@ -42,7 +42,7 @@ export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'colu
     if (drawn !== '') stream.write(ERASE_LINE);
     drawn = '';
   };
-  const tell = (standing: Standing): void => {
+  const tell = (standing: RunProgress): void => {
     const fresh = standing.nodes.filter((node) => !told.includes(node));
     for (const node of fresh) stream.write(`${lineOf(standing, node, elapsed())}\n`);
     told = standing.nodes;
@@ -61,7 +61,7 @@ export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'colu
   };
 }
 
-function lineOf({ iteration, score }: Standing, nodes: string, elapsed: string): string {
+function lineOf({ iteration, score }: RunProgress, nodes: string, elapsed: string): string {
   const name = printable(nodes).replaceAll(/\s/g, ' ');
   const parts = [elapsed.padStart(8), name, iteration === null ? '' : `iteration ${iteration}`];
   return [...parts, score === null ? '' : `score ${score}`].filter((part) => part !== '').join('  ');

@@ -3,7 +3,7 @@ import type { FoldedRun } from '../../generated/schemas.js';
 import { inOneLine, printable } from './printable.js';
 import type { LineChange } from './line-diff.js';
 import { lineDiff } from './line-diff.js';
-import type { Paint, Style } from './printer.js';
+import type { Styler, Style } from './printer.js';
 
 /** Lines told around each change. */
 const CONTEXT = 3;
@@ -39,7 +39,7 @@ function isField(name: keyof FoldedRun): name is Field {
   return name !== 'run_id' && name !== 'seq';
 }
 
-export function diffText({ from, to, changes }: StateDiff, paint: Paint): string {
+export function diffText({ from, to, changes }: StateDiff, paint: Styler): string {
   const heads = [
     paint('red', `--- ${inOneLine(from.run_id)} after event ${from.seq}`),
     paint('green', `+++ ${inOneLine(to.run_id)} after event ${to.seq}`),
@@ -59,7 +59,7 @@ function isOfDraft({ from, to }: Change, draft: Change | undefined): boolean {
   return draft !== undefined && to === draft.to && (from === null || from === draft.from);
 }
 
-function fieldText(name: string, change: Change, paint: Paint): string {
+function fieldText(name: string, change: Change, paint: Styler): string {
   const [before, after] = [linesOf(change.from), linesOf(change.to)];
   if (before.length <= 1 && after.length <= 1) {
     return `${paint('bold', name)}: ${paint('red', oneOf(change.from))} → ${paint('green', oneOf(change.to))}`;
@@ -79,7 +79,7 @@ function oneOf(value: Value): string {
   return line === undefined ? '-' : inOneLine(line);
 }
 
-function hunks(changes: readonly LineChange[], paint: Paint): readonly string[] {
+function hunks(changes: readonly LineChange[], paint: Styler): readonly string[] {
   const isNear = new Array<boolean>(changes.length).fill(false);
   changes.forEach(({ kind }, index) => {
     if (kind !== 'same') isNear.fill(true, Math.max(0, index - CONTEXT), index + CONTEXT + 1);
@@ -97,7 +97,7 @@ function hunks(changes: readonly LineChange[], paint: Paint): readonly string[] 
   return lines;
 }
 
-function lineText({ kind, text }: LineChange, paint: Paint): string {
+function lineText({ kind, text }: LineChange, paint: Styler): string {
   const line = printable(text);
   if (kind === 'same') return `    ${line}`;
   return kind === 'removed' ? paint('red', `  - ${line}`) : paint('green', `  + ${line}`);
@@ -115,7 +115,7 @@ const STATUS_STYLES: Readonly<Record<FoldedRun['status'], Style>> = {
   failed: 'red',
 };
 
-export function stateText(run: FoldedRun, paint: Paint): string {
+export function stateText(run: FoldedRun, paint: Styler): string {
   const field = (name: string, value: string | number | null, style?: Style): string => {
     const text = value === null ? '-' : inOneLine(String(value));
     return `${paint('bold', name.padEnd(NAME))}${style === undefined ? text : paint(style, text)}\n`;
@@ -137,7 +137,7 @@ export function stateText(run: FoldedRun, paint: Paint): string {
   ].join('');
 }
 
-function text(name: string, content: string | null, paint: Paint): string {
+function text(name: string, content: string | null, paint: Styler): string {
   if (content === null) return '';
   return `${paint('bold', `${name}:`)}\n${printable(content).replaceAll(/^/gm, '  ')}\n`;
 }

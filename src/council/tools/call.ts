@@ -1,5 +1,5 @@
 /** Carries out one call a model asks for. Whatever goes wrong with it is a result for the model and a line in the record. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/schemas.js';
 import type { ToolCall } from '../../models/port.js';
 import type { Tool } from './tool.js';
@@ -14,10 +14,10 @@ export interface ToolKit {
   readonly tools: readonly Tool[];
   /** Resolves once the call is durable; rejects when the attempt no longer counts. */
   readonly record: (call: CallRecord) => Promise<void>;
-  readonly ambient: Pick<Ambient, 'after' | 'sha256' | 'monotonicMs'>;
+  readonly ambient: Pick<System, 'after' | 'sha256' | 'monotonicMs'>;
 }
 
-export interface CallTerms {
+export interface CallDeps {
   readonly round: number;
   readonly maxBytes: number;
   readonly maxMs: number;
@@ -31,7 +31,7 @@ export interface CallTerms {
  * @returns the text for the model: data between tags that nothing in it can close
  * @throws when the attempt has ended or cannot be recorded
  */
-export async function carryOut(call: ToolCall, kit: ToolKit, terms: CallTerms): Promise<string> {
+export async function executeCall(call: ToolCall, kit: ToolKit, terms: CallDeps): Promise<string> {
   const { monotonicMs, sha256 } = kit.ambient;
   const startedMs = monotonicMs();
   const tool = kit.tools.find((each) => each.name === call.name);
@@ -67,7 +67,7 @@ interface Found {
 async function runTool(
   tool: Tool,
   call: ToolCall,
-  { kit, terms }: { readonly kit: ToolKit; readonly terms: CallTerms },
+  { kit, terms }: { readonly kit: ToolKit; readonly terms: CallDeps },
 ): Promise<Found> {
   const given = readObject(call.argumentsJson);
   if (given === null) return failure(null, 'The arguments must be one JSON object');
@@ -115,7 +115,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 function inTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   { ambient }: ToolKit,
-  { maxMs, signal }: CallTerms,
+  { maxMs, signal }: CallDeps,
 ): Promise<T | 'late' | 'broken'> {
   signal.throwIfAborted();
   const call = new AbortController();

@@ -1,11 +1,11 @@
 /** The tool that reads uploaded PDF documents: the passages nearest to a query. */
-import type { Passage, PassageSearch } from '../../search/port.js';
+import type { FoundChunk, ChunkSearch } from '../../search/port.js';
 import { countOf, queryOf } from './tool.js';
 import { writeDown } from './result-text.js';
 import type { Tool } from './tool.js';
 
 /** `pdf_reader(query, top_k)` over a search; available while that has passages. */
-export function pdfReader(search: PassageSearch): Tool {
+export function pdfReader(search: ChunkSearch): Tool {
   return {
     grant: 'pdfReader',
     name: 'pdf_reader',
@@ -35,7 +35,7 @@ export function pdfReader(search: PassageSearch): Tool {
   };
 }
 
-function pieceOf({ document, page, chunk, text, score, filename }: Passage) {
+function pieceOf({ document, page, chunk, text, score, filename }: FoundChunk) {
   return {
     attributes: {
       cite: `[${document.slice(0, MARK_CHARS)}:${page}]`,

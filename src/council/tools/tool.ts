@@ -1,6 +1,6 @@
 /** A node's tools between its graph, the record and its prompt. */
 import type { NodeTools, ToolArguments, ToolHit } from '../../generated/schemas.js';
-import type { Brief, ToolDeclaration, ToolName } from '../../models/port.js';
+import type { PromptInput, ToolDeclaration, ToolName } from '../../models/port.js';
 
 /** The tools of a node as its start is recorded: `webSearch: unavailable` is one it may use and does not have now. */
 export function toolsAsRecorded(tools: NodeTools, available: readonly ToolName[]): string[] {
@@ -8,7 +8,7 @@ export function toolsAsRecorded(tools: NodeTools, available: readonly ToolName[]
 }
 
 /** What a brief tells of the tools that were recorded. */
-export function toldTools(recorded: readonly string[]): Pick<Brief, 'tools' | 'missingTools'> {
+export function renderedTools(recorded: readonly string[]): Pick<PromptInput, 'tools' | 'missingTools'> {
   const tools = grantedTools(recorded);
   const missingTools = TOOL_NAMES.filter((tool) => recorded.includes(missing(tool)));
   return { ...(tools.length > 0 && { tools }), ...(missingTools.length > 0 && { missingTools }) };

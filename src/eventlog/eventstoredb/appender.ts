@@ -1,5 +1,5 @@
 /** Appends with a deadline of their own, over a line that is opened when needed and opened anew when it ends. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { Appended } from '../port.js';
@@ -17,7 +17,7 @@ const RECONNECT_MS = 100;
 
 export interface AppenderOptions {
   readonly connection: Connection;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** From the call to the answer, in milliseconds. */
   readonly deadlineMs: number;
 }

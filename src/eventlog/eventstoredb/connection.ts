@@ -4,7 +4,7 @@
  */
 import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
 import { Client, connectivityState, Metadata } from '@grpc/grpc-js';
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
 import type { Address } from './connection-string.js';
 import { addressIn } from './connection-string.js';
@@ -21,7 +21,7 @@ export interface Route {
 export interface ConnectionOptions {
   /** Connection string of the server or cluster. */
   readonly url: string;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** How long finding the server and connecting to it may take, in milliseconds. */
   readonly deadlineMs: number;
 }

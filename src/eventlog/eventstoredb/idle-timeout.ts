@@ -1,8 +1,8 @@
 /** How long is waited for a server that says nothing. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { ServerSilent } from './read-call.js';
 
-export interface Patience {
+export interface IdleTimeout {
   /** Aborts with ServerSilent once patience is at its end, or as the signal that was given. */
   readonly signal: AbortSignal;
   /** Stands still while what came is dealt with. */
@@ -18,7 +18,7 @@ export interface Patience {
  *
  * @param given ends it too; nothing of it is kept after `end`, as AbortSignal.any would
  */
-export function patience(ambient: Pick<Ambient, 'after'>, deadlineMs: number, given?: AbortSignal): Patience {
+export function idleTimeout(ambient: Pick<System, 'after'>, deadlineMs: number, given?: AbortSignal): IdleTimeout {
   const over = new AbortController();
   const leave = (): void => over.abort(given?.reason);
   if (given?.aborted === true) leave();

@@ -1,13 +1,13 @@
 /** The node that leads a cluster, as its nodes tell whoever asks them. */
 import { Client } from '@grpc/grpc-js';
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/wait.js';
 import type { Address } from './connection-string.js';
 import type { Gossip } from './wire.js';
 import { gossip, LEADER } from './wire.js';
 
 export interface DiscoveryOptions {
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
   /** Place of the host that is asked first: another one each time, so that none misleads for ever. */
   readonly first: number;
   readonly signal: AbortSignal;

@@ -1,5 +1,5 @@
 /** The record on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable, RevisionConflict } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
 import type {
@@ -42,7 +42,7 @@ export interface EventStoreOptions {
   readonly keepLast?: Readonly<Record<string, number>>;
   /** How long any call may take to be answered, in milliseconds. Default: 2,500. */
   readonly deadlineMs?: number;
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs' | 'uuid'>;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**
@@ -258,7 +258,7 @@ const LONGEST_WAIT_MS = 100;
  */
 export async function untilVisible<T>(
   read: () => Promise<T | null>,
-  { ambient, deadlineMs }: { readonly ambient: Pick<Ambient, 'after'>; readonly deadlineMs: number },
+  { ambient, deadlineMs }: { readonly ambient: Pick<System, 'after'>; readonly deadlineMs: number },
 ): Promise<T> {
   const over = new AbortController();
   const cancel = ambient.after(deadlineMs, () => over.abort());

@@ -1,11 +1,11 @@
 /** Reads that survive a lost connection: they go on where they were, as long as the server comes back in time. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Connection } from './connection.js';
 import { faultOf } from './server-errors.js';
-import { patience } from './idle-timeout.js';
+import { idleTimeout } from './idle-timeout.js';
 import { answersTo, ServerSilent } from './read-call.js';
 import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
 import { eventIn, isOurs } from './recorded-event.js';
@@ -15,7 +15,7 @@ import type { ReadAnswer, ReadRequest } from './wire.js';
 export interface Reader {
   readonly connection: Connection;
   readonly names: StreamNames;
-  readonly ambient: Pick<Ambient, 'after' | 'monotonicMs'>;
+  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
   /** How long the server may say nothing while it is waited for, in milliseconds. */
   readonly deadlineMs: number;
   /** Tells where this log begins among all that the server holds. */
@@ -121,7 +121,7 @@ export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | 
  */
 async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
   const { connection, ambient, deadlineMs } = reader;
-  const waiting = patience(ambient, deadlineMs);
+  const waiting = idleTimeout(ambient, deadlineMs);
   let last: unknown = null;
   try {
     for (let request = next(); request !== null; request = next()) {

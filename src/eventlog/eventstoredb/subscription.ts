@@ -1,10 +1,10 @@
 /** A subscription to everything this log records: one call that never ends by itself. */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { Followed, Following, Position } from '../port.js';
 import { faultOf } from './server-errors.js';
-import { patience } from './idle-timeout.js';
+import { idleTimeout } from './idle-timeout.js';
 import { positionOf } from './position.js';
 import { answersTo, batchesTo } from './read-call.js';
 import { readAllMessage, subscribeMessage } from './read-message.js';
@@ -88,7 +88,7 @@ async function* liveAnswers(
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<ReadAnswer> {
-  let waiting = patience(ambient, deadlineMs, signal);
+  let waiting = idleTimeout(ambient, deadlineMs, signal);
   try {
     for (;;) {
       const density = new Density(ambient);
@@ -108,7 +108,7 @@ async function* liveAnswers(
         if (waiting.signal.aborted || isFinal(error) || (answered > 0 && !isTooSlow)) throw error;
         if (isTooSlow) {
           waiting.end();
-          waiting = patience(ambient, deadlineMs, signal);
+          waiting = idleTimeout(ambient, deadlineMs, signal);
         }
       }
       await wait(ambient, RETRY_MS, waiting.signal);
@@ -120,12 +120,12 @@ async function* liveAnswers(
 
 /** How densely live events come. */
 class Density {
-  readonly #ambient: Pick<Ambient, 'monotonicMs'>;
+  readonly #ambient: Pick<System, 'monotonicMs'>;
   #isLive = false;
   #count = 0;
   #sinceMs = 0;
 
-  constructor(ambient: Pick<Ambient, 'monotonicMs'>) {
+  constructor(ambient: Pick<System, 'monotonicMs'>) {
     this.#ambient = ambient;
   }
 
@@ -162,7 +162,7 @@ async function* pagedAnswers(
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<readonly ReadAnswer[]> {
-  const waiting = patience(ambient, deadlineMs, signal);
+  const waiting = idleTimeout(ambient, deadlineMs, signal);
   try {
     for (let count = PAGE; count >= FEW;) {
       count = 0;

@@ -5,13 +5,13 @@ import { RunUnknown } from '../../errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Answer } from '../answer.js';
 import { isKnown, tagged } from '../entity-tag.js';
-import { begun, sentInPieces } from '../chunked-body.js';
+import { begun, chunkedBody } from '../chunked-body.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Room } from '../concurrency.js';
-import { crowded, inRoom, roomFor } from '../concurrency.js';
-import type { Edge, Route } from '../route.js';
+import type { Semaphore } from '../concurrency.js';
+import { crowded, withPermit, semaphore } from '../concurrency.js';
+import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { whenClosed } from '../answer.js';
 import { foldedRun, verification } from '../../api/serializers.js';
@@ -24,14 +24,14 @@ const RECORDS_AT_A_TIME = 16;
 const READINGS_AT_A_TIME = 16;
 
 /** GET /api/runs/{run_id}/events, …/state and …/verify. */
-export function auditRoutes(edge: Edge): readonly Route[] {
-  const room = roomFor(READINGS_AT_A_TIME);
+export function auditRoutes(edge: HttpContext): readonly Route[] {
+  const room = semaphore(READINGS_AT_A_TIME);
   return [eventsRoute(edge), stateRoute(edge, room), verifyRoute(edge, room)];
 }
 
-function eventsRoute(edge: Edge): Route {
+function eventsRoute(edge: HttpContext): Route {
   const query = queryOf(edge.schemas, 'events-query.json');
-  const room = roomFor(RECORDS_AT_A_TIME);
+  const room = semaphore(RECORDS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/events',
@@ -74,7 +74,7 @@ function eventsRoute(edge: Edge): Route {
   };
 }
 
-function stateRoute(edge: Edge, room: Room): Route {
+function stateRoute(edge: HttpContext, room: Semaphore): Route {
   const query = queryOf(edge.schemas, 'state-query.json');
   return {
     method: 'GET',
@@ -88,7 +88,7 @@ function stateRoute(edge: Edge, room: Room): Route {
     async handle(ctx) {
       const { at } = query.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await inRoom(room, edge, () => edge.queries.folded(runId, at));
+      const run = await withPermit(room, edge, () => edge.queries.folded(runId, at));
       if (run === null) throw new RunUnknown({ runId });
       if (at !== undefined && run.seq < at) throw beyondTheEnd(run.seq);
       return { status: 200, body: foldedRun(run) };
@@ -96,7 +96,7 @@ function stateRoute(edge: Edge, room: Room): Route {
   };
 }
 
-function verifyRoute(edge: Edge, room: Room): Route {
+function verifyRoute(edge: HttpContext, room: Semaphore): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/verify',
@@ -107,7 +107,7 @@ function verifyRoute(edge: Edge, room: Room): Route {
     problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const audit = await inRoom(room, edge, () => edge.verify(runId));
+      const audit = await withPermit(room, edge, () => edge.verify(runId));
       if (audit === null) throw new RunUnknown({ runId });
       return { status: 200, body: verification(runId, audit) };
     },
@@ -122,13 +122,13 @@ export function beyondTheEnd(head: number): RequestRefused {
 
 async function bodyOf(
   texts: AsyncGenerator<string>,
-  { ctx, edge }: { readonly ctx: RouterContext; readonly edge: Edge },
+  { ctx, edge }: { readonly ctx: RouterContext; readonly edge: HttpContext },
 ): Promise<NonNullable<Answer['body']>> {
   // A body that nobody reads is not ended by whoever drops it: to HEAD, or when the client has gone.
   whenClosed(ctx.res, () => void texts.return(undefined).catch(() => undefined));
   const beginning = begun(texts);
   const body = await edge.inTime(beginning);
-  return typeof body === 'string' ? body : sentInPieces(body, { edge, response: ctx.res });
+  return typeof body === 'string' ? body : chunkedBody(body, { edge, response: ctx.res });
 }
 
 async function* linesOf(events: AsyncIterable<ExportedEvent>): AsyncGenerator<string> {

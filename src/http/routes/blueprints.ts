@@ -1,6 +1,6 @@
 /** Saved councils: list, create, read, change, delete, validate. */
 import { blueprintStream } from '../../blueprint/events.js';
-import { inspect, warningsOf } from '../../blueprint/validate.js';
+import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { RouterContext } from '@koa/router';
 import { rolesOf } from '../../council/roles.js';
@@ -10,16 +10,16 @@ import type { Blueprint, BlueprintValidation } from '../../generated/schemas.js'
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
 import { bodyOf } from '../body.js';
 import { IF_MATCH, ifMatch, isKnown, tagged } from '../entity-tag.js';
-import type { Edge, Route } from '../route.js';
+import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn } from '../route.js';
 import { nextLink } from '../list-page.js';
-import { sentInPieces } from '../chunked-body.js';
+import { chunkedBody } from '../chunked-body.js';
 import { queryOf } from '../query.js';
-import { crowded, roomFor } from '../concurrency.js';
+import { crowded, semaphore } from '../concurrency.js';
 import { whenClosed } from '../answer.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
-export function blueprintRoutes(edge: Edge): readonly Route[] {
+export function blueprintRoutes(edge: HttpContext): readonly Route[] {
   return [
     validateRoute(edge),
     blueprintListRoute(edge),
@@ -30,7 +30,7 @@ export function blueprintRoutes(edge: Edge): readonly Route[] {
   ];
 }
 
-function validateRoute(edge: Edge): Route {
+function validateRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
   return {
     method: 'POST',
@@ -44,7 +44,7 @@ function validateRoute(edge: Edge): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       const council = councilOf(draft);
-      const findings = inspect(council);
+      const findings = inspectGraph(council);
       const valid = !findings.some(({ isFault }) => isFault);
       const told: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
       return { status: 200, body: told };
@@ -52,7 +52,7 @@ function validateRoute(edge: Edge): Route {
   };
 }
 
-function createRoute(edge: Edge): Route {
+function createRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
   return {
     method: 'POST',
@@ -75,7 +75,7 @@ function createRoute(edge: Edge): Route {
   };
 }
 
-function getRoute(edge: Edge): Route {
+function getRoute(edge: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/{blueprint_id}',
@@ -96,7 +96,7 @@ function getRoute(edge: Edge): Route {
   };
 }
 
-function putRoute(edge: Edge): Route {
+function putRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'blueprint-update.json', { isRequired: true, lists: BODY_LIMITS });
   return {
     method: 'PUT',
@@ -127,7 +127,7 @@ function putRoute(edge: Edge): Route {
   };
 }
 
-function deleteRoute(edge: Edge): Route {
+function deleteRoute(edge: HttpContext): Route {
   return {
     method: 'DELETE',
     path: '/api/councils/{blueprint_id}',
@@ -147,16 +147,16 @@ function deleteRoute(edge: Edge): Route {
 }
 
 /** Of the record as a JSON value: it holds its version, and when it was made and changed. */
-function tagIn(blueprint: Blueprint, { ambient: { sha256 }, canonical }: Edge): string {
+function tagIn(blueprint: Blueprint, { ambient: { sha256 }, canonical }: HttpContext): string {
   return sha256(canonical(blueprint));
 }
 
-function tagOf(blueprint: Blueprint, edge: Edge): ReturnType<typeof tagged> {
+function tagOf(blueprint: Blueprint, edge: HttpContext): ReturnType<typeof tagged> {
   return tagged(tagIn(blueprint, edge));
 }
 
 /** What If-Match asks of the blueprint that a change would follow. */
-function expectedBy(ctx: RouterContext, edge: Edge): IsExpected | null {
+function expectedBy(ctx: RouterContext, edge: HttpContext): IsExpected | null {
   const matches = ifMatch(ctx);
   return matches === null ? null : (current) => matches(tagIn(current, edge));
 }
@@ -172,9 +172,9 @@ function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
 const LISTS_AT_A_TIME = 2;
 
 /** GET /api/councils/. */
-function blueprintListRoute(edge: Edge): Route {
+function blueprintListRoute(edge: HttpContext): Route {
   const query = queryOf(edge.schemas, 'blueprint-query.json');
-  const room = roomFor(LISTS_AT_A_TIME);
+  const room = semaphore(LISTS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/councils/',
@@ -190,7 +190,7 @@ function blueprintListRoute(edge: Edge): Route {
       await edge.inTime(entered, crowded);
       const { records, hasMore } = await edge.inTime(edge.blueprintList(page));
       const headers = hasMore ? nextLink(ctx, page) : {};
-      return { status: 200, body: sentInPieces(jsonList(records), { edge, response: ctx.res }), headers };
+      return { status: 200, body: chunkedBody(jsonList(records), { edge, response: ctx.res }), headers };
     },
   };
 }

@@ -9,9 +9,9 @@ import type { Answer } from '../answer.js';
 import { beyondTheEnd } from './audit.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Room } from '../concurrency.js';
-import { inRoom, roomFor } from '../concurrency.js';
-import type { Edge, Route } from '../route.js';
+import type { Semaphore } from '../concurrency.js';
+import { withPermit, semaphore } from '../concurrency.js';
+import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 
 const MERMAID = 'text/vnd.mermaid';
@@ -21,12 +21,12 @@ const AS_MERMAID = { [MERMAID]: { description: 'The same as a Mermaid diagram; a
 const RUNS_AT_A_TIME = 4;
 
 /** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
-export function diagramRoutes(edge: Edge): readonly Route[] {
-  const room = roomFor(RUNS_AT_A_TIME);
+export function diagramRoutes(edge: HttpContext): readonly Route[] {
+  const room = semaphore(RUNS_AT_A_TIME);
   return [genealogyRoute(edge, room), runChartRoute(edge, room), councilChartRoute(edge)];
 }
 
-function genealogyRoute(edge: Edge, room: Room): Route {
+function genealogyRoute(edge: HttpContext, room: Semaphore): Route {
   const query = queryOf(edge.schemas, 'diagram-query.json');
   return {
     method: 'GET',
@@ -45,14 +45,14 @@ function genealogyRoute(edge: Edge, room: Room): Route {
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const runId = runIdIn(ctx);
-      const genealogy = await inRoom(room, edge, () => edge.genealogy(runId));
+      const genealogy = await withPermit(room, edge, () => edge.genealogy(runId));
       if (genealogy === null) throw new RunUnknown({ runId });
       return form === 'json' ? { status: 200, body: genealogy } : mermaid(genealogyDiagram(genealogy));
     },
   };
 }
 
-function runChartRoute(edge: Edge, room: Room): Route {
+function runChartRoute(edge: HttpContext, room: Semaphore): Route {
   const query = queryOf(edge.schemas, 'chart-query.json');
   return {
     method: 'GET',
@@ -67,7 +67,7 @@ function runChartRoute(edge: Edge, room: Room): Route {
       const asked = query.read(ctx);
       const form = formOf(ctx, asked);
       const runId = runIdIn(ctx);
-      const run = await inRoom(room, edge, () => edge.queries.folded(runId, asked.at));
+      const run = await withPermit(room, edge, () => edge.queries.folded(runId, asked.at));
       if (run === null) throw new RunUnknown({ runId });
       if (asked.at !== undefined && run.seq < asked.at) throw beyondTheEnd(run.seq);
       const chart = runChart(run);
@@ -76,7 +76,7 @@ function runChartRoute(edge: Edge, room: Room): Route {
   };
 }
 
-function councilChartRoute(edge: Edge): Route {
+function councilChartRoute(edge: HttpContext): Route {
   const query = queryOf(edge.schemas, 'diagram-query.json');
   return {
     method: 'GET',

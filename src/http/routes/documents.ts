@@ -7,8 +7,8 @@ import type { Ingested } from '../../documents/store.js';
 import { pageOf } from '../list-page.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import { crowded, inRoom, roomFor } from '../concurrency.js';
-import type { Edge, Route } from '../route.js';
+import { crowded, withPermit, semaphore } from '../concurrency.js';
+import type { HttpContext, Route } from '../route.js';
 import { assertForm, withUpload } from '../upload.js';
 import { documentRecord, documentVerification, listedDocument } from '../../api/serializers.js';
 
@@ -18,12 +18,12 @@ const UPLOADS_AT_A_TIME = 8;
 const READINGS_AT_A_TIME = 4;
 
 /** POST /api/councils/upload-pdf and everything at /api/documents. */
-export function documentRoutes(edge: Edge): readonly Route[] {
+export function documentRoutes(edge: HttpContext): readonly Route[] {
   return [uploadRoute(edge), listRoute(edge), getRoute(edge), verifyRoute(edge), deleteRoute(edge)];
 }
 
-function uploadRoute(edge: Edge): Route {
-  const room = roomFor(UPLOADS_AT_A_TIME);
+function uploadRoute(edge: HttpContext): Route {
+  const room = semaphore(UPLOADS_AT_A_TIME);
   const { ambient, uploadDir: folder, documents, log } = edge;
   const entered = async (): Promise<() => void> => {
     const entering = room.enter();
@@ -95,7 +95,7 @@ function messageOf(filename: string, { chunks, isNew }: Ingested): string {
   return chunks === 0 ? `No text was found in ${filename}: ${count} ingested` : `${count} of ${filename} ingested`;
 }
 
-function listRoute(edge: Edge): Route {
+function listRoute(edge: HttpContext): Route {
   const query = queryOf(edge.schemas, 'document-query.json');
   return {
     method: 'GET',
@@ -114,7 +114,7 @@ function listRoute(edge: Edge): Route {
   };
 }
 
-function getRoute(edge: Edge): Route {
+function getRoute(edge: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/documents/{document_id}',
@@ -132,8 +132,8 @@ function getRoute(edge: Edge): Route {
   };
 }
 
-function verifyRoute(edge: Edge): Route {
-  const room = roomFor(READINGS_AT_A_TIME);
+function verifyRoute(edge: HttpContext): Route {
+  const room = semaphore(READINGS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/documents/{document_id}/verify',
@@ -144,14 +144,14 @@ function verifyRoute(edge: Edge): Route {
     problems: [503],
     async handle(ctx) {
       const documentId = documentIdIn(ctx.params);
-      const audit = await inRoom(room, edge, () => edge.documents.verify(documentId));
+      const audit = await withPermit(room, edge, () => edge.documents.verify(documentId));
       if (audit === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentVerification(documentId, audit) };
     },
   };
 }
 
-function deleteRoute(edge: Edge): Route {
+function deleteRoute(edge: HttpContext): Route {
   return {
     method: 'DELETE',
     path: '/api/documents/{document_id}',

@@ -5,16 +5,16 @@ import { mostNodeExecutions } from '../../graph/limits.js';
 import { RunUnknown } from '../../errors.js';
 import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import type { ForkChanges } from '../../run/fork.js';
-import { boundReached, foreseen, forkedRun } from '../../run/fork.js';
+import { boundReached, planFork, forkedRun } from '../../run/fork.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Room } from '../concurrency.js';
-import { inRoom, roomFor } from '../concurrency.js';
-import type { Edge, Route } from '../route.js';
+import type { Semaphore } from '../concurrency.js';
+import { withPermit, semaphore } from '../concurrency.js';
+import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
 import { forkPlan, runStart } from '../../api/serializers.js';
@@ -29,11 +29,11 @@ const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
 const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 
 /** POST /api/runs/{run_id}/fork. */
-export function forkRoutes(edge: Edge): readonly Route[] {
+export function forkRoutes(edge: HttpContext): readonly Route[] {
   const body = bodyOf(edge.schemas, 'fork-request.json', { isRequired: true });
   const query = queryOf(edge.schemas, 'fork-query.json');
   const isOverride = edge.schemas.validator('state-override.json');
-  const room = roomFor(PARENTS_AT_A_TIME);
+  const room = semaphore(PARENTS_AT_A_TIME);
   const route: Route = {
     method: 'POST',
     path: '/api/runs/{run_id}/fork',
@@ -56,7 +56,7 @@ export function forkRoutes(edge: Edge): readonly Route[] {
       const requested = await askedFor(ctx, edge, { request, changes, room });
       const facts = edge.registry.foresee(requested);
       assertRoom(requested, boundReached(facts));
-      if (isDry) return { status: 200, body: forkPlan(foreseen(facts)) };
+      if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const begun = await edge.inTime(edge.registry.start(requested), outcomeUnknown(requested.runId));
       edge.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
       return { status: 202, body: runStart(begun) };
@@ -68,11 +68,15 @@ export function forkRoutes(edge: Edge): readonly Route[] {
 /** What the new run begins with. */
 async function askedFor(
   ctx: RouterContext,
-  edge: Edge,
-  { request, changes, room }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly room: Room },
+  edge: HttpContext,
+  {
+    request,
+    changes,
+    room,
+  }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly room: Semaphore },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
-  const point = await inRoom(room, edge, () => edge.queries.forkPoint(parentId, request.at));
+  const point = await withPermit(room, edge, () => edge.queries.forkPoint(parentId, request.at));
   if (point === null) throw new RunUnknown({ runId: parentId });
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;

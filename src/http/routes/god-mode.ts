@@ -3,12 +3,12 @@ import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { RunNotPaused, SessionUnknown } from '../../errors.js';
 import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
-import { sessionOf } from '../../run/pause-view.js';
+import { pauseViewOf } from '../../run/pause-view.js';
 import { bodyOf } from '../body.js';
 import { keyed } from '../idempotency.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import { brokenRules } from '../../api/problems.js';
-import type { Edge, Route } from '../route.js';
+import type { HttpContext, Route } from '../route.js';
 import { isRunId, runIdText } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
 import { decisionResult, godModeState } from '../../api/serializers.js';
@@ -17,11 +17,11 @@ import { decisionResult, godModeState } from '../../api/serializers.js';
 const AT = ['body', 'modified_state'];
 
 /** POST /api/councils/run/{run_id}/approve and GET /api/councils/run/{run_id}/state. */
-export function godModeRoutes(edge: Edge): readonly Route[] {
+export function godModeRoutes(edge: HttpContext): readonly Route[] {
   return [approveRoute(edge), stateRoute(edge)];
 }
 
-function approveRoute(edge: Edge): Route {
+function approveRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'approval-request.json', { isRequired: true });
   const isOverride = edge.schemas.validator('state-override.json');
   return {
@@ -83,7 +83,7 @@ function choiceOf(request: ApprovalRequest, isOverride: ValidateFunction<StateOv
   }
 }
 
-function stateRoute(edge: Edge): Route {
+function stateRoute(edge: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/run/{run_id}/state',
@@ -95,7 +95,7 @@ function stateRoute(edge: Edge): Route {
     async handle(ctx) {
       const runId = runIdText(ctx);
       const run = isRunId(runId) ? await edge.inTime(edge.queries.state(runId)) : null;
-      const session = run === null ? null : sessionOf(run);
+      const session = run === null ? null : pauseViewOf(run);
       if (session === null) throw new SessionUnknown({ runId });
       return { status: 200, body: godModeState(session) };
     },

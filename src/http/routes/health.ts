@@ -1,10 +1,10 @@
 /** Whether the process answers, and whether it is any use to send it work. */
 import type { Health, Readiness } from '../../generated/schemas.js';
 import { RequestRefused } from '../../api/problems.js';
-import type { Edge, Route } from '../route.js';
+import type { HttpContext, Route } from '../route.js';
 
 /** GET /api/health and GET /api/health/ready. */
-export function healthRoutes(edge: Edge): readonly Route[] {
+export function healthRoutes(edge: HttpContext): readonly Route[] {
   const healthy: Health = { status: 'ok', service: 'council-run-service' };
   const ready: Readiness = { status: 'ready', service: 'council-run-service' };
   return [
@@ -37,7 +37,7 @@ export function healthRoutes(edge: Edge): readonly Route[] {
 }
 
 /** A check that fails or hangs is an answer too. */
-async function isReady(edge: Edge): Promise<boolean> {
+async function isReady(edge: HttpContext): Promise<boolean> {
   try {
     return await edge.inTime(edge.ready());
   } catch {

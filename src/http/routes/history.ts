@@ -2,16 +2,16 @@
 import { RunUnknown } from '../../errors.js';
 import { pageOf } from '../list-page.js';
 import { queryOf } from '../query.js';
-import type { Edge, Route } from '../route.js';
+import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { historyRecord } from '../../api/serializers.js';
 
 /** GET /api/runs/ and GET /api/runs/{run_id}. */
-export function historyRoutes(edge: Edge): readonly Route[] {
+export function historyRoutes(edge: HttpContext): readonly Route[] {
   return [listRoute(edge), recordRoute(edge)];
 }
 
-function listRoute(edge: Edge): Route {
+function listRoute(edge: HttpContext): Route {
   const query = queryOf(edge.schemas, 'history-query.json');
   return {
     method: 'GET',
@@ -30,7 +30,7 @@ function listRoute(edge: Edge): Route {
   };
 }
 
-function recordRoute(edge: Edge): Route {
+function recordRoute(edge: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}',

@@ -7,7 +7,7 @@ import { isFinished } from '../../run/state.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import { crowded } from '../concurrency.js';
-import type { Edge, Route } from '../route.js';
+import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { whenClosed } from '../answer.js';
 
@@ -25,7 +25,7 @@ const RETRY_MS = 1_000;
 const LAST_EVENT_ID = 'Last-Event-ID';
 
 /** GET /api/runs/{run_id}/stream. */
-export function streamRoute(edge: Edge): Route {
+export function streamRoute(edge: HttpContext): Route {
   const query = queryOf(edge.schemas, 'stream-query.json');
   let open = 0;
   return {
@@ -93,7 +93,7 @@ interface Place {
 
 function eventStream(
   { runId, after, from }: Place,
-  { edge, response }: { readonly edge: Edge; readonly response: ServerResponse },
+  { edge, response }: { readonly edge: HttpContext; readonly response: ServerResponse },
 ): Outbox {
   const outbox = new Outbox();
   const gone = new AbortController();
@@ -129,7 +129,7 @@ function textOf({ seq, id, type, at, data, hash }: RunEvent): string {
 /** Comments while there is nothing to tell, and the end of a client that takes nothing; returns how to stop it. */
 function keepAlive(
   outbox: Outbox,
-  { edge, response }: { readonly edge: Edge; readonly response: ServerResponse },
+  { edge, response }: { readonly edge: HttpContext; readonly response: ServerResponse },
 ): () => void {
   let [stalledBeats, takenBefore] = [0, 0];
   const beat = (): void => {

@@ -4,7 +4,7 @@ import { BlueprintUnknown, RunUnknown } from '../../errors.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { requestedRun } from '../../run/request.js';
 import { bodyOf } from '../body.js';
-import type { Edge, Route } from '../route.js';
+import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { Beginning, RunKey } from '../idempotency.js';
 import { outcomeUnknown, startOnce } from '../idempotency.js';
@@ -14,11 +14,11 @@ import { compileBlueprint } from '../../blueprint/compile.js';
 import type { RunRequest } from '../../generated/schemas.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
-export function runRoutes(edge: Edge): readonly Route[] {
+export function runRoutes(edge: HttpContext): readonly Route[] {
   return [startRoute(edge), pollRoute(edge), cancelRoute(edge)];
 }
 
-function startRoute(edge: Edge): Route {
+function startRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'run-request.json', { isRequired: true });
   const graph = fixedGraph(edge.nodeDefaults);
   const council = { graph, graphHash: edge.ambient.sha256(edge.canonical(graph)) };
@@ -50,7 +50,7 @@ function startRoute(edge: Edge): Route {
   };
 }
 
-function pollRoute(edge: Edge): Route {
+function pollRoute(edge: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/run/{run_id}',
@@ -68,7 +68,7 @@ function pollRoute(edge: Edge): Route {
   };
 }
 
-function cancelRoute(edge: Edge): Route {
+function cancelRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'cancel-request.json', { isRequired: false });
   return {
     method: 'POST',
@@ -92,7 +92,7 @@ function cancelRoute(edge: Edge): Route {
 // Runs of saved councils: the blueprint is frozen into the run's first event.
 
 /** POST /api/councils/{blueprint_id}/run. */
-export function blueprintRunRoutes(edge: Edge): readonly Route[] {
+export function blueprintRunRoutes(edge: HttpContext): readonly Route[] {
   const body = bodyOf(edge.schemas, 'run-request.json', { isRequired: true });
   const route: Route = {
     method: 'POST',
@@ -121,7 +121,7 @@ export function blueprintRunRoutes(edge: Edge): readonly Route[] {
 
 /** The blueprint as it stands now, as the run will have it whatever becomes of the blueprint. */
 async function freeze(
-  edge: Edge,
+  edge: HttpContext,
   { run, request, ctx }: { readonly run: RunKey; readonly request: RunRequest; readonly ctx: RouterContext },
 ): Promise<Beginning> {
   const blueprintId = blueprintIdIn(ctx);

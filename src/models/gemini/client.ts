@@ -1,10 +1,10 @@
 /** Gemini through @google/generative-ai, which is frozen upstream and stays behind this port. */
 import { GoogleGenerativeAI } from '@google/generative-ai';
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { ModelFailed } from '../../errors.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../port.js';
 import { callAborted } from '../port.js';
-import { exchangeWatch, unseen } from '../http-exchange.js';
+import { exchangeWatch, unwatched } from '../http-exchange.js';
 import { readGeminiAnswer } from './answer.js';
 import { geminiFailure } from './failure.js';
 import { geminiChunks, joinChunks } from './stream.js';
@@ -19,7 +19,7 @@ export interface GeminiOptions {
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
-  readonly ambient: Pick<Ambient, 'now' | 'after'>;
+  readonly ambient: Pick<System, 'now' | 'after'>;
 }
 
 /**
@@ -38,7 +38,7 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
   async function exchanged(name: string, request: ModelRequest, terms: Terms): Promise<ModelAnswer> {
     const { system: systemInstruction, prompt, tools = [], onToken } = request;
     const { signal } = terms;
-    const exchange = unseen();
+    const exchange = unwatched();
     const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
     const reading = { model: name, takesCalls: tools.length > 0 };
     const asked = geminiRequest(request, terms);

@@ -1,4 +1,4 @@
-import type { Brief } from '../port.js';
+import type { PromptInput } from '../port.js';
 import { CRITIC_SIGNATURE, SECTIONS, SUMMARY, TITLE_REQUEST, hasSection, hasTitle, requestFor } from './critic.js';
 
 /**
@@ -8,7 +8,7 @@ import { CRITIC_SIGNATURE, SECTIONS, SUMMARY, TITLE_REQUEST, hasSection, hasTitl
  * joined drafts that repeat each other lose the repetitions, and at most 16,000 UTF-16 units are kept of any draft.
  * What tools have found, if they were used, is listed in a section of its own.
  */
-export function draftOffline(brief: Brief, found: readonly string[] = []): string {
+export function draftOffline(brief: PromptInput, found: readonly string[] = []): string {
   const topic = viewTopic(brief.topic);
   const kept = brief.draft === null ? '' : shortened(withoutSignature(brief.draft));
   const body =
@@ -50,7 +50,7 @@ function section(heading: string, text: string): string {
   return `## ${heading}\n\n${text}`;
 }
 
-function signature({ label, systemPrompt }: Brief): string {
+function signature({ label, systemPrompt }: PromptInput): string {
   const told = systemPrompt.trim() === '' ? '' : `, told "${excerpt(systemPrompt, 50)}"`;
   return `${SIGNED_BY}${excerpt(label, 40)}${told}. No language model was asked.*`;
 }

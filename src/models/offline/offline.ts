@@ -1,6 +1,6 @@
 /** A stand-in for a language model that needs no network and says what it is. */
-import type { Ambient } from '../../system/system.js';
-import type { Brief, LanguageModel, ModelRequest, ToolCall, ToolDeclaration, ToolRound } from '../port.js';
+import type { System } from '../../system/system.js';
+import type { PromptInput, LanguageModel, ModelRequest, ToolCall, ToolDeclaration, ToolRound } from '../port.js';
 import { callAborted } from '../port.js';
 import { draftOffline, excerpt } from './author.js';
 import { critiqueOffline } from './critic.js';
@@ -8,7 +8,7 @@ import { critiqueOffline } from './critic.js';
 export interface OfflineOptions {
   /** How long each answer takes, in milliseconds, so that a demonstration can be watched; default 0: at once. */
   readonly latencyMs?: number;
-  readonly ambient: Pick<Ambient, 'after'>;
+  readonly ambient: Pick<System, 'after'>;
 }
 
 /**
@@ -40,7 +40,7 @@ function lengthOf(rounds: NonNullable<ModelRequest['rounds']>): number {
   return rounds.flatMap(({ exchanges }) => exchanges).reduce((sum, { result }) => sum + result.length, 0);
 }
 
-async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<Ambient, 'after'>): Promise<void> {
+async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<System, 'after'>): Promise<void> {
   if (signal.aborted) throw callAborted(signal);
   if (delayMs <= 0) return;
   await new Promise<void>((resolve, reject) => {
@@ -66,7 +66,7 @@ const WORDS = /\s*\S+\s*/g;
 // How the offline model uses tools: each once, with the topic, without understanding what comes back.
 
 /** The calls it makes before it drafts: one of each tool, all at once. */
-function callsOffline(tools: readonly ToolDeclaration[], { topic }: Brief): readonly ToolCall[] {
+function callsOffline(tools: readonly ToolDeclaration[], { topic }: PromptInput): readonly ToolCall[] {
   const argumentsJson = JSON.stringify({ query: excerpt(topic, 300) });
   return tools.map(({ name }) => ({ id: `offline_${name}`, name, argumentsJson }));
 }

@@ -1,5 +1,5 @@
 /** Any server that speaks OpenAI's chat completions: the vendor's, or a local one (Ollama, vLLM, llama.cpp). */
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { boundedText } from '../../system/untrusted.js';
 import { ModelFailed } from '../../errors.js';
 import { callAborted } from '../port.js';
@@ -19,7 +19,7 @@ export interface OpenAiOptions {
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
-  readonly ambient: Pick<Ambient, 'now'>;
+  readonly ambient: Pick<System, 'now'>;
 }
 
 /** What one exchange gave: an answer, or a refusal that other words might avoid. */

@@ -5,13 +5,13 @@ import { nullOnConflict } from '../stream.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunFact } from '../events.js';
-import type { DecisionScene } from '../pending-events.js';
+import type { DecisionContext } from '../pending-events.js';
 import type { RunState } from '../state.js';
 import type { Replay } from '../replay.js';
 
 /** What the registry lends. */
 export interface CancelDeps {
-  readonly scene: () => DecisionScene;
+  readonly scene: () => DecisionContext;
   /** The run's actor when it is run here. */
   readonly live: () => RunActor | undefined;
   /** The run as it is recorded; null when there is none. @throws {ServiceStopping} */

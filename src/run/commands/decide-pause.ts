@@ -5,7 +5,7 @@ import { nullOnConflict } from '../stream.js';
 import type { RunFact } from '../events.js';
 import type { GateOutcome } from '../human-decision.js';
 import { decideGate, effectiveChoice, outcomeOf } from '../human-decision.js';
-import type { DecisionScene } from '../pending-events.js';
+import type { DecisionContext } from '../pending-events.js';
 import { decidedBefore } from './repeated.js';
 import type { Gate } from '../state.js';
 import { openGate } from '../state.js';
@@ -30,8 +30,8 @@ export interface GateAnswer extends GateOutcome {
 }
 
 /** What the registry lends. */
-export interface GateDeps {
-  readonly scene: () => DecisionScene;
+export interface DecidePauseDeps {
+  readonly scene: () => DecisionContext;
   /** The run as it is recorded; null when there is none. */
   readonly replay: () => Promise<Replay | null>;
   /** @throws {RevisionConflict} when another append came first */
@@ -43,7 +43,7 @@ export interface GateDeps {
  *
  * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
  */
-export async function takeDecision(runId: string, request: GateRequest, deps: GateDeps): Promise<GateAnswer> {
+export async function decidePause(runId: string, request: GateRequest, deps: DecidePauseDeps): Promise<GateAnswer> {
   let answers: number | null = null;
   for (;;) {
     const replayed = await deps.replay();
@@ -72,7 +72,7 @@ function pausedOf(replayed: Replay | null): Paused | null {
 /** @returns null when another append came first */
 async function recordDecision(
   runId: string,
-  { request, paused, deps }: { readonly request: GateRequest; readonly paused: Paused; readonly deps: GateDeps },
+  { request, paused, deps }: { readonly request: GateRequest; readonly paused: Paused; readonly deps: DecidePauseDeps },
 ): Promise<GateOutcome | null> {
   const { keyHash, bodyHash, expectedSeq, choose } = request;
   const { replayed, gate } = paused;

@@ -2,20 +2,20 @@
 import { LogUnavailable, RevisionConflict } from '../../errors.js';
 import { checkAppend } from '../../eventlog/append-check.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import type { RunSurroundings } from '../live/actor.js';
+import type { RunActorDeps } from '../live/actor.js';
 import type { Admission } from '../live/admission.js';
-import type { Charts } from '../machine.js';
+import type { MachineCache } from '../machine.js';
 import type { RunFact } from '../events.js';
 import { runStream } from '../events.js';
 import type { Chart } from '../machine.js';
-import { sceneNow } from '../pending-events.js';
+import { decisionContext } from '../pending-events.js';
 import { requestedBefore } from './repeated.js';
 import { refuseRun, requestRun } from '../request.js';
 import { sealFacts } from '../stream.js';
 
 export interface RunStartsParts {
-  readonly around: RunSurroundings;
-  readonly charts: Charts;
+  readonly around: RunActorDeps;
+  readonly charts: MachineCache;
   readonly admission: Admission;
   /** Appends a new run's facts; if they claim it, it runs from there. */
   readonly record: (runId: string, chart: Chart, facts: readonly RunFact[]) => Promise<unknown>;
@@ -76,7 +76,7 @@ export class RunStarts {
   foresee(requested: RunRequestedData): readonly RunFact[] {
     const { around, charts } = this.#parts;
     const { runId } = requested;
-    const facts = requestRun(charts.of(requested), requested, { claim: true, scene: sceneNow(around) });
+    const facts = requestRun(charts.of(requested), requested, { claim: true, scene: decisionContext(around) });
     checkAppend(runStream(runId), sealFacts(facts, { head: null, runId, around }).events, 'none');
     return facts;
   }
@@ -87,7 +87,7 @@ export class RunStarts {
     const claim = admission.tryEnter();
     if (!claim) admission.announce();
     try {
-      await record(requested.runId, chart, requestRun(chart, requested, { claim, scene: sceneNow(around) }));
+      await record(requested.runId, chart, requestRun(chart, requested, { claim, scene: decisionContext(around) }));
       if (!claim) admission.wait(requested.runId);
       return requested;
     } catch (error) {

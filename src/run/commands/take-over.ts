@@ -2,12 +2,12 @@
 import { nullOnConflict } from '../stream.js';
 import { decide } from '../decide.js';
 import type { RunFact } from '../events.js';
-import type { DecisionScene } from '../pending-events.js';
+import type { DecisionContext } from '../pending-events.js';
 import type { Replay } from '../replay.js';
 
 /** What the registry lends. */
 export interface TakeoverDeps {
-  readonly scene: () => DecisionScene;
+  readonly scene: () => DecisionContext;
   /** The run as it is recorded; null when there is none. */
   readonly replay: () => Promise<Replay | null>;
   /** @throws {RevisionConflict} when another append came first */

@@ -5,14 +5,14 @@
  */
 import type { ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
-import type { Ambient } from '../../system/system.js';
+import type { System } from '../../system/system.js';
 import { grantedTools } from '../../council/tools/tool.js';
 import type { Ask } from '../../council/step.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed, RevisionConflict } from '../../errors.js';
-import { appendSurely, untilAnswered } from '../../eventsourcing/append-with-retry.js';
-import type { Patience } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { Toolbox } from '../../council/tools/tool.js';
@@ -23,26 +23,26 @@ import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunEvent, RunFact } from '../events.js';
 import { runStream } from '../events.js';
-import type { Life } from './run-actor-logic.js';
-import { asRecorded, life } from './run-actor-logic.js';
+import type { RunActorLogic } from './run-actor-logic.js';
+import { asRecorded, runActorLogic } from './run-actor-logic.js';
 import type { Chart, RunSnapshot } from '../machine.js';
-import type { Minutes } from '../pending-events.js';
-import { sceneNow } from '../pending-events.js';
+import type { PendingEvents } from '../pending-events.js';
+import { decisionContext } from '../pending-events.js';
 import { assignmentOf } from '../node-start.js';
-import type { FrontNode, RunState } from '../state.js';
+import type { FrontierNode, RunState } from '../state.js';
 import { reportOf } from './attempts.js';
 import { readRun, sealFacts } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 import { upcast } from '../events.js';
 
 /** What every run of an instance works with. */
-export interface RunSurroundings {
+export interface RunActorDeps {
   readonly log: EventLog;
   readonly model: BoundedModel;
   readonly tools: Toolbox;
   /** Hears drafts as they are written, while anybody listens. */
   readonly tokens: TokenBus;
-  readonly ambient: Ambient;
+  readonly ambient: System;
   readonly instanceId: string;
   /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
   readonly onLeft: (run: RunState) => void;
@@ -51,14 +51,14 @@ export interface RunSurroundings {
 }
 
 interface Sealed {
-  readonly append: Parameters<typeof appendSurely>[1];
+  readonly append: Parameters<typeof appendWithRetry>[1];
   readonly recorded: readonly RunEvent[];
 }
 
 export class RunActor {
   readonly #chart: Chart;
-  readonly #around: RunSurroundings;
-  readonly #live: ActorRefFrom<Life>;
+  readonly #around: RunActorDeps;
+  readonly #live: ActorRefFrom<RunActorLogic>;
   /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
   readonly #calls = new Map<string, AbortController | null>();
   /** Of a call that has ended by itself, for the next one: a signal is dear, and nobody listens to this one any more. */
@@ -68,10 +68,10 @@ export class RunActor {
   /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor(chart: Chart, snapshot: RunSnapshot, around: RunSurroundings) {
+  constructor(chart: Chart, snapshot: RunSnapshot, around: RunActorDeps) {
     this.#chart = chart;
     this.#around = around;
-    this.#live = createActor(life, { snapshot });
+    this.#live = createActor(runActorLogic, { snapshot });
     this.#live.start();
   }
 
@@ -99,7 +99,7 @@ export class RunActor {
 
   /** Adopts what others have appended, after the commands before it. */
   catchUp(): Promise<void> {
-    const caughtUp = this.#queue.then(() => untilAnswered(() => this.#catchUp(), this.#patience));
+    const caughtUp = this.#queue.then(() => retryWhileUnavailable(() => this.#catchUp(), this.#patience));
     this.#queue = caughtUp.catch(() => undefined);
     return caughtUp;
   }
@@ -109,7 +109,7 @@ export class RunActor {
    *
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
-  adopt(facts: readonly RunEvent[], decided: Minutes | null = null): void {
+  adopt(facts: readonly RunEvent[], decided: PendingEvents | null = null): void {
     const to =
       decided === null
         ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
@@ -137,17 +137,17 @@ export class RunActor {
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     while (!this.#stopped.signal.aborted) {
-      const minutes = decide(this.#chart, this.#live.getSnapshot(), { command, scene: sceneNow(this.#around) });
-      const { facts } = minutes;
+      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, scene: decisionContext(this.#around) });
+      const { facts } = pending;
       if (facts.length === 0) return facts;
-      const { append, recorded } = this.#sealed(minutes);
+      const { append, recorded } = this.#sealed(pending);
       try {
-        await appendSurely(this.#around.log, append, this.#patience);
-        this.adopt(recorded, minutes);
+        await appendWithRetry(this.#around.log, append, this.#patience);
+        this.adopt(recorded, pending);
         return facts;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
-        await untilAnswered(() => this.#catchUp(), this.#patience);
+        await retryWhileUnavailable(() => this.#catchUp(), this.#patience);
       }
     }
     return null;
@@ -161,19 +161,19 @@ export class RunActor {
     }
   }
 
-  get #patience(): Patience {
+  get #patience(): RetryPolicy {
     return { ambient: this.#around.ambient, signal: this.#stopped.signal };
   }
 
-  #sealed({ facts, scene: { at } }: Minutes): Sealed {
+  #sealed({ facts, scene: { at } }: PendingEvents): Sealed {
     const { run } = this;
     const { events, recorded } = sealFacts(facts, { head: run, runId: run.runId, around: this.#around, at });
     return { append: { stream: runStream(run.runId), events, expected: run.seq }, recorded };
   }
 
   /** Brings the calls under way in line with the nodes that are active. */
-  #act(assignments?: Minutes['assignments']): void {
-    const active = new Map(this.run.front.filter((each) => each.active).map((each) => [callOf(each), each]));
+  #act(assignments?: PendingEvents['assignments']): void {
+    const active = new Map(this.run.frontier.filter((each) => each.active).map((each) => [callOf(each), each]));
     for (const [key, call] of this.#calls) {
       if (active.has(key)) continue;
       call?.abort(GIVEN_UP);
@@ -193,7 +193,7 @@ export class RunActor {
     for (const call of this.#calls.values()) call?.abort(GIVEN_UP);
   }
 
-  async #execute(at: FrontNode, call: AbortController, assigned?: Assignment): Promise<void> {
+  async #execute(at: FrontierNode, call: AbortController, assigned?: Assignment): Promise<void> {
     const { ambient, model, tools, tokens } = this.#around;
     const { signal } = call;
     const { run } = this;
@@ -216,7 +216,7 @@ export class RunActor {
   }
 
   /** Resolves once the call of a tool is recorded: its result may be used from then on, and not before. */
-  async #record({ step, attempt }: FrontNode, call: CallRecord): Promise<void> {
+  async #record({ step, attempt }: FrontierNode, call: CallRecord): Promise<void> {
     const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
     if (facts === null || facts.length === 0) throw GIVEN_UP;
   }

@@ -1,12 +1,12 @@
 /** What came of an attempt, as the command that records it. */
 import type { StepFailure, StepOutcome } from '../../council/step.js';
 import type { RunCommand } from '../decide.js';
-import type { FrontNode } from '../state.js';
+import type { FrontierNode } from '../state.js';
 import { failuresWith } from '../state.js';
 
 /** @param random in [0, 1): spreads the waits of attempts that failed together */
 export function reportOf(
-  at: FrontNode,
+  at: FrontierNode,
   outcome: StepOutcome,
   { maxAttempts, random }: { readonly maxAttempts: number; readonly random: number },
 ): RunCommand {

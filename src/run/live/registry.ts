@@ -5,20 +5,20 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import { appendSurely, untilAnswered } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { wait } from '../../system/async/wait.js';
-import type { RunSurroundings } from './actor.js';
+import type { RunActorDeps } from './actor.js';
 import { RunActor } from './actor.js';
 import type { Admission } from './admission.js';
 import { admission } from './admission.js';
 import { cancelRun } from '../commands/cancel.js';
-import type { Charts, RunSnapshot } from '../machine.js';
+import type { MachineCache, RunSnapshot } from '../machine.js';
 import type { RunFact } from '../events.js';
 import { claimsRun, runStream } from '../events.js';
 import type { GateAnswer, GateRequest } from '../commands/decide-pause.js';
-import { takeDecision } from '../commands/decide-pause.js';
+import { decidePause } from '../commands/decide-pause.js';
 import { evolve } from '../evolve.js';
-import { sceneNow } from '../pending-events.js';
+import { decisionContext } from '../pending-events.js';
 import { requestedBefore } from '../commands/repeated.js';
 import { RunStarts } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
@@ -26,7 +26,7 @@ import type { RunState } from '../state.js';
 import { sealFacts } from '../stream.js';
 import type { Damages, Replay } from '../replay.js';
 import { replayRun } from '../replay.js';
-import { underWay } from '../../system/async/task-tracker.js';
+import { taskTracker } from '../../system/async/task-tracker.js';
 
 /** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
 const RELEASE_DEADLINE_MS = 5_000;
@@ -45,18 +45,18 @@ export interface RegistryOptions {
 type Replayed = Pick<Replay, 'chart'> & { readonly snapshot: RunSnapshot | null };
 
 export class RunRegistry {
-  readonly #around: RunSurroundings;
-  readonly #charts: Charts;
+  readonly #around: RunActorDeps;
+  readonly #charts: MachineCache;
   readonly #admission: Admission;
   readonly #options: RegistryOptions;
   readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
   /** Runs about to be run here: what claims them is on its way to the log, or not adopted yet. */
-  readonly #taking = new Tally();
+  readonly #taking = new RefCount();
   /** Admissions, claims and commands, so that stop() can wait for them. */
-  readonly #underWay = underWay();
+  readonly #underWay = taskTracker();
 
-  constructor(around: Omit<RunSurroundings, 'onLeft'>, charts: Charts, options: RegistryOptions) {
+  constructor(around: Omit<RunActorDeps, 'onLeft'>, charts: MachineCache, options: RegistryOptions) {
     this.#options = options;
     this.#around = { ...around, onLeft: (run) => this.#left(run) };
     this.#charts = charts;
@@ -108,7 +108,7 @@ export class RunRegistry {
    */
   async cancel(runId: string): Promise<RunState> {
     const cancelled = cancelRun(runId, {
-      scene: () => sceneNow(this.#around),
+      scene: () => decisionContext(this.#around),
       live: () => {
         this.#assertTakingWork();
         return this.#live.get(runId);
@@ -128,8 +128,8 @@ export class RunRegistry {
    */
   decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
     return this.#underWay.track(
-      takeDecision(runId, request, {
-        scene: () => sceneNow(this.#around),
+      decidePause(runId, request, {
+        scene: () => decisionContext(this.#around),
         replay: async () => {
           // What is recorded may still have to be adopted.
           await this.#live.get(runId)?.settled();
@@ -198,8 +198,9 @@ export class RunRegistry {
   #take(runId: string): Promise<boolean> {
     const { ambient } = this.#around;
     return takeRun({
-      scene: () => sceneNow(this.#around),
-      replay: () => this.#underWay.untilEnd((signal) => untilAnswered(() => this.#replay(runId), { ambient, signal })),
+      scene: () => decisionContext(this.#around),
+      replay: () =>
+        this.#underWay.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { ambient, signal })),
       record: (replayed, facts) => this.#record(runId, replayed, facts),
       isHeld: () => this.#live.has(runId) || this.#taking.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
@@ -217,7 +218,7 @@ export class RunRegistry {
     const sealed = sealFacts(facts, { head, runId, around: this.#around });
     const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
     const { log, ambient } = this.#around;
-    await this.#underWay.untilEnd((signal) => appendSurely(log, append, { ambient, signal }));
+    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { ambient, signal }));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
     if (!claimsRun(facts)) return rest.reduce(evolve, start.context.run);
@@ -250,7 +251,7 @@ export class RunRegistry {
 }
 
 /** Counts things by name; what nobody counts any more is forgotten. */
-class Tally {
+class RefCount {
   readonly #counts = new Map<string, number>();
 
   of(name: string): number {

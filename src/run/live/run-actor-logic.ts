@@ -14,9 +14,9 @@ interface Recorded {
   readonly to: RunSnapshot;
 }
 
-export type Life = ActorLogic<RunSnapshot, Recorded | { readonly type: 'xstate.stop' }>;
+export type RunActorLogic = ActorLogic<RunSnapshot, Recorded | { readonly type: 'xstate.stop' }>;
 
-export const life: Life = {
+export const runActorLogic: RunActorLogic = {
   transition: (snapshot, event) => (event.type === 'recorded' ? event.to : snapshot),
   getInitialSnapshot() {
     throw new Error('A run starts from its recorded facts');

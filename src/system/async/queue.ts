@@ -3,7 +3,7 @@
  * it must. A run's states and channel are bounded by its node executions; the desk stops its input while a line waits.
  */
 
-export interface Mailbox<T> {
+export interface Queue<T> {
   put(item: T): void;
   /** Nothing follows; what was put before is still read. May be called twice. */
   end(): void;
@@ -13,7 +13,7 @@ export interface Mailbox<T> {
   isEmpty(): boolean;
 }
 
-export function mailbox<T>(): Mailbox<T> {
+export function queue<T>(): Queue<T> {
   const items: T[] = [];
   let isEnded = false;
   let wake = (): void => undefined;

@@ -1,6 +1,6 @@
 /** Work under way: a stop ends the waits among it and lets the rest come to its end. */
 
-export interface UnderWay {
+export interface TaskTracker {
   readonly isEnding: boolean;
   /** Keeps work until it is done. */
   track<T>(work: Promise<T>): Promise<T>;
@@ -13,7 +13,7 @@ export interface UnderWay {
   end(): Promise<void>;
 }
 
-export function underWay(): UnderWay {
+export function taskTracker(): TaskTracker {
   const tracked = new Set<Promise<unknown>>();
   const waits = new Set<AbortController>();
   let isEnding = false;

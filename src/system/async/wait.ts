@@ -1,8 +1,8 @@
 /** Waiting that can be cut short. */
-import type { Ambient } from '../system.js';
+import type { System } from '../system.js';
 
 /** Resolves after a time, or at once when the signal aborts. */
-export function wait(ambient: Pick<Ambient, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
+export function wait(ambient: Pick<System, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const end = (): void => {

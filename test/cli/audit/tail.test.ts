@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemAmbient } from '../../../src/system/system.js';
+import { nodeSystem } from '../../../src/system/system.js';
 import { exitOfError } from '../../../src/cli/commands/exit-codes.js';
 import { serviceRecords } from '../../../src/cli/records/service-records.js';
 import { ServiceLost } from '../../../src/cli/client/channel.js';
@@ -61,7 +61,7 @@ describe(`council tail (SEED=${SEED})`, function () {
     const random = seededRandom(SEED);
     service = await startService({
       eventStore: null,
-      model: offlineModel({ latencyMs: 200, ambient: systemAmbient() }),
+      model: offlineModel({ latencyMs: 200, ambient: nodeSystem() }),
     });
     const proxy = await openCuttingProxy(service.url, () => 500 + Math.floor(random() * MAX_PIECE_BYTES));
     const runId = await restClient(service.url).start('Trees');
@@ -105,7 +105,7 @@ describe(`council tail (SEED=${SEED})`, function () {
     service = await startService({ eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
     const paused = await pausedBefore(service.engine, runId, 'write');
-    const ambient = systemAmbient();
+    const ambient = nodeSystem();
     // Here half a minute takes 300 ms.
     const hasty = { after: ambient.after, monotonicMs: () => 100 * ambient.monotonicMs() };
     const told: string[] = [];
@@ -145,7 +145,7 @@ describe(`council tail (SEED=${SEED})`, function () {
       });
     });
     await new Promise<void>((resolve) => still.listen(0, '127.0.0.1', resolve));
-    const ambient = { after: systemAmbient().after, monotonicMs: () => nowMs };
+    const ambient = { after: nodeSystem().after, monotonicMs: () => nowMs };
     const { signal } = new AbortController();
     const url = `http://127.0.0.1:${(still.address() as AddressInfo).port}`;
     const options = { ambient, schemas: openSchemas(), tell: () => undefined, signal };

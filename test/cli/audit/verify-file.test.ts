@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { systemAmbient } from '../../../src/system/system.js';
-import type { ExportMeans } from '../../../src/cli/commands/verify-export.js';
+import { nodeSystem } from '../../../src/system/system.js';
+import type { VerifyExportDeps } from '../../../src/cli/commands/verify-export.js';
 import { verifyExport } from '../../../src/cli/commands/verify-export.js';
-import { chartCache } from '../../../src/run/machine.js';
+import { machineCache } from '../../../src/run/machine.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { councilBench } from '../../support/council-command.js';
 import { eventIn, readGolden } from '../../support/golden.js';
@@ -12,7 +12,7 @@ import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const DAMAGES = process.env['SOAK'] === undefined ? 400 : 20_000;
-const means = { charts: chartCache(), sha256: systemAmbient().sha256, head: null, recorded: null };
+const means = { charts: machineCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
 
 interface Damage {
   readonly name: string;
@@ -33,7 +33,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, function () {
 
   const histories = readGolden().filter(({ lines }) => isEnd(lines.at(-1) ?? ''));
   const bytesOf = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => `${line}\n`).join(''));
-  const verified = (bytes: Buffer, more: Partial<ExportMeans> = {}) =>
+  const verified = (bytes: Buffer, more: Partial<VerifyExportDeps> = {}) =>
     verifyExport(inPieces(bytes), { ...means, ...more });
   const verify = async (bytes: Buffer, ...words: readonly string[]) => {
     const file = join(bench.path, 'run.ndjson');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { section } from '../../../src/council/prompt.js';
-import type { Passage } from '../../../src/search/port.js';
+import type { FoundChunk } from '../../../src/search/port.js';
 import { pdfReader } from '../../../src/council/tools/pdf-reader.js';
 import { toolbox } from '../../../src/app/runs.js';
 import { documentId, markOf, memoryPassages } from '../../support/memory-passages.js';
@@ -9,7 +9,7 @@ const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.', 'Elms are ta
 const signal = new AbortController().signal;
 
 /** A search that finds these, whatever it is asked. */
-const finding = (...passages: readonly Partial<Passage>[]) =>
+const finding = (...passages: readonly Partial<FoundChunk>[]) =>
   pdfReader({
     hasPassages: () => true,
     search: async () => passages.map((each) => ({ document: 'd', page: 1, chunk: 0, score: 1, text: '', ...each })),
