@@ -19,35 +19,35 @@ const EXIT_CONFIG = 2;
 const STOP_DEADLINE_MS = 9_000;
 
 async function main(): Promise<void> {
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   let started: { readonly service: Service; readonly release: () => void } | null = null;
   // Before the start is through there is nothing to stop.
   const stop = async (): Promise<void> => {
-    ambient.after(STOP_DEADLINE_MS, endFaulty);
+    system.after(STOP_DEADLINE_MS, endFaulty);
     await started?.service.stop();
     started?.release();
     process.exit(0);
   };
-  onSignals(ambient, () => void stop().catch(refuse), endFaulty);
+  onSignals(system, () => void stop().catch(refuse), endFaulty);
   // Whoever reads standard output may go away; the service goes on.
   process.stdout.on('error', () => undefined);
 
   const config = readConfig(process.env);
-  const model = await languageModel(config.modelProvider, ambient);
+  const model = await languageModel(config.modelProvider, system);
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   // The same stream as the ready line's, so that the two keep their order.
   const logger = pino(format, process.stdout);
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
     hostname: hostname(),
-    startedAt: ambient.now(),
+    startedAt: system.now(),
   });
   const onLogBroken = (error: unknown): void => {
     logger.error({ err: error }, 'the event log has failed: stopping');
     endFaulty();
   };
   const webSearch = searchProvider(config.webSearch);
-  const service = await startService(config, { dataDir, model, webSearch, ambient, logger, onLogBroken });
+  const service = await startService(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   started = { service, release: () => dataDir.release() };
   process.stdout.write(`listening on ${service.url}\n`);
 }

@@ -25,15 +25,15 @@ export interface AuditsHere {
 }
 
 export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<EngineDeps, 'logger'> {
-  readonly ambient: System;
+  readonly system: System;
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
 }
 
 export function auditsHere(deps: AuditsDeps): AuditsHere {
-  const { log, charts, damaged, logger, ambient, reader, history, projector } = deps;
-  const { sha256 } = ambient;
+  const { log, charts, damaged, logger, system, reader, history, projector } = deps;
+  const { sha256 } = system;
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
       ...{ log, charts, sha256, replaceView },
@@ -45,7 +45,7 @@ export function auditsHere(deps: AuditsDeps): AuditsHere {
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
   // A view that differs is left for a verification that somebody asks for, which tells of it.
-  const check = recordCheck({ verify: (runId) => audit(runId, async () => undefined), ambient, onFault });
+  const check = recordCheck({ verify: (runId) => audit(runId, async () => undefined), system, onFault });
   return {
     verify: (runId) =>
       audit(runId, async (seen, fold) => {

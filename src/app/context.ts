@@ -20,7 +20,7 @@ export interface EngineDeps {
   readonly webSearch?: SearchProvider | null;
   /** What agents search documents with; absent: what was uploaded here. */
   readonly passages?: ChunkSearch | null;
-  readonly ambient: System;
+  readonly system: System;
   readonly logger: Logger;
   /** Told once when the log can take nothing more in this process: time to stop and be started again. */
   readonly onLogBroken?: (error: unknown) => void;

@@ -24,7 +24,7 @@ export interface DocumentAudits {
   stop(): Promise<void>;
 }
 
-export interface DocumentAuditsDeps extends Pick<EngineDeps, 'ambient' | 'logger'> {
+export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'> {
   readonly log: EventLog;
   readonly history: History;
   readonly damaged: DamagedDocuments;
@@ -33,10 +33,10 @@ export interface DocumentAuditsDeps extends Pick<EngineDeps, 'ambient' | 'logger
 }
 
 export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
-  const { log, history, damaged, projector, ambient, logger } = deps;
+  const { log, history, damaged, projector, system, logger } = deps;
   const audit = (documentId: string, replaceView: DocumentAuditDeps['replaceView']): Promise<DocumentAudit | null> =>
     auditDocument(documentId, {
-      ...{ log, sha256: ambient.sha256, replaceView },
+      ...{ log, sha256: system.sha256, replaceView },
       async stored(id) {
         await projector()?.reached(await log.head());
         return await history.document(id);
@@ -47,7 +47,7 @@ export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
   // A view that differs is left for a verification that somebody asks for, which tells of it.
   const look = (documentId: string): Promise<DocumentAudit | null> => audit(documentId, async () => undefined);
   const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
-  const check = recordCheck({ verify: look, ambient, onFault });
+  const check = recordCheck({ verify: look, system, onFault });
   const rechecks = taskTracker();
   return {
     verify: (documentId) =>

@@ -69,27 +69,27 @@ export interface DocumentServicesDeps {
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
 export async function documentServices(
   config: Pick<EngineConfig, 'embeddings'>,
-  { dataDir, ambient, logger }: Pick<EngineDeps, 'dataDir' | 'ambient' | 'logger'>,
+  { dataDir, system, logger }: Pick<EngineDeps, 'dataDir' | 'system' | 'logger'>,
   { log, standing, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
-  const embeddings = toldOnce(await embeddingsOf(config.embeddings, ambient), (err) =>
+  const embeddings = toldOnce(await embeddingsOf(config.embeddings, system), (err) =>
     logger.error({ err }, 'documents: no vectors can be made'),
   );
   const { model, dimensions } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
-  const extractor = pdfExtractor({ ambient, pid: process.pid });
+  const extractor = pdfExtractor({ system, pid: process.pid });
   const damaged = damagedHere(logger, (documentId) => feed.drop(documentId));
   const isDamaged = (documentId: string): boolean => damaged.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
-  const shelf = new DocumentStore({ log, ambient, instanceId, extractor, isDamaged, ...recording });
+  const shelf = new DocumentStore({ log, system, instanceId, extractor, isDamaged, ...recording });
   const onFault = (error: unknown): void => {
     if (error instanceof DocumentCorrupt) damaged.found(error);
     else logger.error({ err: error }, 'documents: fault');
   };
   const stopping = new AbortController();
-  const completing = completer(shelf, { ambient, onFault, signal: stopping.signal });
+  const completing = completer(shelf, { system, onFault, signal: stopping.signal });
   const feed = new SearchIndexer({
-    ...{ log, ambient, onFault, onIncomplete: completing.complete },
+    ...{ log, system, onFault, onIncomplete: completing.complete },
     model: recordsVectors ? model : null,
     async open() {
       // An index that fails is opened again after the start: what it holds may lie past the head of then.
@@ -103,7 +103,7 @@ export async function documentServices(
     await projector?.reached(position);
     await feed.reached(position, signal);
   };
-  const audits = documentAuditsHere({ log, history, damaged, projector: () => projector, ambient, logger });
+  const audits = documentAuditsHere({ log, history, damaged, projector: () => projector, system, logger });
   return {
     damaged,
     check: audits.check,
@@ -169,11 +169,7 @@ function documentsOf({ shelf, damaged, reached, verify }: DocumentsDeps): Docume
 /** Has missing vectors made, one document after the other, again and again until they are there. */
 function completer(
   shelf: DocumentStore,
-  {
-    ambient,
-    onFault,
-    signal,
-  }: { ambient: EngineDeps['ambient']; onFault: (error: unknown) => void; signal: AbortSignal },
+  { system, onFault, signal }: { system: EngineDeps['system']; onFault: (error: unknown) => void; signal: AbortSignal },
 ) {
   const incomplete = new Set<string>();
   let running: Promise<void> | null = null;
@@ -188,7 +184,7 @@ function completer(
         if (!isLasting(error)) onFault(error);
         // What lies in the document is the same the next time; everything else passes.
         if (error instanceof DocumentUnknown || error instanceof DocumentCorrupt) continue;
-        await wait(ambient, RETRY_VECTORS_MS, signal);
+        await wait(system, RETRY_VECTORS_MS, signal);
         incomplete.add(documentId);
       }
     }

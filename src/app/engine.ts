@@ -70,10 +70,10 @@ export interface Engine {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, surroundings: EngineDeps): Promise<Engine> {
-  const { dataDir, ambient, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
-  const instanceId = ambient.uuid();
-  const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, ambient });
-  const standing = await standingOf(log, { ambient, logger });
+  const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
+  const instanceId = system.uuid();
+  const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, system });
+  const standing = await standingOf(log, { system, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const onDamaged = (error: RunCorrupt): void => {
     logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
@@ -81,7 +81,7 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
     for (const shown of [feed, models.views]) shown.broken(error);
   };
   const folded = { ...standing, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, ambient, onDamaged, onFault });
+  const models = await modelsOf(log, dataDir, { log: folded, system, onDamaged, onFault });
   const { history, damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = machineCache();
@@ -89,9 +89,9 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
   const around = { passages: library.passages, ...surroundings };
   const wired = { log, tokens, charts, damaged, instanceId };
   const { registry, cluster, unreachableModels } = runServices(config, around, wired);
-  const feed = new RunFeed(reader, ambient.sha256);
+  const feed = new RunFeed(reader, system.sha256);
   const projector = new Projector({
-    ...{ log, views, history, ambient, sha256: ambient.sha256 },
+    ...{ log, views, history, system, sha256: system.sha256 },
     ...(cluster !== null && { onFolded: toldTo(cluster, damaged) }),
     onRecorded: (event) => feed.recorded(event),
     onDocument: (event) => library.recorded(event),
@@ -102,8 +102,8 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
     },
   });
   const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
-  const blueprints = new BlueprintStore({ log, ambient, instanceId });
-  const audits = auditsHere({ log, charts, damaged, logger, ambient, reader, history, projector });
+  const blueprints = new BlueprintStore({ log, system, instanceId });
+  const audits = auditsHere({ log, charts, damaged, logger, system, reader, history, projector });
   const caughtUp = startReading(library, projector);
 
   return {
@@ -134,7 +134,7 @@ const VIEWS_FILE = 'views.sqlite';
 function placeOf(
   { eventStore }: EngineConfig,
   { logFile, viewsDir }: DataDirectory,
-): Omit<RecordPlace, 'onBroken' | 'ambient'> {
+): Omit<RecordPlace, 'onBroken' | 'system'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
 }
@@ -215,7 +215,7 @@ function toldTo(cluster: Cluster, damaged: CorruptRuns): (event: RecordedEvent, 
 /** Name and head of a log; asked until it answers. */
 function standingOf(
   log: EventLog,
-  { ambient, logger }: Pick<EngineDeps, 'ambient' | 'logger'>,
+  { system, logger }: Pick<EngineDeps, 'system' | 'logger'>,
 ): Promise<{ readonly identity: string; readonly head: Position | null }> {
   const ask = async (): Promise<{ readonly identity: string; readonly head: Position | null }> => {
     try {
@@ -226,5 +226,5 @@ function standingOf(
       throw error;
     }
   };
-  return retryWhileUnavailable(ask, { ambient, signal: new AbortController().signal });
+  return retryWhileUnavailable(ask, { system, signal: new AbortController().signal });
 }

@@ -35,21 +35,21 @@ export interface RunServices {
 /** The runs of this instance, and its place among others. */
 export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
-  { dataDir, model, webSearch = null, passages = null, ambient, logger }: EngineDeps,
+  { dataDir, model, webSearch = null, passages = null, system, logger }: EngineDeps,
   { log, tokens, charts, damaged, instanceId }: Wired,
 ): RunServices {
   const onOutage = (name: string, failure: ModelFailed | null): void => {
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
     else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
   };
-  const bounded = boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, ambient, onOutage });
+  const bounded = boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, system, onOutage });
   const registry: RunRegistry = new RunRegistry(
     {
       log,
       model: bounded,
       tools: toolbox({ web: webSearch, passages }),
       tokens,
-      ambient,
+      system,
       instanceId,
       onFault(runId, error) {
         if (error instanceof RunCorrupt) damaged.found(error);
@@ -73,7 +73,7 @@ export function runServices(
       : new Cluster({
           ...times,
           log,
-          ambient,
+          system,
           instanceId,
           predecessors: dataDir.succeed(instanceId),
           registry,

@@ -31,7 +31,7 @@ export interface Service {
  * @throws {ConfigInvalid} when the address cannot be listened on
  */
 export async function startService(config: Config, surroundings: EngineDeps): Promise<Service> {
-  const { ambient, logger, model } = surroundings;
+  const { system, logger, model } = surroundings;
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const engine = await openEngine(config, surroundings);
@@ -52,7 +52,7 @@ export async function startService(config: Config, surroundings: EngineDeps): Pr
       uploadDir: surroundings.dataDir.tmpDir,
       ready: () => engine.isReady(),
       unreachableModels: () => engine.unreachableModels(),
-      ambient,
+      system,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
       canonical,
       ...source,
@@ -67,7 +67,7 @@ export async function startService(config: Config, surroundings: EngineDeps): Pr
     feed: engine.feed,
     queries: engine.queries,
     tokens: engine.tokens,
-    ambient,
+    system,
     ...source,
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });

@@ -9,7 +9,7 @@ const START_WAITS_MS = 100;
 export interface RecordCheckDeps {
   /** Finds out, and takes note, whether a record bears out. */
   readonly verify: (id: string) => Promise<unknown>;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Told of what ends it early. */
   readonly onFault: (error: unknown) => void;
 }
@@ -21,7 +21,7 @@ export interface RecordCheck {
   stop(): Promise<void>;
 }
 
-export function recordCheck({ verify, ambient, onFault }: RecordCheckDeps): RecordCheck {
+export function recordCheck({ verify, system, onFault }: RecordCheckDeps): RecordCheck {
   const stopping = new AbortController();
   const { signal } = stopping;
   let running = Promise.resolve();
@@ -30,7 +30,7 @@ export function recordCheck({ verify, ambient, onFault }: RecordCheckDeps): Reco
     try {
       for await (const id of ids) {
         if (signal.aborted) return;
-        await retryWhileUnavailable(() => verify(id), { ambient, signal });
+        await retryWhileUnavailable(() => verify(id), { system, signal });
       }
     } catch (error) {
       if (!signal.aborted) onFault(error);
@@ -40,7 +40,7 @@ export function recordCheck({ verify, ambient, onFault }: RecordCheckDeps): Reco
     async start(ids) {
       running = run(ids);
       const waited = new AbortController();
-      await Promise.race([running, wait(ambient, START_WAITS_MS, waited.signal)]);
+      await Promise.race([running, wait(system, START_WAITS_MS, waited.signal)]);
       waited.abort();
     },
     async stop() {

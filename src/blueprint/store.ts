@@ -45,7 +45,7 @@ export type IsExpected = (current: Blueprint) => boolean;
 
 export interface BlueprintStoreOptions {
   readonly log: EventLog;
-  readonly ambient: System;
+  readonly system: System;
   readonly instanceId: string;
 }
 
@@ -67,7 +67,7 @@ export class BlueprintStore {
   /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */
   async create(draft: BlueprintCreate & { readonly id: string }): Promise<Blueprint> {
     const { id: blueprintId } = draft;
-    const blueprint = fitting(createdBlueprint(draft, { id: blueprintId, at: this.#options.ambient.now() }));
+    const blueprint = fitting(createdBlueprint(draft, { id: blueprintId, at: this.#options.system.now() }));
     await this.#change(blueprintId, (last) => {
       if (isThere(last)) throw new BlueprintTaken({ blueprintId });
       return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint) } };
@@ -85,7 +85,7 @@ export class BlueprintStore {
       const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
-      const blueprint = fitting(updatedBlueprint(current, change, this.#options.ambient.now()));
+      const blueprint = fitting(updatedBlueprint(current, change, this.#options.system.now()));
       return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint) } };
     });
     return blueprintOf(fact.data.blueprint);
@@ -147,18 +147,18 @@ export class BlueprintStore {
   }
 
   async #append(blueprintId: string, fact: BlueprintFact, last: RecordedEvent | null): Promise<void> {
-    const { log, ambient, instanceId } = this.#options;
+    const { log, system, instanceId } = this.#options;
     const head = { seq: last?.revision ?? -1, hash: last?.metadata['hash'] ?? GENESIS_HASH };
     const { events } = sealEvents(head, [fact], {
-      at: ambient.now(),
-      nextId: ambient.uuid,
-      sha256: ambient.sha256,
+      at: system.now(),
+      nextId: system.uuid,
+      sha256: system.sha256,
       instanceId,
       correlationId: blueprintId,
       causationId: last?.id ?? blueprintId,
     });
     const append = { stream: blueprintStream(blueprintId), events, expected: last?.revision ?? ('none' as const) };
-    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { ambient, signal }));
+    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
   }
 
   async #last(blueprintId: string): Promise<RecordedEvent | null> {

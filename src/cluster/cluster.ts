@@ -20,7 +20,7 @@ export interface ClusterSettings {
 
 export interface ClusterOptions extends ClusterSettings {
   readonly log: EventLog;
-  readonly ambient: System;
+  readonly system: System;
   readonly instanceId: string;
   /** The instances that ran in this one's place, dead for sure. */
   readonly predecessors: readonly string[];
@@ -67,7 +67,7 @@ export class Cluster {
 
   /** Whether an instance other than this one is taken for dead. */
   isSuspect(instanceId: string): boolean {
-    return this.#membership.isSuspect(instanceId, this.#options.ambient.monotonicMs());
+    return this.#membership.isSuspect(instanceId, this.#options.system.monotonicMs());
   }
 
   /** Takes note of the runs of all from now on; those of before are told with the start. */
@@ -89,9 +89,9 @@ export class Cluster {
 
   /** An event has come in from the log, with the run it made when it is one of a run. */
   recorded(event: RecordedEvent, run: RunState | null): void {
-    const { ambient, instanceId, registry } = this.#options;
+    const { system, instanceId, registry } = this.#options;
     const beat = beatOf(event);
-    if (beat !== null) this.#membership.heard(beat, ambient.monotonicMs());
+    if (beat !== null) this.#membership.heard(beat, system.monotonicMs());
     if (run === null) return;
     if (event.metadata['instanceId'] !== instanceId) registry.noticed(run.runId, event.revision);
     const isOwn = run.owner === instanceId || this.#custodian.knows(run.runId);
@@ -111,23 +111,23 @@ export class Cluster {
 
   /** Each run has an order of its own of the instances that live; all of them know the same one, more or less. */
   #isInTurn(runId: string): boolean {
-    const { ambient, instanceId } = this.#options;
-    const place = (each: string): string => ambient.sha256(`${runId} ${each}`);
+    const { system, instanceId } = this.#options;
+    const place = (each: string): string => system.sha256(`${runId} ${each}`);
     const own = place(instanceId);
-    return this.#membership.others(ambient.monotonicMs()).every((each) => place(each) > own);
+    return this.#membership.others(system.monotonicMs()).every((each) => place(each) > own);
   }
 
   #lookSoon(): void {
-    const { ambient, heartbeatMs } = this.#options;
-    this.#cancelLook = ambient.after(Math.min(LOOK_MS, heartbeatMs), () => {
+    const { system, heartbeatMs } = this.#options;
+    this.#cancelLook = system.after(Math.min(LOOK_MS, heartbeatMs), () => {
       this.#look();
       this.#lookSoon();
     });
   }
 
   #look(): void {
-    const { ambient, suspectAfterMs, registry, onFenced } = this.#options;
-    const nowMs = ambient.monotonicMs();
+    const { system, suspectAfterMs, registry, onFenced } = this.#options;
+    const nowMs = system.monotonicMs();
     const isSilent = nowMs - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
     if (isSilent && !this.#isFenced) {
       onFenced();

@@ -9,7 +9,7 @@ import { wait } from '../system/async/wait.js';
 
 export interface HeartbeatOptions {
   readonly log: EventLog;
-  readonly ambient: System;
+  readonly system: System;
   readonly instanceId: string;
   readonly heartbeatMs: number;
   readonly onFault: (error: unknown) => void;
@@ -26,7 +26,7 @@ export class Heartbeat {
   constructor(options: HeartbeatOptions) {
     this.#options = options;
     this.#causationId = options.instanceId;
-    this.#acknowledgedMs = options.ambient.monotonicMs();
+    this.#acknowledgedMs = options.system.monotonicMs();
   }
 
   /** When the log last took a beat, on the monotonic clock; before the first, when this was made. */
@@ -45,33 +45,33 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const { ambient, heartbeatMs, onFault } = this.#options;
+    const { system, heartbeatMs, onFault } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
         await this.#append();
-        this.#acknowledgedMs = ambient.monotonicMs();
+        this.#acknowledgedMs = system.monotonicMs();
       } catch (error) {
         if (error instanceof LogClosed) return;
         onFault(error);
       }
-      await wait(ambient, heartbeatMs, signal);
+      await wait(system, heartbeatMs, signal);
     }
   }
 
   async #append(): Promise<void> {
-    const { log, ambient, instanceId } = this.#options;
+    const { log, system, instanceId } = this.#options;
     const { events, exported, head } = sealEvents(this.#head, [{ type: INSTANCE_BEAT, data: {} }], {
-      at: ambient.now(),
-      nextId: ambient.uuid,
-      sha256: ambient.sha256,
+      at: system.now(),
+      nextId: system.uuid,
+      sha256: system.sha256,
       instanceId,
       correlationId: instanceId,
       causationId: this.#causationId,
     });
     const expected = this.#head.seq < 0 ? ('none' as const) : this.#head.seq;
     const append = { stream: instanceStream(instanceId), events, expected };
-    await appendWithRetry(log, append, { ambient, signal: this.#stopping.signal });
+    await appendWithRetry(log, append, { system, signal: this.#stopping.signal });
     this.#head = head;
     for (const { id } of exported) this.#causationId = id;
   }

@@ -15,7 +15,7 @@ const IN_TURN_MS = { from: 0, to: 150 };
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
 
 export interface OrphanRecoveryOptions {
-  readonly ambient: Pick<System, 'after' | 'random'>;
+  readonly system: Pick<System, 'after' | 'random'>;
   readonly instanceId: string;
   /** Whether an instance other than this one is taken for dead. */
   readonly isSuspect: (instanceId: string) => boolean;
@@ -112,9 +112,9 @@ export class OrphanRecovery {
 
   #offer(runId: string): void {
     if (this.#offers.has(runId)) return;
-    const { ambient, registry, isInTurn } = this.#options;
+    const { system, registry, isInTurn } = this.#options;
     const { from, to } = isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
-    const cancel = ambient.after(from + ambient.random() * (to - from), () => {
+    const cancel = system.after(from + system.random() * (to - from), () => {
       this.#offers.delete(runId);
       if (this.#isOrphan(runId)) registry.recover([runId]);
     });

@@ -78,11 +78,11 @@ function pairs(calls: readonly ToolCall[], results: readonly string[]): ToolRoun
 }
 
 /** Milliseconds since it was first read, without those told as waited since the last time: they are not the node's. */
-function stopwatch({ ambient }: ToolKit): (waitedMs?: number) => number {
+function stopwatch({ system }: ToolKit): (waitedMs?: number) => number {
   let startedMs: number | null = null;
   let allWaitedMs = 0;
   return (waitedMs = 0) => {
-    const nowMs = ambient.monotonicMs();
+    const nowMs = system.monotonicMs();
     if (startedMs === null) startedMs = nowMs;
     else allWaitedMs += waitedMs;
     return nowMs - startedMs - allWaitedMs;

@@ -154,9 +154,9 @@ export class DocumentStore {
   }
 
   async #sourceOf({ filename, bytes, read }: UploadedFile): Promise<DocumentSource> {
-    const { extractor, ambient } = this.#options;
+    const { extractor, system } = this.#options;
     const { pages } = await extractor.extract(read);
-    return { filename, bytes, pages: pages.length, chunks: await chunkedPages(pages, ambient) };
+    return { filename, bytes, pages: pages.length, chunks: await chunkedPages(pages, system) };
   }
 
   /** @param source null: what is recorded, as long as it is not deleted */

@@ -11,7 +11,7 @@ import { evolveDocument } from './state.js';
 
 export interface StreamsOptions {
   readonly log: EventLog;
-  readonly ambient: System;
+  readonly system: System;
   readonly instanceId: string;
   /** How long an append is tried, in milliseconds. */
   readonly appendDeadlineMs: number;
@@ -37,26 +37,26 @@ export interface DocumentStreams {
 
 /** @param underWay whose end ends the waits of appends */
 export function documentStreams(
-  { log, ambient, instanceId, appendDeadlineMs }: StreamsOptions,
+  { log, system, instanceId, appendDeadlineMs }: StreamsOptions,
   underWay: TaskTracker,
 ): DocumentStreams {
   const standing = (documentId: string): Promise<DocumentStatus> => documentStanding(log, documentId);
   return {
     async append(documentId, facts, head) {
       const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
-        at: ambient.now(),
-        nextId: ambient.uuid,
-        sha256: ambient.sha256,
+        at: system.now(),
+        nextId: system.uuid,
+        sha256: system.sha256,
         instanceId,
         correlationId: documentId,
         causationId: head?.id ?? documentId,
       });
       const append = { stream: documentStream(documentId), events, expected: head?.seq ?? ('none' as const) };
       const late = new AbortController();
-      const cancel = ambient.after(appendDeadlineMs, () => late.abort());
+      const cancel = system.after(appendDeadlineMs, () => late.abort());
       try {
         const { position } = await underWay.untilEnd((signal) =>
-          appendWithRetry(log, append, { ambient, signal: AbortSignal.any([signal, late.signal]) }),
+          appendWithRetry(log, append, { system, signal: AbortSignal.any([signal, late.signal]) }),
         );
         return { events: exported.filter(isDocumentEvent), position };
       } finally {
@@ -66,7 +66,7 @@ export function documentStreams(
     async fold(documentId, folded) {
       const from = folded === null ? (await standing(documentId)).since : folded.head.seq + 1;
       let state = folded;
-      for await (const event of readDocument(log, documentId, { sha256: ambient.sha256, from })) {
+      for await (const event of readDocument(log, documentId, { sha256: system.sha256, from })) {
         state = evolveDocument(state, event);
       }
       return state;

@@ -43,7 +43,7 @@ export const EMBEDDING_LIMITS: EmbeddingLimits = { timeoutMs: 60_000, maxAttempt
 
 export interface EmbeddingSystem {
   readonly limits: EmbeddingLimits;
-  readonly ambient: Pick<System, 'after' | 'now' | 'random'>;
+  readonly system: Pick<System, 'after' | 'now' | 'random'>;
 }
 
 /** 100 vectors of 3,072 numbers of 20 digits are 6 MiB. */
@@ -63,19 +63,19 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 export async function askForVectors<T>(
   call: EmbeddingCall,
   { signal, read }: { readonly signal: AbortSignal; readonly read: (answer: unknown) => T },
-  { limits, ambient }: EmbeddingSystem,
+  { limits, system }: EmbeddingSystem,
 ): Promise<T> {
   const isStopped = (): boolean => signal.aborted;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return read(await exchanged(call, signal, { limits, ambient }));
+      return read(await exchanged(call, signal, { limits, system }));
     } catch (error) {
       if (isStopped()) throw callAborted(signal);
       const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || attempt >= limits.maxAttempts;
       if (isFinal) throw error;
-      const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * ambient.random();
+      const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * system.random();
       const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, error.data.retryAfterMs ?? 0);
-      await wait(ambient, Math.max(backoffMs, askedMs), signal);
+      await wait(system, Math.max(backoffMs, askedMs), signal);
       if (isStopped()) throw callAborted(signal);
     }
   }
@@ -118,10 +118,10 @@ export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: tru
 async function exchanged(
   call: EmbeddingCall,
   signal: AbortSignal,
-  { limits, ambient }: EmbeddingSystem,
+  { limits, system }: EmbeddingSystem,
 ): Promise<unknown> {
   const deadline = new AbortController();
-  const cancel = ambient.after(limits.timeoutMs, () => deadline.abort());
+  const cancel = system.after(limits.timeoutMs, () => deadline.abort());
   try {
     const response = await fetch(call.url, {
       method: 'POST',
@@ -132,7 +132,7 @@ async function exchanged(
     });
     if (!response.ok) {
       const said = await boundedText(response, MAX_ERROR_BYTES).catch(() => '');
-      throw statusFailure(response, said, call, ambient.now());
+      throw statusFailure(response, said, call, system.now());
     }
     return JSON.parse(await boundedText(response, MAX_ANSWER_BYTES)) as unknown;
   } catch (error) {

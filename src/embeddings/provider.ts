@@ -15,7 +15,7 @@ import { openAiEmbeddings } from './openai.js';
  */
 export async function embeddingsOf(
   settings: Config['embeddings'],
-  ambient: Pick<System, 'after' | 'now' | 'random'>,
+  system: Pick<System, 'after' | 'now' | 'random'>,
 ): Promise<Embeddings> {
   switch (settings.name) {
     case 'offline':
@@ -29,10 +29,10 @@ export async function embeddingsOf(
           accepted: MODEL_NAMES,
         });
       }
-      return geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, ambient });
+      return geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system });
     }
     case 'openai':
-      return openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, ambient });
+      return openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system });
     default:
       return settings satisfies never;
   }

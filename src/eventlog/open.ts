@@ -17,7 +17,7 @@ export interface RecordPlace {
   readonly viewsOf?: string | null;
   /** Told once when the embedded log can take nothing more in this process; a server may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
-  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**
@@ -25,9 +25,9 @@ export interface RecordPlace {
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
  */
-export async function openLog({ eventStore, ambient, ...embedded }: RecordPlace): Promise<EventLog> {
+export async function openLog({ eventStore, system, ...embedded }: RecordPlace): Promise<EventLog> {
   if (eventStore === null) return await openEmbeddedLog(embedded);
   // Loaded where it is used: its client takes 20 MB.
   const { openEventStoreLog } = await import('./eventstoredb/log.js');
-  return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, ambient });
+  return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, system });
 }

@@ -8,7 +8,7 @@ const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 2_000;
 
 export interface RetryPolicy {
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Gives up waiting: the last error is thrown, and what it leaves open stays open. */
   readonly signal: AbortSignal;
 }
@@ -27,14 +27,14 @@ export function appendWithRetry(
 }
 
 /** Asks the log for something, again and again with waits between, as long as it cannot be reached. */
-export async function retryWhileUnavailable<T>(ask: () => Promise<T>, { ambient, signal }: RetryPolicy): Promise<T> {
+export async function retryWhileUnavailable<T>(ask: () => Promise<T>, { system, signal }: RetryPolicy): Promise<T> {
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
     try {
       return await ask();
     } catch (error) {
       const open = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
       if (!open || signal.aborted) throw error;
-      await wait(ambient, waitMs, signal);
+      await wait(system, waitMs, signal);
     }
   }
 }

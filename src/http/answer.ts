@@ -24,7 +24,7 @@ const MAX_DRAIN_MS = 30_000;
 export function sendAnswer(
   ctx: Context,
   { status, body, type = 'json', headers = {} }: Answer,
-  ambient: Pick<System, 'after'>,
+  system: Pick<System, 'after'>,
 ): void {
   ctx.status = status;
   ctx.set(headers);
@@ -36,7 +36,7 @@ export function sendAnswer(
   const text = typeof body === 'string' || isInPieces(body) ? body : JSON.stringify(body);
   if (isStillSending(ctx.req)) {
     ctx.set('Connection', 'close');
-    ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, ambient));
+    ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, system));
   } else {
     ctx.body = typeof text === 'string' ? text : Readable.from(text);
   }
@@ -60,21 +60,21 @@ function isStillSending(request: IncomingMessage): boolean {
 async function* sentBeforeTheEnd(
   text: string | AsyncIterable<string>,
   request: IncomingMessage,
-  ambient: Pick<System, 'after'>,
+  system: Pick<System, 'after'>,
 ): AsyncGenerator<string> {
   if (typeof text === 'string') yield text;
   else yield* text;
-  await drained(request, ambient);
+  await drained(request, system);
 }
 
-function drained(request: IncomingMessage, ambient: Pick<System, 'after'>): Promise<void> {
+function drained(request: IncomingMessage, system: Pick<System, 'after'>): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0;
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > MAX_DRAINED_BYTES) done();
     };
-    const cancel = ambient.after(MAX_DRAIN_MS, () => done());
+    const cancel = system.after(MAX_DRAIN_MS, () => done());
     const done = (): void => {
       cancel();
       request.off('data', onData).off('end', done).off('close', done);

@@ -41,11 +41,11 @@ export function httpApp(deps: HttpDeps): RequestListener {
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, edge));
   app.use(async (ctx, next) => {
-    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, edge), edge.ambient);
+    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, edge), edge.system);
     else await next();
   });
   app.use(router.routes());
-  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, edge), edge.ambient));
+  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, edge), edge.system));
   const serve = app.callback();
   return (request, response) => void serve(request, response);
 }
@@ -55,7 +55,7 @@ function councilRoutes(edge: HttpContext): readonly Route[] {
 }
 
 function edgeOf(deps: HttpDeps): HttpContext {
-  const { after } = deps.ambient;
+  const { after } = deps.system;
   const unavailable = (): Error => new LogUnavailable();
   return {
     ...deps,
@@ -71,7 +71,7 @@ function routerOf(routes: readonly Route[], edge: HttpContext): Router {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], async (ctx) => {
       assertSource(ctx, edge);
-      sendAnswer(ctx, await route.handle(ctx), edge.ambient);
+      sendAnswer(ctx, await route.handle(ctx), edge.system);
     });
   }
   return router;
@@ -85,10 +85,10 @@ async function answering(ctx: Context, next: Next, edge: HttpContext): Promise<v
     assertOneHost(ctx);
     await next();
   } catch (error) {
-    const requestId = edge.ambient.uuid();
+    const requestId = edge.system.uuid();
     const answer = problemOf(error, requestId);
     if (answer.status === 500) edge.onFault(requestId, error);
-    sendAnswer(ctx, answer, edge.ambient);
+    sendAnswer(ctx, answer, edge.system);
   }
 }
 

@@ -10,7 +10,7 @@ const READ_AHEAD_CHARS = 1024 * 1024;
 const PIECE_CHARS = 64 * 1024;
 
 export interface Sending {
-  readonly edge: Pick<HttpContext, 'ambient' | 'onFault'>;
+  readonly edge: Pick<HttpContext, 'system' | 'onFault'>;
   readonly response: ServerResponse;
 }
 
@@ -18,7 +18,7 @@ export interface Sending {
 export async function* chunkedBody(pieces: AsyncIterable<string>, { edge, response }: Sending): AsyncGenerator<string> {
   try {
     for await (const piece of pieces) {
-      const cancel = edge.ambient.after(MAX_STALL_MS, () => response.destroy());
+      const cancel = edge.system.after(MAX_STALL_MS, () => response.destroy());
       try {
         yield piece;
       } finally {
@@ -27,7 +27,7 @@ export async function* chunkedBody(pieces: AsyncIterable<string>, { edge, respon
     }
   } catch (error) {
     // The answer has begun: all that is left is to break it off. A client that has gone is no fault.
-    if (!response.destroyed) edge.onFault(edge.ambient.uuid(), error);
+    if (!response.destroyed) edge.onFault(edge.system.uuid(), error);
     throw error;
   }
 }

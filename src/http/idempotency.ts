@@ -31,7 +31,7 @@ export interface Keyed {
 /** @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once */
 export function keyed(
   ctx: Context,
-  { ambient: { sha256 }, canonical }: HttpContext,
+  { system: { sha256 }, canonical }: HttpContext,
   { plain, sent }: Pick<ReadBody<unknown>, 'plain' | 'sent'>,
 ): Keyed {
   const key = idempotencyKey(ctx);
@@ -86,7 +86,7 @@ export interface Start {
 /** The answer to a start. A repeated one is answered before anything else is looked at, the blueprint too. */
 export async function startOnce(ctx: RouterContext, edge: HttpContext, { request, begin }: Start): Promise<Answer> {
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, edge, request);
-  const { uuid, sha256 } = edge.ambient;
+  const { uuid, sha256 } = edge.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash };
   const begun = await edge.inTime(started(edge, { run, sentHash, begin }), outcomeUnknown(runId));

@@ -48,7 +48,7 @@ export interface HttpDeps extends SourceRules {
   readonly ready: () => Promise<boolean>;
   /** Models whose servers are out; runs wait for them. */
   readonly unreachableModels: () => readonly string[];
-  readonly ambient: System;
+  readonly system: System;
   readonly nodeDefaults: NodeDefaults;
   /** The RFC 8785 text of a JSON value. */
   readonly canonical: (value: unknown) => string;

@@ -15,7 +15,7 @@ export interface BoundedModelOptions {
   readonly maxCalls: number;
   /** How long an outage of a model's server is waited out, in milliseconds; 0: it is a failure like any other. */
   readonly outageMs: number;
-  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
   /** Told with the failure when a model's server is found out, and with null when it has answered again. */
   readonly onOutage?: (model: string, failure: ModelFailed | null) => void;
 }
@@ -51,10 +51,10 @@ export interface BoundedModel {
 /** Puts the bounds around a model. */
 export function boundedModel(
   model: LanguageModel,
-  { maxCalls, outageMs, ambient, onOutage = () => undefined }: BoundedModelOptions,
+  { maxCalls, outageMs, system, onOutage = () => undefined }: BoundedModelOptions,
 ): BoundedModel {
   const gate = fairSemaphore(maxCalls);
-  const breaker = circuitBreaker({ outageMs, ambient, onOutage });
+  const breaker = circuitBreaker({ outageMs, system, onOutage });
 
   /**
    * One call, once there is a slot; what it learns of the server is told before the next in line has the slot. Null: the
@@ -68,8 +68,8 @@ export function boundedModel(
     });
     try {
       if (pass.isRevoked()) return null;
-      const startedMs = ambient.monotonicMs();
-      const answer = await askInTime(model, request, terms, ambient);
+      const startedMs = system.monotonicMs();
+      const answer = await askInTime(model, request, terms, system);
       pass.answered();
       return { answer, startedMs };
     } catch (error) {
@@ -88,8 +88,8 @@ export function boundedModel(
     async ask(request, terms) {
       const name = request.model ?? model.defaultModel;
       const { signal } = terms;
-      const askedMs = ambient.monotonicMs();
-      const outage = terms.outage === null ? null : outageWait(terms.outage, ambient);
+      const askedMs = system.monotonicMs();
+      const outage = terms.outage === null ? null : outageWait(terms.outage, system);
       for (;;) {
         const pass = await breaker.enter(name, { outage, signal });
         try {
@@ -99,8 +99,8 @@ export function boundedModel(
           const failure = outageIn(error, outageMs);
           if (failure === null) throw error;
           if (outage === null) throw outageMet(failure, { outageMs, retryAfterMs: failure.data.retryAfterMs });
-          if (ambient.monotonicMs() < outage.endsMs) continue;
-          throw outlasted(failure, { model: name, since: outage.since, now: ambient.now() });
+          if (system.monotonicMs() < outage.endsMs) continue;
+          throw outlasted(failure, { model: name, since: outage.since, now: system.now() });
         }
       }
     },
@@ -124,7 +124,7 @@ function askInTime(
   model: LanguageModel,
   request: ModelRequest,
   { timeoutMs, signal }: CallOptions,
-  ambient: Pick<System, 'after'>,
+  system: Pick<System, 'after'>,
 ): Promise<ModelAnswer> {
   if (signal.aborted) return Promise.reject(callAborted(signal));
   const call = new AbortController();
@@ -136,7 +136,7 @@ function askInTime(
       call.abort(failure);
     };
     const withdraw = (): void => giveUp(callAborted(signal));
-    const cancel = ambient.after(timeoutMs, () => giveUp(timedOut(request.model ?? model.defaultModel, timeoutMs)));
+    const cancel = system.after(timeoutMs, () => giveUp(timedOut(request.model ?? model.defaultModel, timeoutMs)));
     const end = (): void => {
       cancel();
       signal.removeEventListener('abort', withdraw);

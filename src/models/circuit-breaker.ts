@@ -18,7 +18,7 @@ export interface Pass {
 }
 
 interface CircuitDeps {
-  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
   /** The server is back: the circuit is of no use any more. */
   readonly onClosed: () => void;
   /** A pass while the circuit is closed. */
@@ -76,18 +76,18 @@ class Circuit {
 
   /** Of the wait that the server has asked for, what is left in milliseconds; undefined: it asks for none. */
   get retryAfterMs(): number | undefined {
-    const leftMs = this.#dueMs - this.#deps.ambient.monotonicMs();
+    const leftMs = this.#dueMs - this.#deps.system.monotonicMs();
     return this.#isAsked && leftMs > 0 ? leftMs : undefined;
   }
 
   /** Whether nobody has cared for so long that nothing is known of the server any more. */
   get isForgotten(): boolean {
-    return this.#isIdle && this.#deps.ambient.monotonicMs() > this.#dueMs + MEMORY_MS;
+    return this.#isIdle && this.#deps.system.monotonicMs() > this.#dueMs + MEMORY_MS;
   }
 
   /** Leave to look now, when a look is due and nobody else is to make it; else null. */
   look(): Pass | null {
-    return this.#isIdle && this.#deps.ambient.monotonicMs() >= this.#dueMs ? this.#probe() : null;
+    return this.#isIdle && this.#deps.system.monotonicMs() >= this.#dueMs ? this.#probe() : null;
   }
 
   /**
@@ -96,7 +96,7 @@ class Circuit {
    * @throws {ModelFailed} `aborted` by the signal; not retryable when the outage has outlasted its budget
    */
   wait({ since, endsMs }: OutageWait, signal: AbortSignal): Promise<Pass> {
-    const { ambient } = this.#deps;
+    const { system } = this.#deps;
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         waiter.leave();
@@ -109,8 +109,8 @@ class Circuit {
         signal.removeEventListener('abort', giveUp);
       };
       const waiter: Waiter = { since, isExpired: false, leave, resolve, reject, signal };
-      const leftMs = Math.max(0, endsMs - ambient.monotonicMs());
-      const cancelBudget = ambient.after(leftMs, () => this.#expire(waiter));
+      const leftMs = Math.max(0, endsMs - system.monotonicMs());
+      const cancelBudget = system.after(leftMs, () => this.#expire(waiter));
       signal.addEventListener('abort', giveUp, { once: true });
       this.#waiters.add(waiter);
       this.#awaitLook();
@@ -138,7 +138,7 @@ class Circuit {
   #refuse(waiter: Waiter): void {
     waiter.leave();
     const { model, failure } = this;
-    waiter.reject(outlasted(failure, { model, since: waiter.since, now: this.#deps.ambient.now() }));
+    waiter.reject(outlasted(failure, { model, since: waiter.since, now: this.#deps.system.now() }));
   }
 
   #probe(): Pass {
@@ -157,30 +157,30 @@ class Circuit {
         ended();
       },
       givenUp: () => {
-        this.#dueMs = this.#deps.ambient.monotonicMs();
+        this.#dueMs = this.#deps.system.monotonicMs();
         ended();
       },
     };
   }
 
   #found(failure: ModelFailed): void {
-    const { ambient } = this.#deps;
+    const { system } = this.#deps;
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
     // No less than half of it: a draw near nothing would be no wait at all.
-    const drawnMs = (waitMs * (1 + ambient.random())) / 2;
+    const drawnMs = (waitMs * (1 + system.random())) / 2;
     const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, failure.data.retryAfterMs ?? 0);
     this.#failure = failure;
     this.#failures += 1;
     this.#isAsked = askedMs >= drawnMs;
-    this.#dueMs = ambient.monotonicMs() + Math.max(drawnMs, askedMs);
+    this.#dueMs = system.monotonicMs() + Math.max(drawnMs, askedMs);
   }
 
   /** Sees to it that the first of those who wait looks when it is time. */
   #awaitLook(): void {
     this.#cancelLook();
     if (this.#isProbing || this.#waiters.size === 0) return;
-    const { ambient } = this.#deps;
-    this.#cancelLook = ambient.after(Math.max(0, this.#dueMs - ambient.monotonicMs()), () => {
+    const { system } = this.#deps;
+    this.#cancelLook = system.after(Math.max(0, this.#dueMs - system.monotonicMs()), () => {
       const [first] = this.#waiters;
       if (first !== undefined) this.#letLook(first);
     });
@@ -196,8 +196,8 @@ class Circuit {
   }
 
   #goOnSoon({ signal, resolve, reject }: Waiter): void {
-    const { ambient, freePass } = this.#deps;
-    const cancel = ambient.after(ambient.random() * SPREAD_MS, () => {
+    const { system, freePass } = this.#deps;
+    const cancel = system.after(system.random() * SPREAD_MS, () => {
       signal.removeEventListener('abort', giveUp);
       resolve(freePass());
     });
@@ -216,7 +216,7 @@ class Circuit {
 export interface CircuitBreakerOptions {
   /** Budget of the outages that begin here, in milliseconds. */
   readonly outageMs: number;
-  readonly ambient: CircuitDeps['ambient'];
+  readonly system: CircuitDeps['system'];
   /** Told with the failure when a model's server is found out, and with null when it has answered again. */
   readonly onOutage: (model: string, failure: ModelFailed | null) => void;
 }
@@ -241,7 +241,7 @@ export interface CircuitBreaker {
 }
 
 /** Circuit breakers for all models of a provider, all closed. */
-export function circuitBreaker({ outageMs, ambient, onOutage }: CircuitBreakerOptions): CircuitBreaker {
+export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOptions): CircuitBreaker {
   /** Those that are open. A forgotten one is dropped when it is asked for, or another opens. */
   const circuits = new Map<string, Circuit>();
 
@@ -256,7 +256,7 @@ export function circuitBreaker({ outageMs, ambient, onOutage }: CircuitBreakerOp
       circuits.delete(model);
       onOutage(model, null);
     };
-    circuits.set(model, new Circuit(model, failure, { ambient, onClosed, freePass: () => freePass(model) }));
+    circuits.set(model, new Circuit(model, failure, { system, onClosed, freePass: () => freePass(model) }));
     onOutage(model, failure);
   };
   const freePass = (model: string): Pass => ({

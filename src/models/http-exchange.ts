@@ -27,7 +27,7 @@ export function unwatched(): Exchange {
 }
 
 export interface WatchOptions {
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Most that may come, in bytes on the wire, looked at every LOOK_MS milliseconds. */
   readonly maxBytes: number;
 }
@@ -38,7 +38,7 @@ const LOOK_MS = 25;
 export type Watch = <T>(exchange: Exchange, call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** A watch for any number of calls at once: each sees its own requests only. */
-export function exchangeWatch({ ambient, maxBytes }: WatchOptions): Watch {
+export function exchangeWatch({ system, maxBytes }: WatchOptions): Watch {
   const callUnderWay = new AsyncLocalStorage<Exchange>();
   return async (exchange, call) => {
     const own = new WeakSet();
@@ -74,7 +74,7 @@ export function exchangeWatch({ ambient, maxBytes }: WatchOptions): Watch {
     const look = (): void => {
       exchange.tooLarge = received.some((bytes) => bytes() > maxBytes);
       if (exchange.tooLarge) givenUp.abort();
-      else cancelLook = ambient.after(LOOK_MS, look);
+      else cancelLook = system.after(LOOK_MS, look);
     };
     for (const [channel, listener] of Object.entries(listeners)) subscribe(channel, listener);
     look();

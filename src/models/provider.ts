@@ -12,21 +12,21 @@ import type { LanguageModel } from './port.js';
  */
 export async function languageModel(
   provider: Config['modelProvider'],
-  ambient: Pick<System, 'after' | 'now'>,
+  system: Pick<System, 'after' | 'now'>,
 ): Promise<LanguageModel> {
   switch (provider.name) {
     case 'offline':
-      return offlineModel({ latencyMs: provider.latencyMs, ambient });
+      return offlineModel({ latencyMs: provider.latencyMs, system });
     case 'gemini': {
       const { geminiModel, isModelName, MODEL_NAMES } = await import('./gemini/client.js');
       if (!isModelName(provider.model)) {
         throw new ConfigInvalid({ variable: 'GEMINI_MODEL', value: provider.model, accepted: MODEL_NAMES });
       }
-      return geminiModel({ ...provider, ambient });
+      return geminiModel({ ...provider, system });
     }
     case 'openai': {
       const { openAiModel } = await import('./openai/client.js');
-      return openAiModel({ ...provider, ambient });
+      return openAiModel({ ...provider, system });
     }
     default:
       return provider satisfies never;

@@ -22,11 +22,11 @@ export interface PdfExtractor {
 
 /** Extraction with these limits. Keeps no state but its queue; writes nothing to the disk. */
 export function pdfExtractor({
-  ambient,
+  system,
   pid,
   limits = EXTRACT_LIMITS,
 }: {
-  ambient: Pick<System, 'after' | 'monotonicMs'>;
+  system: Pick<System, 'after' | 'monotonicMs'>;
   /** Of this process: children end when it does. */
   pid: number;
   limits?: ExtractLimits;
@@ -57,7 +57,7 @@ export function pdfExtractor({
       const bytes = await read();
       if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
       if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
-      return await textWithFallback(bytes, { ambient, limits, pid, signal: stopping.signal });
+      return await textWithFallback(bytes, { system, limits, pid, signal: stopping.signal });
     } finally {
       leave();
     }

@@ -25,7 +25,7 @@ export interface PdfText {
 const FIRST_SHARE = 0.6;
 
 interface Circumstances {
-  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
   /** Of this process, for the children to end with it. */
@@ -42,17 +42,17 @@ interface Circumstances {
  */
 export async function textWithFallback(
   bytes: Uint8Array,
-  { ambient, limits, signal, pid }: Circumstances,
+  { system, limits, signal, pid }: Circumstances,
 ): Promise<PdfText> {
-  const from = ambient.monotonicMs();
+  const from = system.monotonicMs();
   const attempt = (parser: Parser, maxMs: number): Promise<ChildEnd> => {
     const maxMemoryBytes = limits.maxMemoryMb * 1024 * 1024;
-    return runChild({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, ambient);
+    return runChild({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, system);
   };
 
   const first = await attempt('pdfjs', limits.timeoutMs * FIRST_SHARE);
   if (isFinal(first) || mentionsEncryption(bytes)) return outcome('pdfjs', first, limits);
-  const second = await attempt('pdf2json', Math.max(0, limits.timeoutMs - (ambient.monotonicMs() - from)));
+  const second = await attempt('pdf2json', Math.max(0, limits.timeoutMs - (system.monotonicMs() - from)));
   return isFinal(second) ? outcome('pdf2json', second, limits) : outcome('pdfjs', first, limits);
 }
 

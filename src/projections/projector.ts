@@ -24,7 +24,7 @@ export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunViews;
   readonly history: History;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Told of each event once it is folded or found damaged; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
   /** Told of each event once it is folded, with the run it has made when it is one of a run. */
@@ -88,7 +88,7 @@ export class Projector {
   }
 
   async #run(onCaughtUp: () => void): Promise<void> {
-    const { log, ambient, onFault } = this.#options;
+    const { log, system, onFault } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
@@ -108,7 +108,7 @@ export class Projector {
         // An outage is one fault, however often it is tried to subscribe meanwhile.
         if (!this.#isAway) onFault(error);
         this.#isAway = true;
-        await wait(ambient, RESUBSCRIBE_MS, signal);
+        await wait(system, RESUBSCRIBE_MS, signal);
       }
     }
   }

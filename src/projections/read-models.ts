@@ -13,7 +13,7 @@ import { openViews } from './views-client.js';
 export interface ReadModelsOptions extends ViewsSetup {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
-  readonly ambient: Pick<System, 'after' | 'sha256'>;
+  readonly system: Pick<System, 'after' | 'sha256'>;
   /** Told of each run once, when it is found damaged. */
   readonly onDamaged: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
@@ -31,7 +31,7 @@ export interface ReadModels {
 /** Opens the file of the stored views; rejects when it cannot be opened. */
 export async function openReadModels({
   from,
-  ambient,
+  system,
   onDamaged,
   onFault,
   ...setup
@@ -39,8 +39,8 @@ export async function openReadModels({
   const stored = await openViews(setup);
   const known = await stored.damagedRuns();
   const damaged = new CorruptRuns({ known, store: stored.saveDamaged, onFound: onDamaged, onFault });
-  const reader = new RunReader({ log: from, sha256: ambient.sha256, damaged });
+  const reader = new RunReader({ log: from, sha256: system.sha256, damaged });
   const mended = mending({ log: from, reader, onFault });
-  const history = new History({ views: stored, mending: mended, ambient, onFault });
+  const history = new History({ views: stored, mending: mended, system, onFault });
   return { history, damaged, reader, views: new RunViews(reader), close: () => stored.close() };
 }

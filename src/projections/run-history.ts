@@ -32,14 +32,14 @@ export interface HistoryDeps {
   readonly views: ViewsClient;
   /** For rows that are stored and cannot be read. */
   readonly mending: Mending;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
 
 export class History {
   readonly #views: ViewsClient;
   readonly #mending: Mending;
-  readonly #ambient: Pick<System, 'after'>;
+  readonly #system: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
   #writing: ReadonlyMap<string, RunSummary> = new Map();
@@ -51,10 +51,10 @@ export class History {
   #cancelTimer: (() => void) | null = null;
   #isFailing = false;
 
-  constructor({ views, mending, ambient, onFault }: HistoryDeps) {
+  constructor({ views, mending, system, onFault }: HistoryDeps) {
     this.#views = views;
     this.#mending = mending;
-    this.#ambient = ambient;
+    this.#system = system;
     this.#onFault = onFault;
     this.#checkpoint = views.checkpoint;
   }
@@ -235,7 +235,7 @@ export class History {
   #flushSoon(delayMs: number): void {
     if (this.#cancelTimer !== null && delayMs > 0) return;
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#ambient.after(delayMs, () => {
+    this.#cancelTimer = this.#system.after(delayMs, () => {
       this.flush().catch((error: unknown) => {
         this.#onFault(error);
         this.#flushSoon(RETRY_MS);

@@ -19,18 +19,18 @@ export interface DecisionContext {
 
 /** The scene of a decision taken now. */
 export function decisionContext({
-  ambient,
+  system,
   instanceId,
   model,
   tools,
 }: {
-  readonly ambient: Pick<System, 'now' | 'sha256'>;
+  readonly system: Pick<System, 'now' | 'sha256'>;
   readonly instanceId: string;
   readonly model: { readonly defaultModel: string };
   readonly tools: Toolbox;
 }): DecisionContext {
-  const { sha256 } = ambient;
-  return { at: ambient.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
+  const { sha256 } = system;
+  return { at: system.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
 }
 
 /** The facts of one append in the making; `run` is the state they add up to. */

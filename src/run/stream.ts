@@ -20,20 +20,20 @@ export function sealFacts(
     head,
     runId,
     around,
-    at = around.ambient.now(),
+    at = around.system.now(),
   }: {
     readonly head: StreamHead | null;
     readonly runId: string;
-    readonly around: { readonly ambient: System; readonly instanceId: string };
+    readonly around: { readonly system: System; readonly instanceId: string };
     /** When they were decided; default: now. */
     readonly at?: string;
   },
 ): { readonly events: readonly NewEvent[]; readonly recorded: readonly RunEvent[] } {
-  const { ambient, instanceId } = around;
+  const { system, instanceId } = around;
   const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
     at,
-    nextId: ambient.uuid,
-    sha256: ambient.sha256,
+    nextId: system.uuid,
+    sha256: system.sha256,
     instanceId,
     correlationId: runId,
     causationId: head?.lastEventId ?? runId,

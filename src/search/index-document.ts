@@ -9,7 +9,7 @@ import { VECTORS_PER_EVENT, vectorFromBase64 } from '../embeddings/port.js';
 
 export interface IndexDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
-  readonly ambient: Pick<System, 'sha256'>;
+  readonly system: Pick<System, 'sha256'>;
   /** Whose vectors the index takes from the log; null: it computes them. */
   readonly model: string | null;
   /** Told of each document that lacks vectors of the model, perhaps again: it cannot be found. */
@@ -38,7 +38,7 @@ export async function indexDocument(
 async function replace(
   index: SearchIndex,
   recorded: RecordedEvent,
-  { log, ambient, model, onIncomplete }: IndexDocumentDeps,
+  { log, system, model, onIncomplete }: IndexDocumentDeps,
 ): Promise<void> {
   const document = documentOf(recorded);
   const event = documentEventOf(recorded);
@@ -47,7 +47,7 @@ async function replace(
   if (event.type === 'DocumentIngested') {
     const span = { from: event.data.since, to: event.seq };
     wanted = event.data.chunks;
-    for await (const added of recordedPassages(document, span, { log, sha256: ambient.sha256, model })) {
+    for await (const added of recordedPassages(document, span, { log, sha256: system.sha256, model })) {
       await index.write({ added, removed, checkpoint: null });
       removed = [];
       found += added.length;

@@ -19,7 +19,7 @@ const MAX_WAITING = 1_000;
 
 export interface SearchIndexerOptions extends IndexDocumentDeps {
   readonly log: EventLog;
-  readonly ambient: Pick<System, 'after' | 'sha256'>;
+  readonly system: Pick<System, 'after' | 'sha256'>;
   /** Opens the index. */
   readonly open: () => Promise<SearchIndex>;
 }
@@ -145,7 +145,7 @@ export class SearchIndexer {
   }
 
   async #run(): Promise<void> {
-    const { ambient, onFault } = this.#options;
+    const { system, onFault } = this.#options;
     const { signal } = this.#stopping;
     let isFailing = false;
     while (!signal.aborted) {
@@ -157,7 +157,7 @@ export class SearchIndexer {
         if (!isFailing && !this.#isStopping) onFault(error);
         isFailing = true;
         if (!(error instanceof CouncilError)) await this.#close();
-        await wait(ambient, RETRY_MS, signal);
+        await wait(system, RETRY_MS, signal);
       }
     }
   }

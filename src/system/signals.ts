@@ -5,10 +5,10 @@ import type { System } from './system.js';
 const SAME_SIGNAL_MS = 500;
 
 /** Calls `first` on the first SIGTERM or SIGINT, `again` on every one that comes half a second after it or later. */
-export function onSignals(ambient: Pick<System, 'monotonicMs'>, first: () => void, again: () => void): void {
+export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void, again: () => void): void {
   let firstMs: number | null = null;
   const hear = (): void => {
-    const nowMs = ambient.monotonicMs();
+    const nowMs = system.monotonicMs();
     if (firstMs === null) {
       firstMs = nowMs;
       first();

@@ -25,7 +25,7 @@ const MAX_SOCKETS = 20_000;
 const GOODBYE_MS = 2_000;
 
 export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules {
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
 }
 
 export interface ChannelServer {
@@ -75,11 +75,11 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
         client.ping();
       }
     }
-    cancelBeat = options.ambient.after(PING_MS, beat);
+    cancelBeat = options.system.after(PING_MS, beat);
   };
 
   server.on('upgrade', onUpgrade);
-  let cancelBeat = options.ambient.after(PING_MS, beat);
+  let cancelBeat = options.system.after(PING_MS, beat);
   return {
     async stop() {
       if (stopped) return;
@@ -88,7 +88,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       const open = [...sockets.clients];
       const gone = open.map((client) => new Promise<void>((resolve) => client.once('close', () => resolve())));
       for (const client of open) client.close(CLOSE_RESTART, 'the service stops');
-      const cancel = options.ambient.after(GOODBYE_MS, () => open.forEach((client) => client.terminate()));
+      const cancel = options.system.after(GOODBYE_MS, () => open.forEach((client) => client.terminate()));
       await Promise.all(gone);
       cancel();
     },

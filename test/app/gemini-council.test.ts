@@ -30,11 +30,11 @@ describe('A council on Gemini', () => {
   let rest: RestClient;
 
   /** The least jitter, so that only what a provider asks for is waited. */
-  const ambient = { ...nodeSystem(), random: () => 0 };
-  const model = (): LanguageModel => geminiModel({ apiKey: KEY, baseUrl: server.url, model: 'gemini-x', ambient });
+  const system = { ...nodeSystem(), random: () => 0 };
+  const model = (): LanguageModel => geminiModel({ apiKey: KEY, baseUrl: server.url, model: 'gemini-x', system });
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    service = await startService({ model: model(), ambient, ...overrides });
+    service = await startService({ model: model(), system, ...overrides });
     rest = restClient(service.url);
   };
   const runToItsEnd = async (topic?: string): Promise<RunResult> => rest.until(await rest.start(topic), isOver);
@@ -80,11 +80,11 @@ describe('A council on Gemini', () => {
 
   it("asks a node's own model where it has one, and records it", async () => {
     const dir = tempDir();
-    const engine = await openTestEngine({ path: dir.path, model: model(), ambient });
+    const engine = await openTestEngine({ path: dir.path, model: model(), system });
     try {
       const graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 1 });
       const nodes = graph.nodes.map((node) => (node.id === 'critic_agent' ? { ...node, model: 'gemini-y' } : node));
-      const runId = ambient.uuid();
+      const runId = system.uuid();
       await engine.registry.start(runRequest(runId, { graph: { ...graph, nodes } }));
       await allFinished(engine, [runId]);
       expect(critiques().map(({ path }) => path)).to.deep.equal(['/v1beta/models/gemini-y:generateContent']);

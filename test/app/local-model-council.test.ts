@@ -16,7 +16,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
 /** The least jitter. */
-const ambient = { ...nodeSystem(), random: () => 0 };
+const system = { ...nodeSystem(), random: () => 0 };
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.'] };
 const READER: Partial<GraphNode> = { tools: { webSearch: false, pdfReader: true }, timeoutMs: 10_000, maxAttempts: 1 };
 const JUDGED = 'plan -> judge?; judge -approve-> end';
@@ -28,11 +28,11 @@ describe("A council on a server like llama.cpp's", () => {
 
   const open = async (traits: LlamaTraits = {}, addressOf = (url: string) => `${url}/v1`): Promise<void> => {
     server = await fakeLlama(traits);
-    const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local', ambient });
-    engine = await openTestEngine({ path: dir.path, model, ambient, passages: memoryPassages([TREES]) });
+    const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local', system });
+    engine = await openTestEngine({ path: dir.path, model, system, passages: memoryPassages([TREES]) });
   };
   const start = async (fields: Partial<GraphNode> = {}): Promise<string> => {
-    const runId = ambient.uuid();
+    const runId = system.uuid();
     await engine.registry.start(runRequest(runId, { graph: graphOf(JUDGED, fields) }));
     return runId;
   };

@@ -44,12 +44,12 @@ describe("A model server's outage", () => {
     dir.remove();
   });
 
-  const modelAt = (url: string, ambient: System): LanguageModel =>
-    openAiModel({ apiKey: null, baseUrl: url, model: 'local', ambient });
+  const modelAt = (url: string, system: System): LanguageModel =>
+    openAiModel({ apiKey: null, baseUrl: url, model: 'local', system });
 
   async function open(options: Partial<OpenEngineOptions> = {}): Promise<TestEngine> {
-    const ambient = options.ambient ?? hasty();
-    const engine = await openTestEngine({ path: dir.path, model: modelAt(server.url, ambient), ambient, ...options });
+    const system = options.system ?? hasty();
+    const engine = await openTestEngine({ path: dir.path, model: modelAt(server.url, system), system, ...options });
     let stopped: Promise<void> | null = null;
     const kept = { ...engine, stop: () => (stopped ??= engine.stop()) };
     engines.push(kept);
@@ -110,9 +110,9 @@ describe("A model server's outage", () => {
 
     const gemini = await fakeGemini([geminiRefuses(503), geminiRefuses(503), geminiRefuses(500)]);
     try {
-      const ambient = hasty();
-      const model = geminiModel({ apiKey: 'k', baseUrl: gemini.url, model: 'gemini-x', ambient });
-      const other = await open({ model, ambient });
+      const system = hasty();
+      const model = geminiModel({ apiKey: 'k', baseUrl: gemini.url, model: 'gemini-x', system });
+      const other = await open({ model, system });
       const second = await start(other);
       await allFinished(other, [second]);
       const failures = factsOf(await checkRecord(other.log, second), 'NodeFailed');
@@ -146,7 +146,7 @@ describe("A model server's outage", () => {
 
   it('ends at once for a run that is cancelled, and goes on for the others', async () => {
     await server.goAway();
-    const engine = await open({ ambient: nodeSystem() });
+    const engine = await open({ system: nodeSystem() });
     const [cancelled, kept] = [await start(engine), await start(engine)];
     await Promise.all([cancelled, kept].map((runId) => waitsItOut(engine, runId)));
     expect(await engine.registry.cancel(cancelled)).to.include({ status: 'failed' });
@@ -184,7 +184,7 @@ describe("A model server's outage", () => {
     const runId = await start(first);
     await waitsItOut(first, runId);
     await kill(first);
-    const later = await open({ ambient: hasty(119_900) });
+    const later = await open({ system: hasty(119_900) });
     const [run] = await allFinished(later, [runId]);
     expect(run?.failure?.error).to.match(/Model "local" was unreachable for 1[12]\d\.\d s/);
     expect(factsOf(await checkRecord(later.log, runId), 'NodeFailed')).to.have.length(2);
@@ -194,7 +194,7 @@ describe("A model server's outage", () => {
     const council = councilOf([8]);
     let isOut = true;
     server.answerBy((call, index) => (isOut ? refuses(503) : council(call, index)));
-    const engine = await open({ ambient: nodeSystem(), maxModelCalls: 8 });
+    const engine = await open({ system: nodeSystem(), maxModelCalls: 8 });
     const runIds = await Promise.all(Array.from({ length: 40 }, () => start(engine)));
     await Promise.all(runIds.map((runId) => waitsItOut(engine, runId)));
     const met = server.calls.length;

@@ -10,30 +10,30 @@ async function* idsOf(...ids: readonly string[]): AsyncGenerator<string> {
 
 describe('The check of records at the start', () => {
   it('is through before the start goes on when they are few', async () => {
-    const ambient = manualAmbient();
+    const system = manualAmbient();
     const verified: string[] = [];
     const verify = async (id: string): Promise<void> => void verified.push(id);
-    await recordCheck({ verify, ambient, onFault: () => undefined }).start(idsOf('a', 'b'));
+    await recordCheck({ verify, system, onFault: () => undefined }).start(idsOf('a', 'b'));
     expect(verified).to.deep.equal(['a', 'b']);
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 
   it('goes on behind the start when it takes longer, and ends when the service stops', async () => {
-    const ambient = manualAmbient();
+    const system = manualAmbient();
     const verified: string[] = [];
     let goOn: () => void = () => undefined;
     const verify = (id: string): Promise<void> => {
       verified.push(id);
       return new Promise((resolve) => (goOn = resolve));
     };
-    const check = recordCheck({ verify, ambient, onFault: () => undefined });
+    const check = recordCheck({ verify, system, onFault: () => undefined });
     let isStarted = false;
     const starting = check.start(idsOf('a', 'b', 'c')).then(() => (isStarted = true));
     await untilTrue(() => verified.length === 1);
-    ambient.advance(99);
+    system.advance(99);
     await Promise.resolve();
     expect(isStarted).to.equal(false);
-    ambient.advance(1);
+    system.advance(1);
     await starting;
     goOn();
     await untilTrue(() => verified.length === 2);
@@ -44,17 +44,17 @@ describe('The check of records at the start', () => {
   });
 
   it('asks again while the log is away, and tells once what else ends it', async () => {
-    const ambient = manualAmbient();
+    const system = manualAmbient();
     const faults: unknown[] = [];
     const answers = [new LogUnavailable(), null, new Error('a fault'), null];
     const verify = async (): Promise<void> => {
       const answer = answers.shift();
       if (answer instanceof Error) throw answer;
     };
-    const check = recordCheck({ verify, ambient, onFault: (error) => faults.push(error) });
+    const check = recordCheck({ verify, system, onFault: (error) => faults.push(error) });
     const starting = check.start(idsOf('a', 'b', 'c'));
-    await untilTrue(() => ambient.timers() === 2);
-    ambient.advance(50);
+    await untilTrue(() => system.timers() === 2);
+    system.advance(50);
     await starting;
     expect(faults.map(String)).to.deep.equal(['Error: a fault']);
     expect(answers).to.have.length(1);

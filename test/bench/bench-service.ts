@@ -20,15 +20,15 @@ export async function openBenchService({
   /** Told of each append once it is acknowledged. */
   readonly onAppended: (stream: string, events: readonly NewEvent[]) => void;
 }): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const ambient = nodeSystem();
-  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const system = nodeSystem();
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   const faults: object[] = [];
   const service = await startService(
     { ...readConfig({}), port: 0, dataDir: path },
     {
       dataDir,
       model,
-      ambient,
+      system,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => overheard(await openEmbeddedLog(at), onAppended),
     },

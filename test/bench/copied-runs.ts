@@ -21,16 +21,16 @@ export async function copiedRuns(
   path: string,
   { model, runs }: { readonly model: LanguageModel; readonly runs: number },
 ): Promise<void> {
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   const facts = await factsOfOneRun(path, model);
-  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: system.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
-  const around = { ambient, instanceId: 'bench' };
+  const around = { system, instanceId: 'bench' };
   await closedLoop({
     clients: AT_ONCE,
     goesOn: (acts) => acts < runs - 1,
     act: async () => {
-      const runId = ambient.uuid();
+      const runId = system.uuid();
       const copy = facts.map((fact) =>
         fact.type === 'RunRequested' ? { ...fact, data: { ...fact.data, runId } } : fact,
       );

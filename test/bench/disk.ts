@@ -17,7 +17,7 @@ export const diskPart: Part = {
     `(drafts of 7 characters: what the record itself takes) and with the offline model.`,
   async measure(effort) {
     const instant = await bytesPerRun('instant model', instantModel(), effort);
-    return [...instant, ...(await bytesPerRun('offline model', offlineModel({ ambient: nodeSystem() }), effort))];
+    return [...instant, ...(await bytesPerRun('offline model', offlineModel({ system: nodeSystem() }), effort))];
   },
 };
 

@@ -49,7 +49,7 @@ export const eventStorePart: Part = {
 };
 
 function logOn(url: string): EventLog {
-  return openEventStoreLog({ url, prefix: freshPrefix(), ambient: nodeSystem() });
+  return openEventStoreLog({ url, prefix: freshPrefix(), system: nodeSystem() });
 }
 
 async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effort): Promise<Figure> {
@@ -57,7 +57,7 @@ async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effor
   for (let i = 0; i < rounds; i += 1) {
     const prefix = freshPrefix();
     const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: prefix, LOG_LEVEL: 'error' };
-    const log = openEventStoreLog({ url, prefix, ambient: nodeSystem() });
+    const log = openEventStoreLog({ url, prefix, system: nodeSystem() });
     took.push(await handoverMs({ runs, environment, log }));
   }
   return figure(

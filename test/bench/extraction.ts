@@ -20,7 +20,7 @@ export const extractionPart: Part = {
     'pipes included, read by the first parser, and by both (one page is blank, so that the second is asked). The event ' +
     'loop is the one that waits.',
   async measure({ rounds, pdfPages }) {
-    const extractor = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits: UNHURRIED });
+    const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: UNHURRIED });
     try {
       const full = Array.from({ length: pdfPages }, (_, index) => pageOf(index));
       return [

@@ -37,7 +37,7 @@ describe('The shelf of blueprints', () => {
   });
 
   const shelfOn = (on: EventLog): BlueprintStore =>
-    new BlueprintStore({ log: on, ambient: nodeSystem(), instanceId: 'one' });
+    new BlueprintStore({ log: on, system: nodeSystem(), instanceId: 'one' });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
     for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);

@@ -12,13 +12,13 @@ const RUN = '00000000-0000-4000-8000-000000000000';
 
 describe('The channel as the command reads it', () => {
   let server: WebSocketServer;
-  let ambient: ManualAmbient;
+  let system: ManualAmbient;
   let ended: AbortController;
 
   beforeEach(async () => {
     server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await new Promise((resolve) => server.on('listening', resolve));
-    ambient = manualAmbient();
+    system = manualAmbient();
     ended = new AbortController();
   });
 
@@ -34,7 +34,7 @@ describe('The channel as the command reads it', () => {
     const { port } = server.address() as AddressInfo;
     const channel = openChannel(`http://127.0.0.1:${port}`, RUN, {
       schemas: openSchemas(),
-      ambient,
+      system,
       signal: ended.signal,
     });
     const service = await joined;
@@ -45,15 +45,15 @@ describe('The channel as the command reads it', () => {
 
   it('ends when the service has been silent for a minute', async () => {
     const { channel } = await connected();
-    ambient.advance(60_000);
+    system.advance(60_000);
     expect(await channel.next()).to.equal(null);
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 
   it('stays while the service pings', async () => {
     const { channel, service } = await connected();
     for (let minutes = 0; minutes < 3; minutes += 1) {
-      ambient.advance(40_000);
+      system.advance(40_000);
       const ponged = new Promise((resolve) => service.once('pong', resolve));
       service.ping();
       await ponged;

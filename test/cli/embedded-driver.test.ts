@@ -9,7 +9,7 @@ import { startService } from '../support/running-service.js';
 import { eventStoreFor } from '../support/test-event-store.js';
 
 /** Never answers. */
-const NEVER = offlineModel({ ambient: nodeSystem(), latencyMs: 60_000 });
+const NEVER = offlineModel({ system: nodeSystem(), latencyMs: 60_000 });
 const TOPIC = 'Should our town build a public sauna?';
 
 describe('council run in this process', () => {

@@ -7,14 +7,14 @@ import { manualAmbient } from '../support/manual-system.js';
 const FRONT: RunProgress = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
 
 describe('The progress of a run', () => {
-  const ambient = manualAmbient();
+  const system = manualAmbient();
   let written: string[];
   let progress: Progress;
 
   const open = (isTTY: boolean, columns = 80): void => {
     written = [];
     const write = (text: string | Uint8Array): boolean => written.push(String(text)) > 0;
-    progress = openProgress({ write, isTTY, columns }, ambient);
+    progress = openProgress({ write, isTTY, columns }, system);
   };
 
   afterEach(() => progress.close());
@@ -24,7 +24,7 @@ describe('The progress of a run', () => {
     progress.show(FRONT);
     progress.show(FRONT);
     expect(written).to.deep.equal(['\r\x1b[K   0.0 s  left, right  iteration 1']);
-    ambient.advance(200);
+    system.advance(200);
     expect(written.at(-1)).to.equal('\r\x1b[K   0.2 s  left, right  iteration 1');
     expect(written).to.have.lengthOf(2);
   });
@@ -41,7 +41,7 @@ describe('The progress of a run', () => {
     progress.close();
     progress.close();
     expect(written.slice(1)).to.deep.equal(['\r\x1b[K']);
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 
   it('writes a line for each node of a front into a pipe, once', () => {

@@ -26,7 +26,7 @@ describe('council run --url', () => {
 
   it('prints what the service makes of the topic', async () => {
     // Slow enough for the command to have joined before the last node is active.
-    service = await startService({ model: offlineModel({ latencyMs: 300, ambient: nodeSystem() }) });
+    service = await startService({ model: offlineModel({ latencyMs: 300, system: nodeSystem() }) });
     const remote = await bench.run([TOPIC, '--url', `${service.url}/`]);
     expect(remote.code, remote.stderr).to.equal(0);
     expect(remote.stdout).to.equal((await bench.run([TOPIC])).stdout);
@@ -94,7 +94,7 @@ describe('council run --url', () => {
   });
 
   it('ends soon on SIGTERM when the service is there and says nothing', async () => {
-    service = await startService({ model: offlineModel({ latencyMs: 60_000, ambient: nodeSystem() }) });
+    service = await startService({ model: offlineModel({ latencyMs: 60_000, system: nodeSystem() }) });
     const spoilt = await spoiltService(service.url, ({ url }) => (url?.endsWith('/cancel') === true ? 'hang' : 'pass'));
     const silent = bench.start([TOPIC, '--url', spoilt.url]);
     await silent.untilTold(/master_agent/);

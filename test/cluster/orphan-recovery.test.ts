@@ -9,7 +9,7 @@ import { manualAmbient } from '../support/manual-system.js';
 const line = graphOf('one -> two');
 
 describe('A custodian', () => {
-  let ambient: ManualAmbient;
+  let system: ManualAmbient;
   let custodian: OrphanRecovery;
   let taken: string[];
   let left: string[];
@@ -18,11 +18,11 @@ describe('A custodian', () => {
   let isInTurn: boolean;
 
   beforeEach(() => {
-    ambient = manualAmbient();
+    system = manualAmbient();
     isInTurn = true;
     [taken, left, held, dead] = [[], [], new Set(), new Set()];
     custodian = new OrphanRecovery({
-      ambient,
+      system,
       instanceId: 'me',
       isSuspect: (instanceId) => dead.has(instanceId),
       isInTurn: () => isInTurn,
@@ -41,7 +41,7 @@ describe('A custodian', () => {
   const cancelled = (): RunState => given(line).when({ type: 'CancelRun' }).run;
   /** Everything that becomes due. */
   const settle = (): readonly string[] => {
-    ambient.advance(500);
+    system.advance(500);
     return taken;
   };
 
@@ -83,9 +83,9 @@ describe('A custodian', () => {
   it('leaves a run to the one whose turn it is, and comes in when that one does not', () => {
     isInTurn = false;
     custodian.recorded(released());
-    ambient.advance(249);
+    system.advance(249);
     expect(taken).to.deep.equal([]);
-    ambient.advance(251);
+    system.advance(251);
     expect(taken).to.deep.equal([RUN_ID]);
   });
 
@@ -138,6 +138,6 @@ describe('A custodian', () => {
     custodian.recorded(released());
     custodian.stop();
     expect(settle()).to.deep.equal([]);
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 });

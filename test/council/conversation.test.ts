@@ -37,7 +37,7 @@ function lookTool(run: Run = (query) => ({ isFound: true, text: `about ${query}`
 interface Talk {
   readonly outcome: Promise<StepOutcome>;
   readonly recorded: readonly CallRecord[];
-  readonly ambient: ReturnType<typeof manualAmbient>;
+  readonly system: ReturnType<typeof manualAmbient>;
 }
 
 function talk(
@@ -54,24 +54,24 @@ function talk(
     readonly signal?: AbortSignal;
   } = {},
 ): Talk {
-  const ambient = manualAmbient();
+  const system = manualAmbient();
   const recorded: CallRecord[] = [];
   const outcome = executeStep({
     node: at,
     ...assigned(at),
     ask: (request) => model.ask(request, { signal }),
     signal,
-    monotonicMs: ambient.monotonicMs,
+    monotonicMs: system.monotonicMs,
     kit: {
       tools: [tool],
-      ambient,
+      system,
       record: async (call) => {
         await record(call);
         recorded.push(call);
       },
     },
   });
-  return { outcome, recorded, ambient };
+  return { outcome, recorded, system };
 }
 
 /** What the model was given of a round, in the order of its calls. */
@@ -165,24 +165,24 @@ describe('A node with tools', () => {
       signals.push(signal);
       return new Promise(() => undefined);
     });
-    const { outcome, recorded, ambient } = talk(model, { tool });
-    while (ambient.timers() === 0) await Promise.resolve();
-    ambient.advance(20_000);
+    const { outcome, recorded, system } = talk(model, { tool });
+    while (system.timers() === 0) await Promise.resolve();
+    system.advance(20_000);
     expect((await outcome).kind).to.equal('drafted');
     expect(recorded[0]).to.deep.include({ error: 'No answer came within 20000 ms', durationMs: 20_000 });
     expect(signals[0]?.aborted).to.equal(true);
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 
   it('that is aborted ends its calls, records nothing and asks nobody', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }]), done]);
     const abort = new AbortController();
     const tool = lookTool(() => new Promise(() => undefined));
-    const { outcome, recorded, ambient } = talk(model, { tool, signal: abort.signal });
-    while (ambient.timers() === 0) await Promise.resolve();
+    const { outcome, recorded, system } = talk(model, { tool, signal: abort.signal });
+    while (system.timers() === 0) await Promise.resolve();
     abort.abort();
     expect(await outcome).to.have.nested.property('failure.kind', 'aborted');
-    expect([recorded.length, model.requests.length, ambient.timers()]).to.deep.equal([0, 1, 0]);
+    expect([recorded.length, model.requests.length, system.timers()]).to.deep.equal([0, 1, 0]);
   });
 });
 
@@ -232,9 +232,9 @@ describe('A node at a bound of its tools', () => {
     const model = insatiable(1);
     const at = nodeWith({ id: 'poet', timeoutMs: 5000 });
     const tool = lookTool(() => new Promise(() => undefined));
-    const { outcome, recorded, ambient } = talk(model, { tool, at });
-    while (ambient.timers() === 0) await Promise.resolve();
-    ambient.advance(5000);
+    const { outcome, recorded, system } = talk(model, { tool, at });
+    while (system.timers() === 0) await Promise.resolve();
+    system.advance(5000);
     expect((await outcome).kind).to.equal('drafted');
     expect(recorded).to.have.length(1);
     expect(model.requests[1]?.prompt).to.include('there is no time for more calls');
@@ -243,23 +243,23 @@ describe('A node at a bound of its tools', () => {
   it("loses none of the tools' time while its calls wait for their turn", async () => {
     const replies = [...Array.from({ length: 4 }, () => asks(['look', { query: 'oaks' }])), done];
     const model = scriptedModel(({ brief }) => (brief.topic === 'neighbour' ? 'hold' : (replies.shift() ?? done)));
-    const ambient = manualAmbient();
-    const bounded = boundedModel(model, { maxCalls: 1, outageMs: 0, ambient });
+    const system = manualAmbient();
+    const bounded = boundedModel(model, { maxCalls: 1, outageMs: 0, system });
     const { signal } = new AbortController();
     const terms = { timeoutMs: 5000, outage: null, signal };
     const at = nodeWith({ id: 'poet', timeoutMs: 5000 });
     const outcome = await executeStep({
-      ...{ node: at, ...assigned(at), signal, monotonicMs: ambient.monotonicMs },
+      ...{ node: at, ...assigned(at), signal, monotonicMs: system.monotonicMs },
       async ask(request) {
         const before = bounded.ask(requestFor(node, { topic: 'neighbour' }), { ...terms, runId: 'neighbour' });
         const asked = bounded.ask(request, { ...terms, runId: 'poet' });
         while (model.held.length === 0) await Promise.resolve();
-        ambient.advance(4000);
+        system.advance(4000);
         model.held[0]?.release();
         await before;
         return await asked;
       },
-      kit: { tools: [lookTool()], ambient, record: async () => undefined },
+      kit: { tools: [lookTool()], system, record: async () => undefined },
     });
     expect(outcome).to.include({ kind: 'drafted', draft: 'Done.' });
     expect(replies).to.deep.equal([]);
@@ -268,14 +268,14 @@ describe('A node at a bound of its tools', () => {
   it('is told a time in whole milliseconds', async () => {
     const replies: (() => Promise<ToolOutcome>)[] = [
       async () => {
-        started.ambient.advance(0.4);
+        started.system.advance(0.4);
         return { isFound: true, text: 'Oaks.', hits: [] };
       },
     ];
     const tool = lookTool(() => replies.shift()?.() ?? new Promise(() => undefined));
     const started = talk(insatiable(1), { tool, at: nodeWith({ id: 'poet', timeoutMs: 5000 }) });
-    while (started.recorded.length < 1 || started.ambient.timers() === 0) await Promise.resolve();
-    started.ambient.advance(5000);
+    while (started.recorded.length < 1 || started.system.timers() === 0) await Promise.resolve();
+    started.system.advance(5000);
     await started.outcome;
     expect(started.recorded[1]?.error).to.equal('No answer came within 5000 ms');
   });

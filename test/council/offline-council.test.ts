@@ -11,8 +11,8 @@ import { seededRandom } from '../support/seeded-random.js';
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const TOPICS = 400;
 
-const ambient = manualAmbient();
-const model = offlineModel({ ambient });
+const system = manualAmbient();
+const model = offlineModel({ system });
 const nodes = fixedGraph({ timeoutMs: 1000, maxAttempts: 4 }).nodes;
 
 interface Told {
@@ -28,7 +28,7 @@ function execute(id: string, told: Told): Promise<StepOutcome> {
     ...assigned(memberOf(id), told),
     ask: (request) => model.ask(request, { signal }),
     signal,
-    monotonicMs: ambient.monotonicMs,
+    monotonicMs: system.monotonicMs,
   });
 }
 

@@ -34,13 +34,13 @@ const bad = { text: '9/10, well done' };
 
 describe('executeStep with an agent', () => {
   it('takes the answer as the draft, with what it cost', async () => {
-    const ambient = manualAmbient();
+    const system = manualAmbient();
     const model = scriptedModel(() => {
-      ambient.advance(30.4);
+      system.advance(30.4);
       return { text: ' Green.\n' };
     });
     const signal = new AbortController().signal;
-    const { monotonicMs } = ambient;
+    const { monotonicMs } = system;
     const outcome = await executeStep({
       node: agent,
       ...assigned(agent),

@@ -105,7 +105,7 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
     crowd.close();
     await clients;
 
-    const log = openEventStoreLog({ url: server.url, prefix, ambient: nodeSystem() });
+    const log = openEventStoreLog({ url: server.url, prefix, system: nodeSystem() });
     for (const runId of crowd.plain) await expectWhole(log, runId, 'RunCompleted');
     for (const [runId, accepted] of crowd.decided) await expectDecidedOnce(log, runId, accepted);
     expect(crowd.plain.length).to.be.greaterThan(20);

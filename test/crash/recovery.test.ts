@@ -433,7 +433,7 @@ describe('Recovery', () => {
       const runIds = Array.from({ length: 30 }, uuid);
       const engine = await openRecovered({
         maxActiveRuns: 10,
-        ambient: hasty,
+        system: hasty,
         model: countedModel(callsFile),
         decorate: (log) => moody(log, random),
       });
@@ -462,7 +462,7 @@ describe('Recovery', () => {
 
       const second = await openRecovered({
         maxActiveRuns: 10,
-        ambient: hasty,
+        system: hasty,
         decorate: (log) => moody(log, random),
       });
       const ends = runIds.map((runId) => eventually(() => runWhen(second, runId, isFinished)));
@@ -474,7 +474,7 @@ describe('Recovery', () => {
       let isDown = true;
       const engine = await openRecovered({
         model,
-        ambient: hasty,
+        system: hasty,
         decorate: (log) =>
           changedLog(log, {
             async append(stream, events, expected) {
@@ -500,7 +500,7 @@ describe('Recovery', () => {
       let isDown = false;
       const first = await openRecovered({
         model,
-        ambient: hasty,
+        system: hasty,
         decorate: (log) =>
           changedLog(log, {
             append: (...args) => (isDown ? Promise.reject(new LogUnavailable()) : log.append(...args)),
@@ -547,7 +547,7 @@ describe('Recovery', () => {
         await startAll(engine, [runId, next]);
         await model.called(1);
         const head = await foldRun(engine.log, runId, nodeSystem());
-        const around = { ambient: nodeSystem(), instanceId: 'another' };
+        const around = { system: nodeSystem(), instanceId: 'another' };
         const sealed = sealFacts(facts, { head, runId, around });
         await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
         failures = 2;

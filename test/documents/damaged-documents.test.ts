@@ -27,14 +27,14 @@ const NONE = { valid: true, first_difference: null };
 
 describe('A document', function () {
   this.timeout(60_000);
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;
   let rest: RestClient;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', ambient });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system });
     service = await startService({ dataDir: dir.path, model, embeddings: { name: 'offline' }, ...overrides });
     rest = restClient(service.url);
   };

@@ -27,7 +27,7 @@ describe('An index of passages that fails', function () {
   let service: RunningService;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', ambient: system });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system: system });
     service = await startService({ dataDir: dir.path, model, embeddings: { name: 'offline' }, ...overrides });
   };
   /** Keeps the index from being written, until it is called. */
@@ -77,7 +77,7 @@ describe('An index of passages that fails', function () {
   it('for long has an upload answered 503 in time, which leaves its place and its file, and is told when it can be found', async () => {
     await service.stop();
     // What is waited for ten seconds is waited for a fifth of one.
-    await serve({ ambient: { ...system, after: (ms, call) => system.after(ms / 50, call) } });
+    await serve({ system: { ...system, after: (ms, call) => system.after(ms / 50, call) } });
     await uploaded(service.url, TREES);
     const unlock = lockIndex();
     // More of them than have room at a time.

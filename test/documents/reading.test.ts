@@ -27,15 +27,15 @@ const QUERY = 'oaks, elms, hard granite, plant';
 
 describe('Agents that read uploaded documents', function () {
   this.timeout(60_000);
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   /** A minute between two tries is a second. */
-  const hasty = { ...ambient, after: (ms: number, call: () => void) => ambient.after(ms / 60, call) };
+  const hasty = { ...system, after: (ms: number, call: () => void) => system.after(ms / 60, call) };
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', ambient });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system });
     service = await startService({ dataDir: dir.path, model, embeddings: provider.embeddings(), ...overrides });
     await untilReady();
   };
@@ -148,7 +148,7 @@ describe('Agents that read uploaded documents', function () {
       }
       return provider.usual(call, index);
     });
-    await serve({ embeddings: provider.embeddings('vectors-2'), ambient: hasty });
+    await serve({ embeddings: provider.embeddings('vectors-2'), system: hasty });
     await untilTrue(async () => (await read()).hits !== undefined);
     expect((await read()).hits).to.deep.equal(hits);
     expect(refused).to.have.lengthOf(2);
@@ -184,7 +184,7 @@ describe('Agents that read uploaded documents', function () {
             return await log.append(stream, events, expected);
           },
         });
-      await serve({ embeddings: provider.embeddings('vectors-2'), ambient: hasty, decorate });
+      await serve({ embeddings: provider.embeddings('vectors-2'), system: hasty, decorate });
       await untilTrue(() => service.faults.length > 0);
       isDown = false;
       await untilTrue(async () => (await read()).hits?.length === 2);

@@ -304,7 +304,7 @@ describe('POST /api/councils/upload-pdf', function () {
       const system = nodeSystem();
       // Minutes are a thousandth of themselves.
       const after = (ms: number, call: () => void) => system.after(ms > 60_000 ? ms / 1_000 : ms, call);
-      const hasty = await startService({ ambient: { ...system, after } });
+      const hasty = await startService({ system: { ...system, after } });
       await open(8, hasty.url);
       const [first] = sockets;
       const stalled = first === undefined ? expect.fail() : readReply(first);
@@ -323,14 +323,14 @@ describe('POST /api/councils/upload-pdf', function () {
     it('is answered 503 with Retry-After after 10 s without room, but 415 and 413 at once', async () => {
       const { after: slowly, ...rests } = nodeSystem();
       const waits: number[] = [];
-      const ambient = {
+      const system = {
         ...rests,
         after(ms: number, callback: () => void) {
           waits.push(ms);
           return slowly(ms / 100, callback);
         },
       };
-      const hasty = await startService({ ambient });
+      const hasty = await startService({ system });
       await open(8, hasty.url);
       const client = restClient(hasty.url);
       waits.length = 0;

@@ -88,9 +88,9 @@ describe('Vectors of texts', () => {
 
   const adapters = {
     Gemini: (baseUrl: string, limits: Limits): Embeddings =>
-      geminiEmbeddings({ apiKey: KEY, baseUrl, model: 'gemini-embedding-001', limits, ambient: PATIENT }),
+      geminiEmbeddings({ apiKey: KEY, baseUrl, model: 'gemini-embedding-001', limits, system: PATIENT }),
     'an OpenAI-compatible server': (baseUrl: string, limits: Limits): Embeddings =>
-      openAiEmbeddings({ apiKey: KEY, baseUrl, model: 'nomic-embed-text', limits, ambient: PATIENT }),
+      openAiEmbeddings({ apiKey: KEY, baseUrl, model: 'nomic-embed-text', limits, system: PATIENT }),
   };
   for (const [name, adapter] of Object.entries(adapters)) {
     describe(`of ${name}`, () => {

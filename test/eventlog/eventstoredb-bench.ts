@@ -47,7 +47,7 @@ export function eventStoreBench(): EventStoreBench {
     },
     log(at, options = {}) {
       const url = typeof at === 'string' ? at : at.url;
-      const log = openEventStoreLog({ url, ambient: nodeSystem(), ...options });
+      const log = openEventStoreLog({ url, system: nodeSystem(), ...options });
       logs.push(log);
       return log;
     },
@@ -61,6 +61,6 @@ export function surely(
   events: readonly NewEvent[],
   expected: ExpectedRevision,
 ): Promise<Appended> {
-  const patience = { ambient: nodeSystem(), signal: new AbortController().signal };
+  const patience = { system: nodeSystem(), signal: new AbortController().signal };
   return appendWithRetry(log, { stream, events, expected }, patience);
 }

@@ -8,7 +8,7 @@ import { eventLogContract } from './event-log-contract.js';
 eventLogContract('EventStoreDB, a fake server', async () => {
   const dir = tempDir();
   const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
-  const log = openEventStoreLog({ url: server.url, prefix: 'test', ambient: nodeSystem() });
+  const log = openEventStoreLog({ url: server.url, prefix: 'test', system: nodeSystem() });
   const close = async (): Promise<void> => {
     await log.close();
     await server.stop();

@@ -200,7 +200,7 @@ describe('EventStoreDB log: subscriptions', () => {
   it('come in pages while events come densely, and one by one again after, each event once', async () => {
     const server = await bench.server();
     // By a clock that stands still, events come as densely as can be.
-    const log = bench.log(server, { ambient: { ...nodeSystem(), monotonicMs: () => 0 } });
+    const log = bench.log(server, { system: { ...nodeSystem(), monotonicMs: () => 0 } });
     let pages = 0;
     server.behave({
       read(kind) {
@@ -231,7 +231,7 @@ describe('EventStoreDB log: subscriptions', () => {
 
   it('give each event of a page of many batches once, and end when their reader leaves in the middle of one', async () => {
     const server = await bench.server();
-    const log = bench.log(server, { ambient: { ...nodeSystem(), monotonicMs: () => 0 } });
+    const log = bench.log(server, { system: { ...nodeSystem(), monotonicMs: () => 0 } });
     const events = numbered(1_400);
     const seen: string[] = [];
     let appended = Promise.resolve();

@@ -177,7 +177,7 @@ describe('EventStoreDB log: positions and connection strings', () => {
   });
 
   it('refuses positions of another kind of log', async () => {
-    const log = openEventStoreLog({ url: 'esdb://127.0.0.1:1?tls=false', ambient: nodeSystem(), deadlineMs: 50 });
+    const log = openEventStoreLog({ url: 'esdb://127.0.0.1:1?tls=false', system: nodeSystem(), deadlineMs: 50 });
     const embedded = '0000000000000001' as Parameters<EventLog['readAll']>[0];
     const error = await rejectionOf(all(log.subscribe(embedded, { signal: new AbortController().signal })));
     expect(error).to.be.instanceOf(SubscriptionDropped);
@@ -208,7 +208,7 @@ describe('EventStoreDB log: positions and connection strings', () => {
   });
 
   it('are refused where they cannot be used, and no password is shown', () => {
-    const open = (url: string) => () => openEventStoreLog({ url, ambient: nodeSystem() });
+    const open = (url: string) => () => openEventStoreLog({ url, system: nodeSystem() });
     expect(open('esdb://me:secret@host:port')).to.throw(ConfigInvalid).that.satisfies(hidesSecrets);
     const missing = open('esdb://me:secret@host?tlsCAFile=/no/such/file');
     expect(missing).to.throw(ConfigInvalid, 'certificate file').that.satisfies(hidesSecrets);

@@ -59,7 +59,7 @@ describe('EventStoreDB log: over TLS', () => {
   });
 
   const open = (hosts: string, options: string): EventLog => {
-    const log = openEventStoreLog({ url: `esdb://me:a%40b@${hosts}?${options}`, ambient: nodeSystem() });
+    const log = openEventStoreLog({ url: `esdb://me:a%40b@${hosts}?${options}`, system: nodeSystem() });
     logs.push(log);
     return log;
   };

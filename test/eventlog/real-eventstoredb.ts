@@ -15,7 +15,7 @@ if (url === '') {
 } else {
   process.stdout.write(`Against a real server, streams named ${prefix}...\n`);
   eventLogContract('EventStoreDB, a real server', async () => {
-    const log = openEventStoreLog({ url, prefix, ambient: nodeSystem() });
+    const log = openEventStoreLog({ url, prefix, system: nodeSystem() });
     return { log, prefix: '', close: () => log.close() };
   });
 }

@@ -14,8 +14,8 @@ import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const ambient = nodeSystem();
-const { sha256, uuid } = ambient;
+const system = nodeSystem();
+const { sha256, uuid } = system;
 
 describe('A copy of a log', () => {
   let dir: TempDir;
@@ -35,7 +35,7 @@ describe('A copy of a log', () => {
   });
 
   const copy = (source = from, target = to): Promise<Copied> =>
-    copyLog(source, target, { ambient, signal: new AbortController().signal, sha256 });
+    copyLog(source, target, { system, signal: new AbortController().signal, sha256 });
   const refusal = async (copying: Promise<unknown>): Promise<string> => {
     const error = await rejectionOf(copying);
     expect(error).to.be.instanceOf(CopyRefused);

@@ -32,7 +32,7 @@ describe('A list of large blueprints', () => {
       return ms === DEADLINE_MS && isPatient ? () => undefined : real.after(ms, callback);
     };
     isPatient = false;
-    service = await startService({ model: scriptedModel(), ambient: { ...real, after } });
+    service = await startService({ model: scriptedModel(), system: { ...real, after } });
     rest = restClient(service.url);
     const nodes = [{ id: 'a', systemPrompt: 'p'.repeat(250_000) }];
     for (let at = 0; at < MANY; at += 1) {

@@ -78,12 +78,12 @@ async function lengthOf(response: IncomingMessage): Promise<number> {
 
 /** A run of many large drafts, as the service would have recorded it. */
 async function fill(path: string): Promise<void> {
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   const ring = Array.from({ length: NODES }, (_, index) => `n${index} -> n${(index + 1) % NODES}`);
   const story = playOut(given(graphOf(ring.join('; '))), (node) => wrote(node, DRAFT));
-  const around = { ambient, instanceId: 'test' };
+  const around = { system, instanceId: 'test' };
   const { events } = sealFacts(story.events, { head: null, runId: RUN_ID, around });
-  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: ambient.now() });
+  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: system.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
   for (const [seq, event] of events.entries())
     await log.append(runStream(RUN_ID), [event], seq === 0 ? 'none' : seq - 1);

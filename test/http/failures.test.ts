@@ -27,12 +27,12 @@ describe('A request that cannot be served', () => {
   let server: Server;
   let rest: RestClient;
   let url: string;
-  let ambient: ManualAmbient;
+  let system: ManualAmbient;
   let faults: { readonly requestId: string; readonly error: unknown }[];
 
   /** The edge in front of a service that always does the same. */
   const serve = async (always: () => Promise<never>, ready = async (): Promise<boolean> => true): Promise<void> => {
-    ambient = manualAmbient();
+    system = manualAmbient();
     faults = [];
     const deps: HttpDeps = {
       registry: {
@@ -54,7 +54,7 @@ describe('A request that cannot be served', () => {
       uploadDir: tmpdir(),
       ready,
       unreachableModels: () => [],
-      ambient,
+      system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,
       isOwnHost: () => true,
@@ -156,14 +156,14 @@ describe('A request that cannot be served', () => {
       const isAsked = new Promise<void>((resolve) => (asked = resolve));
       const replied = ask();
       await isAsked;
-      ambient.advance(10_000);
+      system.advance(10_000);
       const reply = await replied;
       rest.problem(reply, 503);
       expect(reply.headers.has('Retry-After')).to.be.true;
       // What becomes of it later disturbs nobody.
       fail(new Error('too late'));
     }
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
     expect(faults).to.deep.equal([]);
   });
 

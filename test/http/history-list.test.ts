@@ -14,7 +14,7 @@ describe('GET /api/runs/', () => {
 
   before(async () => {
     const clock = manualAmbient();
-    service = await startService({ model: scriptedModel(() => 'hold'), ambient: clock });
+    service = await startService({ model: scriptedModel(() => 'hold'), system: clock });
     rest = restClient(service.url);
     const first = [await rest.start(), await rest.start(), await rest.start()].toSorted();
     clock.advance(1);

@@ -19,8 +19,8 @@ describe('GET /api/runs/{run_id}/stream', () => {
   let service: RunningService;
   let rest: RestClient;
 
-  const serve = async (model: LanguageModel, ambient: System = nodeSystem()): Promise<void> => {
-    service = await startService({ model, ambient });
+  const serve = async (model: LanguageModel, system: System = nodeSystem()): Promise<void> => {
+    service = await startService({ model, system });
     rest = restClient(service.url);
   };
   const path = (runId: string, query = ''): string => `/api/runs/${runId}/stream${query}`;
@@ -121,11 +121,11 @@ describe('GET /api/runs/{run_id}/stream', () => {
   it('stays with a paused run for as long as it takes, with a comment every 15 s', async () => {
     const { after } = nodeSystem();
     const beats: (() => void)[] = [];
-    const ambient = {
+    const system = {
       ...nodeSystem(),
       after: (ms: number, callback: () => void) => (ms === KEEP_ALIVE_MS ? held(beats, callback) : after(ms, callback)),
     };
-    await serve(scriptedModel(councilScript([8])), ambient);
+    await serve(scriptedModel(councilScript([8])), system);
     const runId = await startGodRun(service.engine, graphOf('one -> two; two -> three'));
     await pausedBefore(service.engine, runId, 'one');
     const stream = follow(runId);

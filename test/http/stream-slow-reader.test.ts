@@ -33,7 +33,7 @@ describe('A client of the rich stream that does not read', () => {
   /** Both edges on a feed that the test feeds. */
   beforeEach(async () => {
     given = { watching: null, taken: 0 };
-    const ambient = nodeSystem();
+    const system = nodeSystem();
     const never = (): never => expect.fail('Nobody asked for this');
     const onFault = (...fault: readonly unknown[]): never => expect.fail(String(fault.at(-1)));
     const requested = runRequest(RUN);
@@ -62,7 +62,7 @@ describe('A client of the rich stream that does not read', () => {
         uploadDir: '',
         ready: never,
         unreachableModels: never,
-        ambient,
+        system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,
         ...source,
@@ -72,7 +72,7 @@ describe('A client of the rich stream that does not read', () => {
       }),
     );
     const rich = { feed, queries: { state }, tokens: { subscribe: () => null } };
-    const channels = serveChannels(server, { views: { watch: never }, ...rich, ambient, ...source, onFault });
+    const channels = serveChannels(server, { views: { watch: never }, ...rich, system, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     close = async () => {

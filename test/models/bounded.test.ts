@@ -8,7 +8,7 @@ import { manualAmbient, type ManualAmbient } from '../support/manual-system.js';
 import { scriptedModel, type Script, type ScriptedModel } from '../support/scripted-model.js';
 
 interface Bench {
-  readonly ambient: ManualAmbient;
+  readonly system: ManualAmbient;
   readonly model: ScriptedModel;
   readonly bounded: BoundedModel;
   /** Asks on behalf of a run; the topic tells the calls apart. */
@@ -20,11 +20,11 @@ interface Bench {
 }
 
 function bench(maxCalls: number, script: Script = () => 'hold'): Bench {
-  const ambient = manualAmbient();
+  const system = manualAmbient();
   const model = scriptedModel(script);
-  const bounded = boundedModel(model, { maxCalls, outageMs: 0, ambient });
+  const bounded = boundedModel(model, { maxCalls, outageMs: 0, system });
   return {
-    ambient,
+    system,
     model,
     bounded,
     ask: (runId, topic = runId, signal = new AbortController().signal) =>
@@ -86,7 +86,7 @@ describe('boundedModel: slots', () => {
           throw new Error('at once');
         },
       },
-      { maxCalls: 1, outageMs: 0, ambient: manualAmbient() },
+      { maxCalls: 1, outageMs: 0, system: manualAmbient() },
     );
     const terms = { runId: 'a', timeoutMs: 1, outage: null, signal: new AbortController().signal };
     for (let round = 0; round < 2; round += 1) {
@@ -143,12 +143,12 @@ describe('boundedModel: slots of one model', () => {
 
 describe('boundedModel: deadline', () => {
   it('aborts and rejects a call that hangs, and gives its slot to the next', async () => {
-    const { ambient, ask, model } = bench(1);
+    const { system, ask, model } = bench(1);
     const hanging = rejection(ask('a'));
     const next = ask('b');
     await model.called(1);
     const stuck = model.held[0];
-    ambient.advance(1000);
+    system.advance(1000);
     const error = await hanging;
     expect(error.data).to.deep.equal({ kind: 'timeout', retryable: true });
     expect(error.message).to.equal('Cannot get an answer from model "scripted-1": none came within 1000 ms');
@@ -159,25 +159,25 @@ describe('boundedModel: deadline', () => {
   });
 
   it('runs from the moment of the slot, not of the question', async () => {
-    const { ambient, ask, model } = bench(1);
+    const { system, ask, model } = bench(1);
     const first = ask('a');
     const second = ask('b');
     await model.called(1);
-    ambient.advance(999);
+    system.advance(999);
     model.held[0]?.release();
     await first;
     await model.called(2);
-    ambient.advance(999);
+    system.advance(999);
     model.held[0]?.release('in time');
     expect((await second).text).to.equal('in time');
   });
 
   it('drops what comes after it, an answer or a failure, and frees the slot once', async () => {
-    const { ambient, ask, bounded, model } = bench(1);
+    const { system, ask, bounded, model } = bench(1);
     for (const late of ['release', 'fail'] as const) {
       const call = rejection(ask('a'));
       await model.called(model.requests.length + 1);
-      ambient.advance(1000);
+      system.advance(1000);
       expect((await call).data.kind).to.equal('timeout');
       if (late === 'release') model.held[0]?.release();
       else model.held[0]?.fail(new Error('too late'));
@@ -192,20 +192,20 @@ describe('boundedModel: deadline', () => {
   });
 
   it('leaves no timer behind, however the call ends', async () => {
-    const { ambient, ask, model } = bench(3);
+    const { system, ask, model } = bench(3);
     const abort = new AbortController();
     const calls = [ask('a'), rejection(ask('b')), rejection(ask('c', 'c', abort.signal))];
     await model.called(3);
-    expect(ambient.timers()).to.equal(3);
+    expect(system.timers()).to.equal(3);
     const [answered, timedOut] = model.held;
     answered?.release();
     abort.abort();
     await Promise.all([calls[0], calls[2]]);
-    expect(ambient.timers()).to.equal(1);
-    ambient.advance(1000);
+    expect(system.timers()).to.equal(1);
+    system.advance(1000);
     await calls[1];
     timedOut?.release();
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 });
 

@@ -25,7 +25,7 @@ interface Asking {
 }
 
 describe('boundedModel: outages', () => {
-  let ambient: ManualAmbient;
+  let system: ManualAmbient;
   let model: ScriptedModel;
   let bounded: BoundedModel;
   /** What the server does now. */
@@ -36,22 +36,22 @@ describe('boundedModel: outages', () => {
 
   const isUp = (): Reply => ({ text: 'An answer' });
   beforeEach(() => {
-    ambient = manualAmbient();
+    system = manualAmbient();
     madeAt = [];
     told = [];
     reply = () => out();
     model = scriptedModel((request) => {
-      madeAt.push(Math.round(ambient.monotonicMs()));
+      madeAt.push(Math.round(system.monotonicMs()));
       return reply(request);
     });
     bounded = withBounds({});
   });
-  afterEach(() => expect(ambient.timers()).to.equal(0));
+  afterEach(() => expect(system.timers()).to.equal(0));
 
   function withBounds({ maxCalls = 1_000, outageMs = BUDGET_MS }): BoundedModel {
     const onOutage = (name: string, failure: ModelFailed | null): void =>
       void told.push(`${name} ${failure === null ? 'is back' : failure.data.kind}`);
-    return boundedModel(model, { maxCalls, outageMs, ambient, onOutage });
+    return boundedModel(model, { maxCalls, outageMs, system, onOutage });
   }
 
   function ask({ runId = 'a', model: name, since = null, budgetMs = BUDGET_MS, signal }: Asking): Promise<ModelAnswer> {
@@ -71,7 +71,7 @@ describe('boundedModel: outages', () => {
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 50) {
       await nextTurn();
-      ambient.advance(50);
+      system.advance(50);
     }
     await nextTurn();
   };
@@ -188,7 +188,7 @@ describe('boundedModel: outages', () => {
     await pass(8_000);
     expect(madeAt.length - before).to.be.lessThan(8);
     reply = isUp;
-    const backAt = ambient.monotonicMs();
+    const backAt = system.monotonicMs();
     await pass(11_000);
     await Promise.all(asked);
     const [first = 0, ...others] = madeAt.filter((at) => at > backAt);

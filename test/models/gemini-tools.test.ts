@@ -52,7 +52,7 @@ describe('Gemini with tools', () => {
   beforeEach(async () => {
     heard.splice(0);
     server = await fakeGemini([says('A draft')]);
-    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', ambient: nodeSystem() });
+    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', system: nodeSystem() });
   });
   afterEach(() => server.stop());
 

@@ -35,7 +35,7 @@ describe('Gemini', () => {
   let model: LanguageModel;
 
   const modelAt = (baseUrl: string): LanguageModel =>
-    geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', ambient: { ...nodeSystem(), now: () => NOW } });
+    geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', system: { ...nodeSystem(), now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, { signal });
   const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {

@@ -11,7 +11,7 @@ import { manualAmbient } from '../support/manual-system.js';
 type State = Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>>;
 
 const never = new AbortController();
-const model = offlineModel({ ambient: manualAmbient() });
+const model = offlineModel({ system: manualAmbient() });
 const agent = nodeWith({ label: 'Poet', systemPrompt: '' });
 const critic = nodeWith({ label: 'Judge', role: 'critic' });
 
@@ -172,7 +172,7 @@ describe('offlineModel: bounds', () => {
 describe('offlineModel: manners', () => {
   it('gives the same answer to the same brief', async () => {
     const request = requestFor(agent, { topic: 'Trees', draft: 'Green.', feedback: ['Longer.'] });
-    const other = offlineModel({ ambient: manualAmbient(99) });
+    const other = offlineModel({ system: manualAmbient(99) });
     expect(await other.ask(structuredClone(request), never)).to.deep.equal(await model.ask(request, never));
   });
 
@@ -183,11 +183,11 @@ describe('offlineModel: manners', () => {
   });
 
   it('takes its time when told to, and stops when aborted', async () => {
-    const ambient = manualAmbient();
-    const slow = offlineModel({ latencyMs: 300, ambient });
+    const system = manualAmbient();
+    const slow = offlineModel({ latencyMs: 300, system });
     const answer = slow.ask(requestFor(agent), never);
-    expect(ambient.timers()).to.equal(1);
-    ambient.advance(300);
+    expect(system.timers()).to.equal(1);
+    system.advance(300);
     expect((await answer).text).to.contain('# Trees');
 
     const abort = new AbortController();
@@ -196,7 +196,7 @@ describe('offlineModel: manners', () => {
     expect(await aborted)
       .to.be.instanceOf(ModelFailed)
       .with.nested.property('data.kind', 'aborted');
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 
   it('does not answer an aborted call', async () => {

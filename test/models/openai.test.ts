@@ -44,7 +44,7 @@ describe('An OpenAI-compatible server', () => {
   let model: LanguageModel;
 
   const modelAt = (baseUrl: string, apiKey: string | null = KEY): LanguageModel =>
-    openAiModel({ apiKey, baseUrl, model: 'model-x', ambient: { now: () => NOW } });
+    openAiModel({ apiKey, baseUrl, model: 'model-x', system: { now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, { signal });
   const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {

@@ -49,8 +49,8 @@ describe('Answers as real servers give them', () => {
 
   const models = {
     'OpenAI-likes': (): LanguageModel =>
-      openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', ambient: nodeSystem() }),
-    Gemini: (): LanguageModel => geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', ambient: nodeSystem() }),
+      openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', system: nodeSystem() }),
+    Gemini: (): LanguageModel => geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', system: nodeSystem() }),
   };
 
   beforeEach(async () => {

@@ -21,7 +21,7 @@ describe('Extraction in child processes', function () {
 
   const extractors: PdfExtractor[] = [];
   const extractor = (limits: Partial<ExtractLimits> = {}): PdfExtractor => {
-    const made = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });
+    const made = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });
     extractors.push(made);
     return made;
   };

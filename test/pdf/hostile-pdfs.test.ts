@@ -24,7 +24,7 @@ describe('Hostile PDFs', function () {
 
   it('get their verdict in time, within their memory, while the service answers, and leave nothing', async () => {
     const files = [...hostilePdfs().filter((_, index) => index % EVERY === 0), ...mutatedPdfs(6, MUTATED)];
-    const extractor = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits: LIMITS });
+    const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: LIMITS });
     const here = readdirSync('.');
     const children = watchChildren();
     const delay = watchLoopDelay();

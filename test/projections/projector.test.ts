@@ -52,8 +52,8 @@ describe('Projector', () => {
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
     const mended = mending({ log: from, reader: readerOf(log), onFault });
-    history = new History({ views: stored, mending: mended, ambient: hasty, onFault });
-    projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, ambient: hasty, onFault });
+    history = new History({ views: stored, mending: mended, system: hasty, onFault });
+    projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, system: hasty, onFault });
   }
 
   async function close(): Promise<void> {
@@ -148,7 +148,7 @@ describe('Projector', () => {
 
   it('goes on past a blueprint that is damaged, which stays as it was before', async () => {
     await close();
-    const shelf = new BlueprintStore({ log, ambient: nodeSystem(), instanceId: 'one' });
+    const shelf = new BlueprintStore({ log, system: nodeSystem(), instanceId: 'one' });
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
     await shelf.update('good', { name: 'Unreadable' });
     const data = JSON.stringify({ blueprint: { ...good, id: 'undated', updatedAt: undefined } });

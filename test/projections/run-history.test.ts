@@ -19,7 +19,7 @@ const LOG = { identity: 'log', head: position(1_000_000) };
 describe('History', () => {
   let dir: TempDir;
   let views: ViewsClient;
-  let ambient: ManualAmbient;
+  let system: ManualAmbient;
   let history: History;
   let faults: unknown[];
 
@@ -35,9 +35,9 @@ describe('History', () => {
 
   async function open(log: { readonly identity: string; readonly head: Position | null } = LOG): Promise<void> {
     views = await openViews({ file: join(dir.path, 'views.sqlite'), log });
-    ambient = manualAmbient();
+    system = manualAmbient();
     faults = [];
-    history = new History({ views, mending: NOTHING, ambient, onFault: (error) => faults.push(error) });
+    history = new History({ views, mending: NOTHING, system, onFault: (error) => faults.push(error) });
   }
 
   it('finds a row before it is written and writes it 100 ms later', async () => {
@@ -45,12 +45,12 @@ describe('History', () => {
     history.reached(position(1));
     expect(await views.find('a')).to.equal(null);
     expect(await history.find('a')).to.deep.equal(summary('a'));
-    ambient.advance(99);
+    system.advance(99);
     expect(await views.find('a')).to.equal(null);
-    ambient.advance(1);
+    system.advance(1);
     await history.flush();
     expect(await views.find('a')).to.deep.equal(summary('a'));
-    expect(ambient.timers()).to.equal(0);
+    expect(system.timers()).to.equal(0);
   });
 
   for (const [what, log] of [
@@ -170,7 +170,7 @@ describe('History', () => {
     expect(await history.find('a')).to.deep.equal(summary('a'));
     await history.put(summary('b'));
     expect(history.isWritable).to.equal(false);
-    ambient.advance(1_000);
+    system.advance(1_000);
     await rejectionOf(history.flush());
     expect(faults).to.have.lengthOf(1);
     expect(await history.find('b')).to.deep.equal(summary('b'));

@@ -10,22 +10,22 @@ import { untilTrue } from '../support/until-true.js';
 
 describe('A run that catches up with a fact its chart does not allow', () => {
   it('tells of it and records nothing more; the process goes on', async () => {
-    const ambient = nodeSystem();
+    const system = nodeSystem();
     const dir = tempDir();
     const model = scriptedModel(() => 'hold');
     const engine = await openTestEngine({ path: dir.path, model });
-    const runId = ambient.uuid();
+    const runId = system.uuid();
     await engine.registry.start(runRequest(runId));
     await model.called(1);
-    const run = await foldRun(engine.log, runId, ambient);
+    const run = await foldRun(engine.log, runId, system);
     if (run === null) throw new Error('The run is not recorded');
-    const around = { ambient, instanceId: 'another' };
+    const around = { system, instanceId: 'another' };
     const { events } = sealFacts([{ type: 'RunStarted', data: { epoch: 1 } }], { head: run, runId, around });
     await engine.log.append(runStream(runId), events, run.seq);
     model.held[0]?.release('Too late');
     await untilTrue(() => engine.faults.length > 0);
     expect(engine.faults[0]).to.have.property('err').that.is.instanceOf(TransitionRefused);
-    expect(await foldRun(engine.log, runId, ambient)).to.include({ seq: run.seq + 1, status: 'running' });
+    expect(await foldRun(engine.log, runId, system)).to.include({ seq: run.seq + 1, status: 'running' });
     // An actor's own error would come as an uncaught exception, in a turn of its own.
     await engine.stop();
     dir.remove();

@@ -59,7 +59,7 @@ describe('What is made on the way of every event', () => {
 /** A run from its request to its end, as its actor and the projector take it: what was made, by where it was made. */
 function playedOut(chart: Chart): ReadonlyMap<string, object> {
   const made = new Map<string, object>();
-  const around = { ambient: manualAmbient(), instanceId: 'one' };
+  const around = { system: manualAmbient(), instanceId: 'one' };
   const requested = runRequest('00000000-0000-4000-8000-000000000001', { graph: GRAPH });
   const first = sealFacts(requestRun(chart, requested, { claim: true, scene: SCENE }), {
     head: null,

@@ -19,7 +19,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 /** Waits a fiftieth of the time. */
-const ambient = { ...nodeSystem(), after: (ms: number, call: () => void) => nodeSystem().after(ms / 50, call) };
+const system = { ...nodeSystem(), after: (ms: number, call: () => void) => nodeSystem().after(ms / 50, call) };
 
 describe('PassageFeed', () => {
   let dir: TempDir;
@@ -45,7 +45,7 @@ describe('PassageFeed', () => {
     decorate = (index: SearchIndex): SearchIndex => index,
   ): SearchIndexer => {
     const feed = new SearchIndexer({
-      ...{ log: from, ambient, model, onIncomplete: () => undefined },
+      ...{ log: from, system, model, onIncomplete: () => undefined },
       async open() {
         opened += 1;
         const at = { identity: await log.identity(), head: await log.head() };
@@ -59,7 +59,7 @@ describe('PassageFeed', () => {
     return feed;
   };
   const streams = () =>
-    documentStreams({ log, ambient: nodeSystem(), instanceId: 'i', appendDeadlineMs: 1_000 }, taskTracker());
+    documentStreams({ log, system: nodeSystem(), instanceId: 'i', appendDeadlineMs: 1_000 }, taskTracker());
   const record = async (id: string, text: string): Promise<Position> => {
     const chunks = [{ page: 1, from: 0, to: text.length, text }];
     const { position } = await streams().append(

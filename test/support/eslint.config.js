@@ -15,23 +15,23 @@ const DETERMINISTIC = ['eventsourcing', 'graph', 'run', 'council', 'blueprint', 
 
 const AMBIENT_GLOBALS = {
   process: 'Take it as an argument: only main.ts and config.ts know the process.',
-  setTimeout: 'Use ambient.after.',
-  setInterval: 'Use ambient.after.',
-  setImmediate: 'Use ambient.after.',
-  performance: 'Use ambient.monotonicMs.',
-  crypto: 'Use ambient.uuid or ambient.sha256.',
+  setTimeout: 'Use system.after.',
+  setInterval: 'Use system.after.',
+  setImmediate: 'Use system.after.',
+  performance: 'Use system.monotonicMs.',
+  crypto: 'Use system.uuid or system.sha256.',
   fetch: 'The network is reached through a port.',
 };
 
 const AMBIENT_PROPERTIES = [
-  { object: 'Date', property: 'now', message: 'Use ambient.now or ambient.monotonicMs.' },
-  { object: 'Math', property: 'random', message: 'Use ambient.random.' },
+  { object: 'Date', property: 'now', message: 'Use system.now or system.monotonicMs.' },
+  { object: 'Math', property: 'random', message: 'Use system.random.' },
 ];
 
 const AMBIENT_SYNTAX = [
   {
     selector: "NewExpression[callee.name='Date'][arguments.length=0], CallExpression[callee.name='Date']",
-    message: 'Use ambient.now: this reads the clock.',
+    message: 'Use system.now: this reads the clock.',
   },
 ];
 

@@ -6,7 +6,7 @@ import { childPids } from './child-watch.js';
 import { endlessPdf } from './hostile-pdfs.js';
 
 const limits = { ...EXTRACT_LIMITS, timeoutMs: 600_000, maxMemoryMb: 4_000 };
-const extractor = pdfExtractor({ ambient: nodeSystem(), pid: process.pid, limits });
+const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits });
 void extractor.extract(() => Promise.resolve(endlessPdf()));
 const timer = setInterval(() => {
   const [pid] = childPids();

@@ -58,7 +58,7 @@ export function given(graph: Graph, { limits = {}, pending = false, ...options }
 /** A run that has just been requested as it is told here and, unless `pending`, claimed by instance `one`. */
 export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
   const chart = compileChart(requested.graph);
-  const around = { ambient: manualAmbient(), instanceId: 'one' };
+  const around = { system: manualAmbient(), instanceId: 'one' };
   const facts = requestRun(chart, requested, { claim: !pending, scene: sceneOf('one') });
   const { recorded } = sealFacts(facts, { head: null, runId: requested.runId, around });
   const [first, ...rest] = recorded;
@@ -74,7 +74,7 @@ interface Told {
   readonly fold: RunState;
   /** The facts of the last append. */
   readonly latest: readonly RunFact[];
-  readonly around: { readonly ambient: ReturnType<typeof manualAmbient>; readonly instanceId: string };
+  readonly around: { readonly system: ReturnType<typeof manualAmbient>; readonly instanceId: string };
 }
 
 /** A run's story so far. Every step gives a new one, so that one beginning can have many ends. */
@@ -109,7 +109,7 @@ export class Story {
       command: typeof command === 'function' ? command(this.run) : command,
       scene: { ...sceneOf(instanceId), at },
     });
-    this.#told.around.ambient.setNow(at);
+    this.#told.around.system.setNow(at);
     const story = this.recorded(...facts);
     const foreseen = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
     expect(foreseen.value).to.deep.equal(story.snapshot.value);

@@ -20,7 +20,7 @@ import { manualAmbient } from './manual-system.js';
 /** A run while it is recorded: a second passes before each append. */
 class Recording {
   readonly events: RunEvent[] = [];
-  readonly #ambient: ReturnType<typeof manualAmbient>;
+  readonly #system: ReturnType<typeof manualAmbient>;
   readonly #chart: Chart;
   readonly #runId: string;
   #snapshot: RunSnapshot | null = null;
@@ -29,14 +29,14 @@ class Recording {
     requested: RunRequestedData,
     { seed, claim = true }: { readonly seed: number; readonly claim?: boolean },
   ) {
-    this.#ambient = manualAmbient(seed);
+    this.#system = manualAmbient(seed);
     this.#chart = compileChart(requested.graph);
     this.#runId = requested.runId;
     this.#record(requestRun(this.#chart, requested, { claim, scene: this.#scene('one') }), 'one');
   }
 
   when(when: When, instanceId = 'one'): this {
-    this.#ambient.advance(1_000);
+    this.#system.advance(1_000);
     const snapshot = this.#at();
     const command = typeof when === 'function' ? when(snapshot.context.run) : when;
     this.#record(decide(this.#chart, snapshot, { command, scene: this.#scene(instanceId) }).facts, instanceId);
@@ -44,11 +44,11 @@ class Recording {
   }
 
   decided(choice: GateChoice): this {
-    this.#ambient.advance(60_000);
+    this.#system.advance(60_000);
     const { run } = this.#at().context;
     const gate = openGate(run);
     const effective = gate === null ? choice : effectiveChoice(run, gate, choice);
-    const decision = { ...effective, keyHash: null, bodyHash: this.#ambient.sha256(canonical(choice)) };
+    const decision = { ...effective, keyHash: null, bodyHash: this.#system.sha256(canonical(choice)) };
     this.#record(decideGate(this.#chart, this.#at(), { decision, scene: this.#scene('one') }), 'one');
     return this;
   }
@@ -69,7 +69,7 @@ class Recording {
 
   #record(facts: readonly RunFact[], instanceId: string): void {
     const head = this.#snapshot?.context.run ?? null;
-    const { recorded } = sealFacts(facts, { head, runId: this.#runId, around: { ambient: this.#ambient, instanceId } });
+    const { recorded } = sealFacts(facts, { head, runId: this.#runId, around: { system: this.#system, instanceId } });
     for (const event of recorded) {
       this.#snapshot = this.#snapshot === null ? this.#chart.first(event) : this.#chart.next(this.#snapshot, event);
       this.events.push(event);
@@ -77,8 +77,8 @@ class Recording {
   }
 
   #scene(instanceId: string) {
-    const { sha256 } = this.#ambient;
-    return { at: this.#ambient.now(), instanceId, defaultModel: 'model-1', tools: ['pdfReader' as const], sha256 };
+    const { sha256 } = this.#system;
+    return { at: this.#system.now(), instanceId, defaultModel: 'model-1', tools: ['pdfReader' as const], sha256 };
   }
 }
 

@@ -28,7 +28,7 @@ export interface OpenEngineOptions {
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly modelOutageMs?: number;
-  readonly ambient?: System;
+  readonly system?: System;
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
   /** Opens its log. Default: the embedded one in the folder. */
@@ -45,8 +45,8 @@ export interface TestEngine extends Omit<Engine, 'recover'> {
 
 /** Opens the engine on a folder; `stop` also gives the folder free. Faults are kept for the test to look at. */
 export async function openTestEngine(options: OpenEngineOptions): Promise<TestEngine> {
-  const ambient = options.ambient ?? nodeSystem();
-  const dataDir = openDataDirectory(options.path, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
+  const system = options.system ?? nodeSystem();
+  const dataDir = openDataDirectory(options.path, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   const { decorate = (log: EventLog) => log, openLog: open = openLog } = options;
   const faults: unknown[] = [];
   const engine = await openEngine(
@@ -63,7 +63,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       model: options.model,
       webSearch: options.webSearch ?? null,
       ...(options.passages !== undefined && { passages: options.passages }),
-      ambient,
+      system,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),
     },

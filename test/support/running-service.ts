@@ -16,7 +16,7 @@ import { eventStoreFor } from './test-event-store.js';
 
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
-  readonly ambient?: System;
+  readonly system?: System;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -38,21 +38,21 @@ export interface RunningService {
 /** Starts the service with the offline model, or another; settings as in the environment's defaults. */
 export async function startService({
   model,
-  ambient,
+  system,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
   const dir = overrides.dataDir === undefined ? tempDir() : null;
   const path = overrides.dataDir ?? dir?.path ?? '';
-  const clock = ambient ?? nodeSystem();
+  const clock = system ?? nodeSystem();
   const dataDir = openDataDirectory(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
   const faults: object[] = [];
   const config = { ...readConfig({}), port: 0, eventStore: eventStoreFor(path), ...overrides, dataDir: path };
   const lines: { readonly msg: string }[] = [];
   const service = await start(config, {
     dataDir,
-    ambient: clock,
-    model: model ?? offlineModel({ ambient: clock }),
+    system: clock,
+    model: model ?? offlineModel({ system: clock }),
     openLog: async (at) => decorate(await openLog(at)),
     logger: {
       info: (fields, msg) => void lines.push({ ...fields, msg }),

@@ -34,7 +34,7 @@ export function openStoryLog(path: string): Promise<EventLog> {
     eventStore: eventStoreFor(path),
     file: join(path, 'log.sqlite'),
     onBroken: () => undefined,
-    ambient: nodeSystem(),
+    system: nodeSystem(),
   });
 }
 

@@ -27,11 +27,11 @@ describe('A channel whose client does not read', () => {
     const onFault = (error: unknown): never => expect.fail(String(error));
     const never = (): never => expect.fail('Nobody asked for the rich stream');
     const rich = { feed: { follow: never }, queries: { state: never }, tokens: { subscribe: never } };
-    const ambient = nodeSystem();
+    const system = nodeSystem();
     const channels = serveChannels(server, {
       views,
       ...rich,
-      ambient,
+      system,
       isOwnHost: () => true,
       corsOrigins: [],
       onFault,

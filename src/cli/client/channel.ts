@@ -18,7 +18,7 @@ const SILENCE_MS = 60_000;
 
 export interface ChannelOptions {
   readonly schemas: SchemaRegistry;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Ends it. */
   readonly signal: AbortSignal;
 }
@@ -31,7 +31,7 @@ export type Channel = Pick<Queue<ChannelMessage>, 'next'> & { close(): void };
  *
  * @param url of the service, without trailing slash
  */
-export function openChannel(url: string, runId: string, { schemas, ambient, signal }: ChannelOptions): Channel {
+export function openChannel(url: string, runId: string, { schemas, system, signal }: ChannelOptions): Channel {
   const isMessage = schemas.validator('channel-messages.json');
   const messages = queue<ChannelMessage>();
   const address = `${url.replace(/^http/, 'ws')}/ws/council/${runId}`;
@@ -40,7 +40,7 @@ export function openChannel(url: string, runId: string, { schemas, ambient, sign
   let disarm = (): void => undefined;
   const arm = (): void => {
     disarm();
-    disarm = ambient.after(SILENCE_MS, close);
+    disarm = system.after(SILENCE_MS, close);
   };
   socket.on('open', arm);
   socket.on('ping', arm);

@@ -9,7 +9,7 @@ const SILENCE_MS = 60_000;
 export interface Asking {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Gives it up. */
   readonly signal: AbortSignal;
 }
@@ -26,7 +26,7 @@ export async function openBody(url: string, asking: Asking): Promise<AsyncGenera
   const signal = AbortSignal.any([asking.signal, given.signal]);
   /** Waits for what a service owes, and not for ever. */
   const owed = async <T>(act: () => Promise<T>): Promise<T> => {
-    const disarm = asking.ambient.after(SILENCE_MS, () => given.abort());
+    const disarm = asking.system.after(SILENCE_MS, () => given.abort());
     try {
       return await act();
     } catch (error) {

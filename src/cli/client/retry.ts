@@ -9,7 +9,7 @@ const RETRY_MS = 500;
 export const RETURN_DEADLINE_MS = 30_000;
 
 export interface RetryPolicy {
-  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs'>;
   /** Told once when the service is away. */
   readonly tell: (text: string) => void;
   /** Ends it. */
@@ -36,15 +36,15 @@ export interface Outage {
 }
 
 /** The times that a service is away, one after the other. */
-export function openOutage({ ambient, tell, signal }: RetryPolicy): Outage {
+export function openOutage({ system, tell, signal }: RetryPolicy): Outage {
   let sinceMs: number | null = null;
   return {
     async sitOut() {
-      const nowMs = ambient.monotonicMs();
+      const nowMs = system.monotonicMs();
       if (signal.aborted || (sinceMs !== null && nowMs - sinceMs > RETURN_DEADLINE_MS)) return false;
       if (sinceMs === null) tell('Connection to the service lost, trying again');
       sinceMs ??= nowMs;
-      await wait(ambient, RETRY_MS, signal);
+      await wait(system, RETRY_MS, signal);
       return true;
     },
     end() {

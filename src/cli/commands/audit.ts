@@ -29,9 +29,9 @@ import { verifyExport } from './verify-export.js';
 async function main(words: readonly string[]): Promise<number> {
   let command: Command | null = words[0] === 'verify' ? 'verify' : null;
   const stopping = new AbortController();
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   onSignals(
-    ambient,
+    system,
     () => stopping.abort(),
     () => process.exit(EXIT.interrupted),
   );
@@ -61,10 +61,10 @@ async function main(words: readonly string[]): Promise<number> {
 }
 
 function surroundings(wish: AuditCommand, signal: AbortSignal): AuditDeps {
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   const isTerminal = process.stdout.isTTY;
-  const means = { charts: machineCache(), sha256: ambient.sha256 };
-  const service = (url: string) => serviceRecords(url, { ambient, schemas: openSchemas(), tell, signal });
+  const means = { charts: machineCache(), sha256: system.sha256 };
+  const service = (url: string) => serviceRecords(url, { system, schemas: openSchemas(), tell, signal });
   const records = (): RunRecords =>
     wish.url === null ? folderRecords(dataDirOf(process.env), means) : service(wish.url);
   const { NO_COLOR: noColor, TERM: term } = process.env;
@@ -74,7 +74,7 @@ function surroundings(wish: AuditCommand, signal: AbortSignal): AuditDeps {
     print: printerOn(process.stdout),
     paint: stylerFor({ isTerminal, noColor, term }),
     columns: isTerminal ? process.stdout.columns : null,
-    uuid: ambient.uuid,
+    uuid: system.uuid,
   };
 }
 

@@ -26,7 +26,7 @@ export interface EmbeddedOptions {
   readonly model: LanguageModel;
   /** What agents search the web with; null: nothing. */
   readonly webSearch: SearchProvider | null;
-  readonly ambient: System;
+  readonly system: System;
   /** Told of what the user should know beside the run. */
   readonly tell: (text: string) => void;
   /** The log takes nothing more: the run cannot go on in this process. */
@@ -34,11 +34,11 @@ export interface EmbeddedOptions {
 }
 
 export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
-  const { dataDir, model, webSearch, ambient, tell, onLogBroken } = options;
+  const { dataDir, model, webSearch, system, tell, onLogBroken } = options;
   const onFault = (fields: object, message: string): void =>
     tell(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
   const logger = { info: () => undefined, error: onFault };
-  const engine = await openEngine(config, { dataDir, model, webSearch, ambient, logger, onLogBroken });
+  const engine = await openEngine(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();
   // On a log that others share, unfinished runs are theirs.
   if (config.cluster === null) tellOfOthers((await engine.unfinished()).length, tell);
@@ -46,12 +46,12 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   return {
     place: `here, on the ${model.provider} model`,
     async start(order) {
-      const { runId } = await engine.registry.start(requestOf(order, config, ambient));
+      const { runId } = await engine.registry.start(requestOf(order, config, system));
       return runId;
     },
     follow: (runId) => follow(engine, runId, cancelled.signal),
     pause: (runId) => pause(engine, runId),
-    decide: (runId, seq, decision) => decide(engine, runId, { seq, decision, sha256: ambient.sha256 }),
+    decide: (runId, seq, decision) => decide(engine, runId, { seq, decision, sha256: system.sha256 }),
     async cancel(runId) {
       try {
         await engine.registry.cancel(runId);
@@ -74,8 +74,8 @@ function tellOfOthers(count: number, tell: EmbeddedOptions['tell']): void {
   if (count > 0) tell(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
 }
 
-function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, ambient: System): RunRequestedData {
-  const { uuid, sha256 } = ambient;
+function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, system: System): RunRequestedData {
+  const { uuid, sha256 } = system;
   const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
   const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
   const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;

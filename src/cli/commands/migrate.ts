@@ -16,7 +16,7 @@ const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
 async function migrate(): Promise<void> {
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   const { dataDir: folder, eventStore } = readConfig(process.env);
   if (eventStore === null) {
     const accepted = 'the connection string of the server to copy to';
@@ -27,18 +27,18 @@ async function migrate(): Promise<void> {
   }
   const stopping = new AbortController();
   onSignals(
-    ambient,
+    system,
     () => stopping.abort(new Error('Stopped')),
     () => process.exit(EXIT_FAILED),
   );
-  const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: ambient.now() });
-  const parts = { file: dataDir.logFile, onBroken: () => undefined, ambient };
+  const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
+  const parts = { file: dataDir.logFile, onBroken: () => undefined, system };
   const from = await openLog({ ...parts, eventStore: null });
   const to = await openLog({ ...parts, eventStore });
   try {
     const { events, streams, found } = await copyLog(from, to, {
-      ambient,
-      sha256: ambient.sha256,
+      system,
+      sha256: system.sha256,
       signal: stopping.signal,
       // Beats of instances that are gone.
       isSkipped: (stream) => stream.startsWith('instance-'),

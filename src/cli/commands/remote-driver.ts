@@ -14,7 +14,7 @@ import { CouncilError } from '../../errors.js';
 const CANCEL_DEADLINE_MS = 5_000;
 
 export interface RemoteOptions {
-  readonly ambient: System;
+  readonly system: System;
   readonly schemas: SchemaRegistry;
   /** Told of what the user should know beside the run. */
   readonly tell: (text: string) => void;
@@ -23,28 +23,28 @@ export interface RemoteOptions {
 }
 
 /** A driver of the service at an address; nothing is sent before the first call. */
-export function remoteDriver(url: string, { ambient, schemas, tell, cancelled }: RemoteOptions): RunDriver {
+export function remoteDriver(url: string, { system, schemas, tell, cancelled }: RemoteOptions): RunDriver {
   const rest = restCalls(url);
   const read = reading(url, schemas);
   const ended = new AbortController();
   const { signal } = ended;
   let forget = (): void => undefined;
   const endSoon = (): void => {
-    forget = ambient.after(CANCEL_DEADLINE_MS, () => ended.abort());
+    forget = system.after(CANCEL_DEADLINE_MS, () => ended.abort());
   };
   if (cancelled.aborted) endSoon();
   else cancelled.addEventListener('abort', endSoon);
 
-  const patience = { ambient, signal, tell };
+  const patience = { system, signal, tell };
   const result = async (runId: string, poll: { readonly signal?: AbortSignal } = {}): Promise<RunResult> =>
     read(await rest.send('GET', runPath(runId), poll), 'run-result.json');
   return {
     place: `at ${url}`,
-    start: (order) => startRun(order, { rest, read, patience, idempotencyKey: ambient.uuid() }),
+    start: (order) => startRun(order, { rest, read, patience, idempotencyKey: system.uuid() }),
     follow: (runId) =>
       followRun(runId, {
         poll: () => result(runId, { signal }),
-        channel: () => openChannel(url, runId, { schemas, ambient, signal }),
+        channel: () => openChannel(url, runId, { schemas, system, signal }),
         patience,
       }),
     async pause(runId) {
@@ -53,7 +53,7 @@ export function remoteDriver(url: string, { ambient, schemas, tell, cancelled }:
       return state.paused ? state : null;
     },
     decide: (runId, seq, decision) => {
-      const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: ambient.uuid() });
+      const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: system.uuid() });
       return retryWhileAway(send, patience);
     },
     async cancel(runId) {
@@ -77,10 +77,10 @@ function runPath(runId: string): string {
 }
 
 /** A run that has ended stays as it is; a service that is away is tried again until the signal. */
-async function cancel(rest: RestCalls, runId: string, { ambient, signal }: RetryPolicy): Promise<void> {
+async function cancel(rest: RestCalls, runId: string, { system, signal }: RetryPolicy): Promise<void> {
   const send = () => rest.send('POST', `${runPath(runId)}/cancel`, { signal });
   try {
-    await retryWhileAway(send, { ambient, signal, tell: () => undefined });
+    await retryWhileAway(send, { system, signal, tell: () => undefined });
   } catch (error) {
     if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
   }

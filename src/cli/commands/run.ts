@@ -35,24 +35,24 @@ async function main(words: readonly string[]): Promise<number> {
     process.stdout.write(`${USAGE}\n`);
     return 0;
   }
-  const ambient = nodeSystem();
+  const system = nodeSystem();
   const cancelled = new AbortController();
-  onSignals(ambient, () => cancelled.abort(), endFailed);
+  onSignals(system, () => cancelled.abort(), endFailed);
   // Whoever reads the streams may go away; the run goes on. What is lost by it is told where it is written.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  const result = await run(wish, ambient, cancelled.signal);
+  const result = await run(wish, system, cancelled.signal);
   await writeResult(result, { stream: process.stdout, isJson: wish.isJson });
   return result.status === 'completed' ? 0 : EXIT_FAILED;
 }
 
-async function run(wish: RunArguments, ambient: System, cancelled: AbortSignal): Promise<RunResult> {
+async function run(wish: RunArguments, system: System, cancelled: AbortSignal): Promise<RunResult> {
   const schemas = openSchemas();
   const { order, warnings } = readRunRequest(wish, schemas);
-  const progress = openProgress(process.stderr, ambient);
+  const progress = openProgress(process.stderr, system);
   const tell = (text: string): void => progress.say(text);
   const { url } = wish;
   const driver =
-    url === null ? await driverHere(ambient, tell) : remoteDriver(url, { ambient, schemas, tell, cancelled });
+    url === null ? await driverHere(system, tell) : remoteDriver(url, { system, schemas, tell, cancelled });
   const desk = wish.isGodMode ? deskOn(progress) : null;
   try {
     for (const warning of warnings) tell(`Warning: ${warning}`);
@@ -67,20 +67,20 @@ async function run(wish: RunArguments, ambient: System, cancelled: AbortSignal):
 }
 
 /** A driver that has opened the model and the data directory which the environment names, and frees them. */
-async function driverHere(ambient: System, tell: (text: string) => void): Promise<RunDriver> {
+async function driverHere(system: System, tell: (text: string) => void): Promise<RunDriver> {
   const config = readConfig(process.env);
-  const model = await languageModel(config.modelProvider, ambient);
+  const model = await languageModel(config.modelProvider, system);
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
     hostname: hostname(),
-    startedAt: ambient.now(),
+    startedAt: system.now(),
   });
   const onLogBroken = (error: unknown): void => {
     tell(`The event log has failed: ${String(error)}`);
     endFailed();
   };
   const webSearch = searchProvider(config.webSearch);
-  const driver = await embeddedDriver(config, { dataDir, model, webSearch, ambient, tell, onLogBroken });
+  const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, tell, onLogBroken });
   const close = async (): Promise<void> => {
     await driver.close();
     dataDir.release();

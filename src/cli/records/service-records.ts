@@ -15,7 +15,7 @@ import type { RunRecords } from './record.js';
 import { EventUnknown, isTerminal } from './record.js';
 
 export interface ServiceOptions {
-  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly schemas: SchemaRegistry;
   /** Told of what the user should know beside the record. */
   readonly tell: (text: string) => void;
@@ -34,13 +34,13 @@ export interface ServiceRecords extends RunRecords {
 
 /** @param url of the service, without trailing slash */
 export function serviceRecords(url: string, options: ServiceOptions): ServiceRecords {
-  const { ambient, schemas, signal, tell } = options;
+  const { system, schemas, signal, tell } = options;
   const rest = restCalls(url);
   const read = reading(url, schemas);
   const send = (method: 'GET' | 'POST', runId: string, path: string, call: Call = {}): Promise<Reply> =>
     known(runId, () => rest.send(method, pathOf(runId, path), { ...call, signal }));
   const body = (runId: string, path: string, headers: Readonly<Record<string, string>>) =>
-    known(runId, () => openBody(url, { path: pathOf(runId, path), headers, ambient, signal }));
+    known(runId, () => openBody(url, { path: pathOf(runId, path), headers, system, signal }));
 
   async function* exported(runId: string): AsyncGenerator<Uint8Array> {
     yield* (await body(runId, 'events', { Accept: 'application/x-ndjson' })) ?? [];
@@ -67,7 +67,7 @@ export function serviceRecords(url: string, options: ServiceOptions): ServiceRec
     follow: (runId) =>
       followEvents(runId, {
         open: (last) => body(runId, 'stream', last < 0 ? {} : { 'Last-Event-ID': String(last) }),
-        patience: { ambient, signal, tell },
+        patience: { system, signal, tell },
       }),
     async state(runId, at) {
       try {

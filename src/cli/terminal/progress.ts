@@ -21,9 +21,9 @@ export interface Progress {
   close(): void;
 }
 
-export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, ambient: System): Progress {
-  const startMs = ambient.monotonicMs();
-  const elapsed = (): string => `${((ambient.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
+export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, system: System): Progress {
+  const startMs = system.monotonicMs();
+  const elapsed = (): string => `${((system.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
   /** Nodes whose line is written, in a pipe. */
   let told: readonly string[] = [];
   /** The moving line as it stands on the terminal. */
@@ -35,7 +35,7 @@ export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'colu
     const line = lineOf(standing, standing.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
     if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
     drawn = line;
-    cancelTick = ambient.after(TICK_MS, () => draw(standing));
+    cancelTick = system.after(TICK_MS, () => draw(standing));
   };
   const erase = (): void => {
     cancelTick();

@@ -14,7 +14,7 @@ export interface ToolKit {
   readonly tools: readonly Tool[];
   /** Resolves once the call is durable; rejects when the attempt no longer counts. */
   readonly record: (call: CallRecord) => Promise<void>;
-  readonly ambient: Pick<System, 'after' | 'sha256' | 'monotonicMs'>;
+  readonly system: Pick<System, 'after' | 'sha256' | 'monotonicMs'>;
 }
 
 export interface CallDeps {
@@ -32,7 +32,7 @@ export interface CallDeps {
  * @throws when the attempt has ended or cannot be recorded
  */
 export async function executeCall(call: ToolCall, kit: ToolKit, terms: CallDeps): Promise<string> {
-  const { monotonicMs, sha256 } = kit.ambient;
+  const { monotonicMs, sha256 } = kit.system;
   const startedMs = monotonicMs();
   const tool = kit.tools.find((each) => each.name === call.name);
   const found = tool === undefined ? unknownTool(call, kit.tools) : await runTool(tool, call, { kit, terms });
@@ -114,7 +114,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 /** Settles by the time given even if the tool never does; rejects only when the attempt ends. */
 function inTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
-  { ambient }: ToolKit,
+  { system }: ToolKit,
   { maxMs, signal }: CallDeps,
 ): Promise<T | 'late' | 'broken'> {
   signal.throwIfAborted();
@@ -124,7 +124,7 @@ function inTime<T>(
       reject(signal.reason instanceof Error ? signal.reason : new Error('The attempt has ended'));
       end();
     };
-    const cancel = ambient.after(maxMs, () => {
+    const cancel = system.after(maxMs, () => {
       resolve('late');
       end();
     });

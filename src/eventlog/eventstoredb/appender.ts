@@ -17,7 +17,7 @@ const RECONNECT_MS = 100;
 
 export interface AppenderOptions {
   readonly connection: Connection;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** From the call to the answer, in milliseconds. */
   readonly deadlineMs: number;
 }
@@ -99,7 +99,7 @@ export class Appender {
           },
         },
       };
-      const cancel = this.#options.ambient.after(this.#options.deadlineMs, () => this.#expire(waiting));
+      const cancel = this.#options.system.after(this.#options.deadlineMs, () => this.#expire(waiting));
       if (this.#open !== null && this.#open.line.isOpen) return this.#send(waiting, this.#open);
       this.#unsent.add(waiting);
       if (!this.#isConnecting) void this.#connect();
@@ -124,7 +124,7 @@ export class Appender {
   }
 
   async #connect(): Promise<void> {
-    const { connection, ambient } = this.#options;
+    const { connection, system } = this.#options;
     this.#isConnecting = true;
     while (this.#unsent.size > 0 && !this.#stopping.signal.aborted) {
       try {
@@ -135,7 +135,7 @@ export class Appender {
         for (const waiting of unsent) this.#send(waiting, open);
       } catch (error) {
         this.#fault = error;
-        await wait(ambient, RECONNECT_MS, this.#stopping.signal);
+        await wait(system, RECONNECT_MS, this.#stopping.signal);
       }
     }
     this.#isConnecting = false;

@@ -21,7 +21,7 @@ export interface Route {
 export interface ConnectionOptions {
   /** Connection string of the server or cluster. */
   readonly url: string;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** How long finding the server and connecting to it may take, in milliseconds. */
   readonly deadlineMs: number;
 }
@@ -68,10 +68,10 @@ export class Connection {
   async route(): Promise<Route> {
     if (this.#isClosed) throw new LogClosed();
     const attempt = (this.#attempt ??= this.#begun());
-    const { ambient, deadlineMs } = this.#options;
+    const { system, deadlineMs } = this.#options;
     let cancel = (): void => undefined;
     const tooLate = new Promise<never>((_, reject) => {
-      cancel = ambient.after(deadlineMs, () => {
+      cancel = system.after(deadlineMs, () => {
         reject(new Error(`No connection within ${deadlineMs} ms`));
       });
     });
@@ -140,7 +140,7 @@ export class Connection {
     this.#leader = null;
     if (leader !== null) return leader;
     if (!this.#address.isCluster) return host;
-    return await leaderOf(this.#address, { ambient: this.#options.ambient, first: this.#made, signal });
+    return await leaderOf(this.#address, { system: this.#options.system, first: this.#made, signal });
   }
 
   /** In this order: cancelled calls leave the socket, and a socket without calls closes with its channel. */

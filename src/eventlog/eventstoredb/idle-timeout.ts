@@ -18,7 +18,7 @@ export interface IdleTimeout {
  *
  * @param given ends it too; nothing of it is kept after `end`, as AbortSignal.any would
  */
-export function idleTimeout(ambient: Pick<System, 'after'>, deadlineMs: number, given?: AbortSignal): IdleTimeout {
+export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, given?: AbortSignal): IdleTimeout {
   const over = new AbortController();
   const leave = (): void => over.abort(given?.reason);
   if (given?.aborted === true) leave();
@@ -27,7 +27,7 @@ export function idleTimeout(ambient: Pick<System, 'after'>, deadlineMs: number, 
   let isFresh = false;
   let cancel = (): void => undefined;
   const set = (): void => {
-    cancel = ambient.after(deadlineMs, () => {
+    cancel = system.after(deadlineMs, () => {
       if (!isPaused && !isFresh) return over.abort(new ServerSilent(deadlineMs));
       isFresh = false;
       set();

@@ -7,7 +7,7 @@ import type { Gossip } from './wire.js';
 import { gossip, LEADER } from './wire.js';
 
 export interface DiscoveryOptions {
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
   /** Place of the host that is asked first: another one each time, so that none misleads for ever. */
   readonly first: number;
   readonly signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface DiscoveryOptions {
  *
  * @throws {Error} none knows it, however often they are asked, or the signal aborted
  */
-export async function leaderOf(address: Address, { ambient, first, signal }: DiscoveryOptions): Promise<string> {
+export async function leaderOf(address: Address, { system, first, signal }: DiscoveryOptions): Promise<string> {
   const { hosts, discovery } = address;
   let cause: unknown = null;
   for (let attempt = 0; attempt < discovery.maxAttempts; attempt += 1) {
@@ -27,13 +27,13 @@ export async function leaderOf(address: Address, { ambient, first, signal }: Dis
       const host = hosts[(first + index) % hosts.length];
       if (host === undefined) continue;
       try {
-        const leader = leaderIn(await told(host, address, { ambient, signal }));
+        const leader = leaderIn(await told(host, address, { system, signal }));
         if (leader !== null) return leader;
       } catch (error) {
         cause = error;
       }
     }
-    await wait(ambient, discovery.intervalMs, signal);
+    await wait(system, discovery.intervalMs, signal);
   }
   throw new Error(`No host names a leader, asked ${discovery.maxAttempts} times`, { cause });
 }
@@ -47,7 +47,7 @@ function leaderIn({ members }: Gossip): string | null {
 function told(
   host: string,
   { security, channelOptions, discovery }: Address,
-  { ambient, signal }: Pick<DiscoveryOptions, 'ambient' | 'signal'>,
+  { system, signal }: Pick<DiscoveryOptions, 'system' | 'signal'>,
 ): Promise<Gossip> {
   const node = new Client(host, security, channelOptions);
   return new Promise((resolve, reject) => {
@@ -59,7 +59,7 @@ function told(
       else resolve(answer);
     });
     const leave = (): void => call.cancel();
-    const cancelTimer = ambient.after(discovery.timeoutMs, leave);
+    const cancelTimer = system.after(discovery.timeoutMs, leave);
     signal.addEventListener('abort', leave);
   });
 }

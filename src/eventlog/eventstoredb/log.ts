@@ -42,7 +42,7 @@ export interface EventStoreOptions {
   readonly keepLast?: Readonly<Record<string, number>>;
   /** How long any call may take to be answered, in milliseconds. Default: 2,500. */
   readonly deadlineMs?: number;
-  readonly ambient: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**
@@ -52,11 +52,11 @@ export interface EventStoreOptions {
  * @throws {ConfigInvalid} nothing can be done with the connection string
  */
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
-  const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, ambient } = options;
-  const connection = connectionTo(url, { ambient, deadlineMs });
-  const means = { connection, names: streamNames(prefix), ambient, deadlineMs };
-  const appender = new Appender({ connection, ambient, deadlineMs });
-  const newId = (): string => ambient.uuid();
+  const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system } = options;
+  const connection = connectionTo(url, { system, deadlineMs });
+  const means = { connection, names: streamNames(prefix), system, deadlineMs };
+  const appender = new Appender({ connection, system, deadlineMs });
+  const newId = (): string => system.uuid();
   const reader: Reader = { ...means, naming: new Naming(means, appender, newId) };
   return new EventStoreLog(reader, appender, { keepLast, newId });
 }
@@ -258,15 +258,15 @@ const LONGEST_WAIT_MS = 100;
  */
 export async function untilVisible<T>(
   read: () => Promise<T | null>,
-  { ambient, deadlineMs }: { readonly ambient: Pick<System, 'after'>; readonly deadlineMs: number },
+  { system, deadlineMs }: { readonly system: Pick<System, 'after'>; readonly deadlineMs: number },
 ): Promise<T> {
   const over = new AbortController();
-  const cancel = ambient.after(deadlineMs, () => over.abort());
+  const cancel = system.after(deadlineMs, () => over.abort());
   try {
     for (let waitMs = FIRST_WAIT_MS; !over.signal.aborted; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
       const found = await read();
       if (found !== null) return found;
-      await wait(ambient, waitMs, over.signal);
+      await wait(system, waitMs, over.signal);
     }
     throw new LogUnavailable();
   } finally {

@@ -15,7 +15,7 @@ import type { ReadAnswer, ReadRequest } from './wire.js';
 export interface Reader {
   readonly connection: Connection;
   readonly names: StreamNames;
-  readonly ambient: Pick<System, 'after' | 'monotonicMs'>;
+  readonly system: Pick<System, 'after' | 'monotonicMs'>;
   /** How long the server may say nothing while it is waited for, in milliseconds. */
   readonly deadlineMs: number;
   /** Tells where this log begins among all that the server holds. */
@@ -120,8 +120,8 @@ export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | 
  * @throws {LogUnavailable} nothing came for as long as the deadline @throws {LogClosed}
  */
 async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
-  const { connection, ambient, deadlineMs } = reader;
-  const waiting = idleTimeout(ambient, deadlineMs);
+  const { connection, system, deadlineMs } = reader;
+  const waiting = idleTimeout(system, deadlineMs);
   let last: unknown = null;
   try {
     for (let request = next(); request !== null; request = next()) {
@@ -140,7 +140,7 @@ async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest 
         if (last === null || !(error instanceof ServerSilent)) last = error;
         if (fault === 'denied' || waiting.signal.aborted) throw new LogUnavailable({ cause: last });
       }
-      await wait(ambient, RETRY_MS, waiting.signal);
+      await wait(system, RETRY_MS, waiting.signal);
     }
   } finally {
     waiting.end();

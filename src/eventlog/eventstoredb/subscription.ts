@@ -84,14 +84,14 @@ async function* answersFrom(
  * a subscriber that was too slow and came forward all the same. Ends when live events come too densely.
  */
 async function* liveAnswers(
-  { connection, names, ambient, deadlineMs }: Reader,
+  { connection, names, system, deadlineMs }: Reader,
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<ReadAnswer> {
-  let waiting = idleTimeout(ambient, deadlineMs, signal);
+  let waiting = idleTimeout(system, deadlineMs, signal);
   try {
     for (;;) {
-      const density = new Density(ambient);
+      const density = new Density(system);
       let answered = 0;
       try {
         const request = subscribeMessage(progress.seen, { names, categories });
@@ -108,10 +108,10 @@ async function* liveAnswers(
         if (waiting.signal.aborted || isFinal(error) || (answered > 0 && !isTooSlow)) throw error;
         if (isTooSlow) {
           waiting.end();
-          waiting = idleTimeout(ambient, deadlineMs, signal);
+          waiting = idleTimeout(system, deadlineMs, signal);
         }
       }
-      await wait(ambient, RETRY_MS, waiting.signal);
+      await wait(system, RETRY_MS, waiting.signal);
     }
   } finally {
     waiting.end();
@@ -120,13 +120,13 @@ async function* liveAnswers(
 
 /** How densely live events come. */
 class Density {
-  readonly #ambient: Pick<System, 'monotonicMs'>;
+  readonly #system: Pick<System, 'monotonicMs'>;
   #isLive = false;
   #count = 0;
   #sinceMs = 0;
 
-  constructor(ambient: Pick<System, 'monotonicMs'>) {
-    this.#ambient = ambient;
+  constructor(system: Pick<System, 'monotonicMs'>) {
+    this.#system = system;
   }
 
   /** Whether so many have come that they are better read in pages. */
@@ -147,7 +147,7 @@ class Density {
     if (!this.#isLive || event === null) return;
     this.#count += 1;
     if (this.#count % MANY !== 1) return;
-    const nowMs = this.#ambient.monotonicMs();
+    const nowMs = this.#system.monotonicMs();
     this.isDense = this.#count > 1 && nowMs - this.#sinceMs < MANY_WITHIN_MS;
     this.#sinceMs = nowMs;
   }
@@ -158,11 +158,11 @@ class Density {
  * one of a page does. Ends when there is little.
  */
 async function* pagedAnswers(
-  { connection, names, ambient, deadlineMs }: Reader,
+  { connection, names, system, deadlineMs }: Reader,
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<readonly ReadAnswer[]> {
-  const waiting = idleTimeout(ambient, deadlineMs, signal);
+  const waiting = idleTimeout(system, deadlineMs, signal);
   try {
     for (let count = PAGE; count >= FEW;) {
       count = 0;
@@ -175,7 +175,7 @@ async function* pagedAnswers(
         waiting.resume();
       }
       waiting.pause();
-      if (count < PAGE) await wait(ambient, PAGE_EVERY_MS, signal);
+      if (count < PAGE) await wait(system, PAGE_EVERY_MS, signal);
       waiting.resume();
       signal.throwIfAborted();
     }

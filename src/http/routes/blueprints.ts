@@ -66,7 +66,7 @@ function createRoute(edge: HttpContext): Route {
     async handle(ctx) {
       const draft = await body.read(ctx);
       assertRules(draft);
-      const id = draft.id ?? edge.ambient.uuid();
+      const id = draft.id ?? edge.system.uuid();
       const blueprint = await edge.inTime(edge.blueprints.create({ ...draft, id }), outcomeUnknown(id));
       edge.log.info({ blueprintId: id }, 'blueprint created');
       const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, edge) };
@@ -147,7 +147,7 @@ function deleteRoute(edge: HttpContext): Route {
 }
 
 /** Of the record as a JSON value: it holds its version, and when it was made and changed. */
-function tagIn(blueprint: Blueprint, { ambient: { sha256 }, canonical }: HttpContext): string {
+function tagIn(blueprint: Blueprint, { system: { sha256 }, canonical }: HttpContext): string {
   return sha256(canonical(blueprint));
 }
 

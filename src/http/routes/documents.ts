@@ -24,7 +24,7 @@ export function documentRoutes(edge: HttpContext): readonly Route[] {
 
 function uploadRoute(edge: HttpContext): Route {
   const room = semaphore(UPLOADS_AT_A_TIME);
-  const { ambient, uploadDir: folder, documents, log } = edge;
+  const { system, uploadDir: folder, documents, log } = edge;
   const entered = async (): Promise<() => void> => {
     const entering = room.enter();
     return await edge.inTime(entering, crowded).catch((error: unknown) => {
@@ -63,7 +63,7 @@ function uploadRoute(edge: HttpContext): Route {
       assertForm(ctx);
       const leave = await entered();
       try {
-        return await withUpload(ctx, { folder, name: ambient.uuid(), after: ambient.after }, async (upload) => {
+        return await withUpload(ctx, { folder, name: system.uuid(), after: system.after }, async (upload) => {
           const { id: documentId, filename } = upload;
           const ingested = await documents.ingest(upload);
           await found(ingested);

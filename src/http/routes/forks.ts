@@ -82,7 +82,7 @@ async function askedFor(
   const { run: parent } = point;
   assertKnown(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
-  const { uuid, sha256 } = edge.ambient;
+  const { uuid, sha256 } = edge.system;
   const fork = { runId: uuid(), bodyHash: sha256(edge.canonical(request)), sha256 };
   try {
     return forkedRun(parent, changes, fork);

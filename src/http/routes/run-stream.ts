@@ -114,7 +114,7 @@ function eventStream(
     () => outbox.close(),
     (error: unknown) => {
       // The answer has begun: all that is left is to break it off.
-      if (!response.destroyed && !(error instanceof ServiceStopping)) edge.onFault(edge.ambient.uuid(), error);
+      if (!response.destroyed && !(error instanceof ServiceStopping)) edge.onFault(edge.system.uuid(), error);
       response.destroy();
     },
   );
@@ -137,9 +137,9 @@ function keepAlive(
     takenBefore = outbox.taken;
     if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
     if (outbox.chars === 0) outbox.put(':\n\n');
-    cancel = edge.ambient.after(KEEP_ALIVE_MS, beat);
+    cancel = edge.system.after(KEEP_ALIVE_MS, beat);
   };
-  let cancel = edge.ambient.after(KEEP_ALIVE_MS, beat);
+  let cancel = edge.system.after(KEEP_ALIVE_MS, beat);
   return () => cancel();
 }
 

@@ -21,7 +21,7 @@ export function runRoutes(edge: HttpContext): readonly Route[] {
 function startRoute(edge: HttpContext): Route {
   const body = bodyOf(edge.schemas, 'run-request.json', { isRequired: true });
   const graph = fixedGraph(edge.nodeDefaults);
-  const council = { graph, graphHash: edge.ambient.sha256(edge.canonical(graph)) };
+  const council = { graph, graphHash: edge.system.sha256(edge.canonical(graph)) };
   return {
     method: 'POST',
     path: '/api/councils/run',
@@ -134,7 +134,7 @@ async function freeze(
     godMode: request.god_mode ?? false,
     blueprint: { id: blueprint.id, name: blueprint.name },
     graph: compiled.graph,
-    graphHash: edge.ambient.sha256(edge.canonical(compiled.graph)),
+    graphHash: edge.system.sha256(edge.canonical(compiled.graph)),
   });
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
 }

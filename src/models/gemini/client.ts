@@ -19,7 +19,7 @@ export interface GeminiOptions {
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
-  readonly ambient: Pick<System, 'now' | 'after'>;
+  readonly system: Pick<System, 'now' | 'after'>;
 }
 
 /**
@@ -31,9 +31,9 @@ export interface GeminiOptions {
  * A call fails as `readGeminiAnswer` and `geminiFailure` name it, as `aborted` by the signal, or as `model_unusable`
  * when the model's name could lead to another address.
  */
-export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: GeminiOptions): LanguageModel {
+export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: GeminiOptions): LanguageModel {
   const gemini = new GoogleGenerativeAI(apiKey);
-  const watch = exchangeWatch({ ambient, maxBytes: MAX_ANSWER_BYTES });
+  const watch = exchangeWatch({ system, maxBytes: MAX_ANSWER_BYTES });
 
   async function exchanged(name: string, request: ModelRequest, terms: Terms): Promise<ModelAnswer> {
     const { system: systemInstruction, prompt, tools = [], onToken } = request;
@@ -59,7 +59,7 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, ambient }: G
       if (error instanceof ModelFailed) throw error;
       const results = request.rounds?.flatMap(({ exchanges }) => exchanges.map(({ result }) => result)) ?? [];
       const hidden = [apiKey, prompt, systemInstruction, ...results];
-      throw geminiFailure(error, { model: name, exchange, now: ambient.now(), hidden });
+      throw geminiFailure(error, { model: name, exchange, now: system.now(), hidden });
     }
   }
 

@@ -8,7 +8,7 @@ import { critiqueOffline } from './critic.js';
 export interface OfflineOptions {
   /** How long each answer takes, in milliseconds, so that a demonstration can be watched; default 0: at once. */
   readonly latencyMs?: number;
-  readonly ambient: Pick<System, 'after'>;
+  readonly system: Pick<System, 'after'>;
 }
 
 /**
@@ -16,14 +16,14 @@ export interface OfflineOptions {
  * draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. Offered tools, an agent first calls each once.
  * It goes by the brief and the tools: model name, temperature and maxOutputTokens of a request change nothing. Usage counts a token for each four UTF-16 units begun.
  */
-export function offlineModel({ latencyMs = 0, ambient }: OfflineOptions): LanguageModel {
+export function offlineModel({ latencyMs = 0, system }: OfflineOptions): LanguageModel {
   return {
     provider: 'offline',
     defaultModel: 'offline-1',
     async ask(request, { signal }) {
-      await pause(latencyMs, signal, ambient);
-      const { system, prompt, brief, answer, tools = [], rounds = [] } = request;
-      const inputTokens = tokens(system.length + prompt.length + lengthOf(rounds));
+      await pause(latencyMs, signal, system);
+      const { system: instructions, prompt, brief, answer, tools = [], rounds = [] } = request;
+      const inputTokens = tokens(instructions.length + prompt.length + lengthOf(rounds));
       if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
         const calls = callsOffline(tools, brief);
         return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls).length) } };
@@ -40,7 +40,7 @@ function lengthOf(rounds: NonNullable<ModelRequest['rounds']>): number {
   return rounds.flatMap(({ exchanges }) => exchanges).reduce((sum, { result }) => sum + result.length, 0);
 }
 
-async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<System, 'after'>): Promise<void> {
+async function pause(delayMs: number, signal: AbortSignal, system: Pick<System, 'after'>): Promise<void> {
   if (signal.aborted) throw callAborted(signal);
   if (delayMs <= 0) return;
   await new Promise<void>((resolve, reject) => {
@@ -48,7 +48,7 @@ async function pause(delayMs: number, signal: AbortSignal, ambient: Pick<System,
       cancel();
       reject(callAborted(signal));
     };
-    const cancel = ambient.after(delayMs, () => {
+    const cancel = system.after(delayMs, () => {
       signal.removeEventListener('abort', giveUp);
       resolve();
     });

@@ -19,7 +19,7 @@ export interface OpenAiOptions {
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
-  readonly ambient: Pick<System, 'now'>;
+  readonly system: Pick<System, 'now'>;
 }
 
 /** What one exchange gave: an answer, or a refusal that other words might avoid. */
@@ -33,7 +33,7 @@ type Exchanged =
  * what it takes is remembered for the model. Otherwise one request a call: a run records its own retries. Redirects are not followed, for the key would go
  * with them. The signal aborts the request itself.
  */
-export function openAiModel({ apiKey, baseUrl, model: defaultModel, ambient }: OpenAiOptions): LanguageModel {
+export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: OpenAiOptions): LanguageModel {
   const dialects = new Map<string, Dialect>();
 
   async function exchange(model: string, request: ModelRequest, terms: Terms): Promise<Exchanged> {
@@ -69,7 +69,7 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, ambient }: O
   async function askFor(model: string, request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     const results = request.rounds?.flatMap(({ exchanges }) => exchanges.map(({ result }) => result)) ?? [];
     const hidden = [apiKey ?? '', request.prompt, request.system, ...results];
-    const call = { model, now: ambient.now(), hidden };
+    const call = { model, now: system.now(), hidden };
     try {
       return await generate(model, request, { signal, call });
     } catch (error) {

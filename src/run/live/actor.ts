@@ -42,7 +42,7 @@ export interface RunActorDeps {
   readonly tools: Toolbox;
   /** Hears drafts as they are written, while anybody listens. */
   readonly tokens: TokenBus;
-  readonly ambient: System;
+  readonly system: System;
   readonly instanceId: string;
   /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
   readonly onLeft: (run: RunState) => void;
@@ -162,7 +162,7 @@ export class RunActor {
   }
 
   get #patience(): RetryPolicy {
-    return { ambient: this.#around.ambient, signal: this.#stopped.signal };
+    return { system: this.#around.system, signal: this.#stopped.signal };
   }
 
   #sealed({ facts, scene: { at } }: PendingEvents): Sealed {
@@ -194,25 +194,25 @@ export class RunActor {
   }
 
   async #execute(at: FrontierNode, call: AbortController, assigned?: Assignment): Promise<void> {
-    const { ambient, model, tools, tokens } = this.#around;
+    const { system, model, tools, tokens } = this.#around;
     const { signal } = call;
     const { run } = this;
     const node = run.plan.node(at.node);
-    if (at.delayMs > 0) await wait(ambient, at.delayMs, signal);
+    if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     const terms = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal };
     const outcome = await executeStep({
       node,
       ...(assigned ?? assignmentOf(run, at)),
       ask: callsOn(model, terms),
       signal,
-      monotonicMs: ambient.monotonicMs,
-      kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), ambient },
+      monotonicMs: system.monotonicMs,
+      kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
       tokenSink: () => tokens.sinkFor(run.runId, { node: at.node, step: at.step, attempt: at.attempt }),
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
     this.#spare = call;
-    await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: ambient.random() }));
+    await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random() }));
   }
 
   /** Resolves once the call of a tool is recorded: its result may be used from then on, and not before. */

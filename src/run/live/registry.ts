@@ -168,7 +168,7 @@ export class RunRegistry {
     await this.#underWay.end();
     const actors = [...this.#live.values()];
     const released = new AbortController();
-    const deadline = wait(this.#around.ambient, RELEASE_DEADLINE_MS, released.signal);
+    const deadline = wait(this.#around.system, RELEASE_DEADLINE_MS, released.signal);
     await Promise.race([Promise.allSettled(actors.map((actor) => actor.release())), deadline]);
     released.abort();
     for (const actor of actors) actor.stop();
@@ -196,11 +196,11 @@ export class RunRegistry {
   }
 
   #take(runId: string): Promise<boolean> {
-    const { ambient } = this.#around;
+    const { system } = this.#around;
     return takeRun({
       scene: () => decisionContext(this.#around),
       replay: () =>
-        this.#underWay.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { ambient, signal })),
+        this.#underWay.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { system, signal })),
       record: (replayed, facts) => this.#record(runId, replayed, facts),
       isHeld: () => this.#live.has(runId) || this.#taking.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
@@ -217,8 +217,8 @@ export class RunRegistry {
     const head = snapshot?.context.run ?? null;
     const sealed = sealFacts(facts, { head, runId, around: this.#around });
     const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
-    const { log, ambient } = this.#around;
-    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { ambient, signal }));
+    const { log, system } = this.#around;
+    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
     if (!claimsRun(facts)) return rest.reduce(evolve, start.context.run);
@@ -234,7 +234,7 @@ export class RunRegistry {
   }
 
   #replay(runId: string): Promise<Replay | null> {
-    const means = { charts: this.#charts, sha256: this.#around.ambient.sha256, damages: this.#options.damages };
+    const means = { charts: this.#charts, sha256: this.#around.system.sha256, damages: this.#options.damages };
     return replayRun(this.#around.log, runId, means);
   }
 

@@ -2,7 +2,7 @@
 import type { System } from '../system.js';
 
 /** Resolves after a time, or at once when the signal aborts. */
-export function wait(ambient: Pick<System, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
+export function wait(system: Pick<System, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const end = (): void => {
@@ -10,7 +10,7 @@ export function wait(ambient: Pick<System, 'after'>, delayMs: number, signal: Ab
       signal.removeEventListener('abort', end);
       resolve();
     };
-    const cancel = ambient.after(delayMs, end);
+    const cancel = system.after(delayMs, end);
     signal.addEventListener('abort', end);
   });
 }

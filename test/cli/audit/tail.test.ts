@@ -61,7 +61,7 @@ describe(`council tail (SEED=${SEED})`, function () {
     const random = seededRandom(SEED);
     service = await startService({
       eventStore: null,
-      model: offlineModel({ latencyMs: 200, ambient: nodeSystem() }),
+      model: offlineModel({ latencyMs: 200, system: nodeSystem() }),
     });
     const proxy = await openCuttingProxy(service.url, () => 500 + Math.floor(random() * MAX_PIECE_BYTES));
     const runId = await restClient(service.url).start('Trees');
@@ -105,12 +105,12 @@ describe(`council tail (SEED=${SEED})`, function () {
     service = await startService({ eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
     const paused = await pausedBefore(service.engine, runId, 'write');
-    const ambient = nodeSystem();
+    const system = nodeSystem();
     // Here half a minute takes 300 ms.
-    const hasty = { after: ambient.after, monotonicMs: () => 100 * ambient.monotonicMs() };
+    const hasty = { after: system.after, monotonicMs: () => 100 * system.monotonicMs() };
     const told: string[] = [];
     const { signal } = new AbortController();
-    const options = { ambient: hasty, schemas: openSchemas(), tell: (text: string) => void told.push(text), signal };
+    const options = { system: hasty, schemas: openSchemas(), tell: (text: string) => void told.push(text), signal };
     const events = serviceRecords(service.url, options).follow(runId);
     const follow = async (): Promise<void> => {
       for await (const { seq } of events) if (seq === paused + 1) await service.stop();
@@ -145,10 +145,10 @@ describe(`council tail (SEED=${SEED})`, function () {
       });
     });
     await new Promise<void>((resolve) => still.listen(0, '127.0.0.1', resolve));
-    const ambient = { after: nodeSystem().after, monotonicMs: () => nowMs };
+    const system = { after: nodeSystem().after, monotonicMs: () => nowMs };
     const { signal } = new AbortController();
     const url = `http://127.0.0.1:${(still.address() as AddressInfo).port}`;
-    const options = { ambient, schemas: openSchemas(), tell: () => undefined, signal };
+    const options = { system, schemas: openSchemas(), tell: () => undefined, signal };
     const seqs: number[] = [];
     for await (const { seq } of serviceRecords(url, options).follow(runId)) seqs.push(seq);
     still.close();
