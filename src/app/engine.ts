@@ -108,7 +108,9 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
 
   return {
     ...{ verify: audits.verify, genealogy: audits.genealogy },
-    check: async (unfinished) => void (await Promise.all([audits.check(unfinished), library.check()])),
+    async check(unfinished) {
+      await Promise.all([audits.check(unfinished), library.check()]);
+    },
     ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
     ...listsOf({ log, history, projector, damaged: library.damaged }),
     documents: library,

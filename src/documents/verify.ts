@@ -42,19 +42,29 @@ export async function auditDocument(documentId: string, deps: DocumentAuditDeps)
   const record = await wholeRecord(documentId, deps);
   const { events, headHash, turns } = record;
   const known = Math.max(recorded, stored?.seq ?? -1);
-  if (known < 0 && events === 0 && record.damage === null) return null;
   const damage = record.damage ?? cutOff(documentId, events, known);
+  if (damage === null && events === 0) return null;
   if (damage !== null) {
     if (record.damage !== null && (await bearsOutSince(documentId, deps))) onSound(documentId);
     else onDamaged(damage);
     return { events, headHash, firstDifference: { seq: damage.data.seq, what: damage.data.reason } };
   }
   onSound(documentId);
-  if (isView(stored, turns, recorded)) return { events, headHash, firstDifference: null };
-  await deps.replaceView(stored, turns.at(-1)?.record ?? null);
-  const seq = stored?.seq ?? turns.at(-1)?.seq ?? 0;
-  const what = 'the stored view of the document is not the fold of its events';
-  return { events, headHash, firstDifference: { seq, what } };
+  const firstDifference = isView(stored, turns, recorded) ? null : await replaced(stored, turns, deps);
+  return { events, headHash, firstDifference };
+}
+
+/** Puts the fold in the place of a stored view that is not the fold, and says so. */
+async function replaced(
+  stored: DocumentRecord | null,
+  turns: readonly Turn[],
+  { replaceView }: DocumentAuditDeps,
+): Promise<DocumentAudit['firstDifference']> {
+  const last = turns.at(-1);
+  await replaceView(stored, last?.record ?? null);
+  // A view that nothing recorded leads to differs from the first event on.
+  const seq = stored?.seq ?? last?.seq ?? 0;
+  return { seq, what: 'the stored view of the document is not the fold of its events' };
 }
 
 /** An event that made the document findable or took it away, with what is listed of it from then on. */

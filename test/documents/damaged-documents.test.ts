@@ -91,15 +91,14 @@ describe('A document', function () {
   });
 
   it('never differs from its record while it is uploaded and deleted', async () => {
-    let isOver = false;
+    const over = new AbortController();
     const changing = (async () => {
       for (let turn = 0; turn < 2; turn += 1) {
         await remove(trees);
         await uploaded(service.url, TREES);
       }
-      isOver = true;
-    })();
-    while (!isOver) expect(await verify(trees)).to.include(NONE);
+    })().finally(() => over.abort());
+    while (!over.signal.aborted) expect(await verify(trees)).to.include(NONE);
     await changing;
     expect(await found()).to.deep.equal([trees, stones].sort());
   });

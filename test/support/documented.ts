@@ -47,22 +47,28 @@ async function read(url: string): Promise<Documented> {
     return validate;
   };
 
+  const operationAt = (path: string, verb: string): { template: string; responses: Operation['responses'] } | null => {
+    const [bare = ''] = path.split('?');
+    const template = templates.find((each) => matches(each, bare)) ?? '';
+    const operation = document.paths[template]?.[verb];
+    return operation === undefined ? null : { template, responses: operation.responses };
+  };
+
   return ({ method, path }, { status, headers, text }) => {
-    const template = templates.find((each) => matches(each, path.split('?')[0] ?? ''));
     const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-    const responses = document.paths[template ?? '']?.[verb]?.responses;
-    if (template === undefined || responses === undefined) return;
+    const operation = operationAt(path, verb);
+    if (operation === null) return;
+    const { template, responses } = operation;
     const told = `${method} ${path}, answered ${status}`;
     const key = keyOf(responses, status, told);
     const type = mediaTypeOf(headers);
     const { content } = responses[key] ?? {};
     if (content === undefined ? text !== '' : !(type in content))
       throw new Error(`${told}: "${type}" is not documented`);
-    const validate = /json$/.test(type)
-      ? validatorAt(['paths', template, verb, 'responses', key, 'content', type, 'schema'])
-      : null;
-    for (const value of validate === null || method === 'HEAD' ? [] : valuesIn(text, type)) {
-      if (validate?.(value) === false) throw new Error(`${told}: ${JSON.stringify([validate.errors, value])}`);
+    if (!type.endsWith('json') || method === 'HEAD') return;
+    const validate = validatorAt(['paths', template, verb, 'responses', key, 'content', type, 'schema']);
+    for (const value of valuesIn(text, type)) {
+      if (!validate(value)) throw new Error(`${told}: ${JSON.stringify([validate.errors, value])}`);
     }
   };
 }
