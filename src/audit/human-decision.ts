@@ -71,11 +71,12 @@ interface Override {
   readonly isForEvery: boolean;
 }
 
-function overrideOf({ data }: GateDecided, { steps, gate }: RunState): Override | null {
+function overrideOf({ data }: GateDecided, before: RunState): Override | null {
   if (data.action !== 'modify' || data.modifiedState === null) return null;
   const [changes, isForEvery] = [data.modifiedState, data.overrideVersion === undefined];
-  const source = isForEvery ? `g${data.gate}` : humanSource(data.gate, steps);
-  return { changes, source, isForEvery, drafts: draftsGiven(changes, { source, shown: gate?.nextNodes ?? [] }) };
+  const source = isForEvery ? `g${data.gate}` : humanSource(data.gate, before.steps);
+  const shown = before.gate?.nextNodes ?? [];
+  return { changes, source, isForEvery, drafts: draftsGiven(before, changes, { source, shown }) };
 }
 
 function addOverride(event: GateDecided, override: Override, { before, after }: Turn, ancestry: Provenance): void {

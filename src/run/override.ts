@@ -24,7 +24,7 @@ interface OverrideWay {
 
 /** The state under an override. */
 export function overrideState(run: RunState, override: StateOverride, at: OverrideAt & OverrideWay): RunState {
-  const drafts = draftsGiven(override, at);
+  const drafts = draftsGiven(run, override, at);
   const changed = beforeItsRoute(run, override, { source: at.source, drafts });
   const routed = at.route === null ? changed : rerouted(changed, at.route.next);
   return overrideDrafts(routed, drafts, at.nextNodes);
@@ -32,7 +32,7 @@ export function overrideState(run: RunState, override: StateOverride, at: Overri
 
 /** The state that the last node is routed in again. */
 function overriddenLast(run: RunState, override: StateOverride, at: OverrideAt): RunState {
-  return beforeItsRoute(run, override, { source: at.source, drafts: draftsGiven(override, at) });
+  return beforeItsRoute(run, override, { source: at.source, drafts: draftsGiven(run, override, at) });
 }
 
 function beforeItsRoute(
@@ -115,7 +115,8 @@ export function effectiveOverride(run: RunState, override: StateOverride, shown:
   if (activeNode !== run.activeNode) refuse(run, ['active_node'], FIXED);
   if (runId !== run.runId) refuse(run, ['run_id'], FIXED);
   const effective = withoutShown(run, rest);
-  const branches = changedBranches(run, override.branches ?? [], shown);
+  const isForOthers = effective.current_draft !== undefined;
+  const branches = effectiveBranches(run, override.branches ?? [], { shown, isForOthers });
   if (branches.length > 0) effective.branches = branches;
   else delete effective.branches;
   return effective;
@@ -142,11 +143,21 @@ function isShown(feedback: readonly string[], shown: Branch): boolean {
   return feedback.length === shown.feedback.length && shown.feedback.every(({ text }, at) => text === feedback[at]);
 }
 
-function changedBranches(
+/** Beside a draft for the others, one that is named as it is shown stands out from them, unless all of them are. */
+function effectiveBranches(
   run: RunState,
-  branches: NonNullable<StateOverride['branches']>,
-  shown: readonly string[],
-): NonNullable<StateOverride['branches']> {
+  branches: BranchOverrides,
+  { shown, isForOthers }: { readonly shown: readonly string[]; readonly isForOthers: boolean },
+): BranchOverrides {
+  const changed = changedBranches(run, branches, shown);
+  const named = branches.filter(({ node }) => shown.includes(node));
+  const isWhole = changed.length === 0 && named.length === shown.length;
+  return isForOthers && !isWhole ? named : changed;
+}
+
+type BranchOverrides = NonNullable<StateOverride['branches']>;
+
+function changedBranches(run: RunState, branches: BranchOverrides, shown: readonly string[]): BranchOverrides {
   const live = new Map(liveBranches(run).map(({ node, draft }) => [node, draft]));
   return branches.filter(({ node, current_draft: draft }, index) => {
     const place = ['branches', index, 'node'];
@@ -212,13 +223,26 @@ export interface DraftGiven {
 /** Drafts by the node that is to work on them. */
 export type DraftsGiven = ReadonlyMap<string, DraftGiven>;
 
-/** The drafts of an override: that of a single branch wins over the one for all. */
-export function draftsGiven({ current_draft: forAll, branches = [] }: StateOverride, at: OverrideAt): DraftsGiven {
+/**
+ * The drafts of an override: that of a single branch wins over the one for all, and a branch that is named with the
+ * draft it holds keeps it.
+ */
+export function draftsGiven(
+  run: RunState,
+  { current_draft: forAll, branches = [] }: StateOverride,
+  at: OverrideAt,
+): DraftsGiven {
   const drafts = new Map<string, DraftGiven>();
+  const held = branches.length === 0 ? [] : liveBranches(run);
+  const isKept = ({ node, current_draft: own }: BranchOverrides[number]): boolean =>
+    held.some((each) => each.node === node && each.draft === own);
   at.shown.forEach((node, place) => {
     const own = branches.find((each) => each.node === node);
-    if (own !== undefined) drafts.set(node, { draft: own.current_draft, from: `${at.source}.${place}` });
-    else if (forAll !== undefined) drafts.set(node, { draft: forAll, from: at.source });
+    if (own !== undefined) {
+      if (!isKept(own)) drafts.set(node, { draft: own.current_draft, from: `${at.source}.${place}` });
+    } else if (forAll !== undefined) {
+      drafts.set(node, { draft: forAll, from: at.source });
+    }
   });
   return drafts;
 }

@@ -164,6 +164,21 @@ describe('An override of single branches', () => {
     expect(held(before().whenModified({ branches: none }))).to.deep.equal(['Plan', null, 'Plan']);
   });
 
+  it('keeps a branch that is named as it is shown from the draft for all', () => {
+    const kept = [{ node: 'b', current_draft: 'Plan' }];
+    expect(held(before().whenModified({ branches: kept, current_draft: 'All' }))).to.deep.equal(['All', 'Plan', 'All']);
+    const mixed = [...kept, { node: 'c', current_draft: 'For c' }];
+    const modified = before().whenModified({ branches: mixed, current_draft: 'All' });
+    expect(held(modified)).to.deep.equal(['All', 'Plan', 'For c']);
+    const { front } = modified.run;
+    expect(front.map(({ branch }) => branch.draftFrom === '1')).to.deep.equal([false, true, false]);
+  });
+
+  it('sent back whole as they were shown leaves the draft for all to reach each', () => {
+    const branches = ['a', 'b', 'c'].map((node) => ({ node, current_draft: 'Plan' }));
+    expect(held(before().whenModified({ branches, current_draft: 'All' }))).to.deep.equal(['All', 'All', 'All']);
+  });
+
   it('records what was effective, and nothing of what was shown', () => {
     const branches = [
       { node: 'a', current_draft: 'Plan' },
