@@ -132,12 +132,13 @@ function changesOf(
   const changed = (field: keyof StateOverride, from: GenealogyChange['from'], to: GenealogyChange['to']): void => {
     if (override[field] !== undefined) changes.push({ field, from, to });
   };
-  const nodes = branches.map(({ node }) => node);
+  // One that is named as it was shown keeps its draft: it is told of no more than one that is not named.
+  const nodes = branches.map(({ node }) => node).filter((node) => drafts.has(node));
   const given = nodes.map((node) => drafts.get(node)).filter((each) => each !== undefined);
   const idsOf = given.map(({ draft: text, from }) => ancestry.draftOf({ draft: text, draftFrom: from }));
   changed('input_topic', shown.input_topic, firstLine(topic ?? ''));
   changed('current_draft', shown.draft, ancestry.draftOf({ draft: draft ?? null, draftFrom: source }));
-  changed('branches', heldBefore(before, ancestry, nodes), distinct(idsOf));
+  if (nodes.length > 0) changed('branches', heldBefore(before, ancestry, nodes), distinct(idsOf));
   changed('critic_score', shown.critic_score, score ?? null);
   changed('iteration_count', before.iterationCount, iteration ?? null);
   changed('feedback_history', shown.feedback, feedback?.length === 0 ? [] : ancestry.feedbackOf(after.shown));

@@ -143,6 +143,19 @@ describe('Genealogy', () => {
     ]);
   });
 
+  it('tells of an override only the branches that it gave another draft', async () => {
+    const branches = [{ node: 'left', current_draft: 'Plan' }];
+    const { events } = given(graphOf('plan -> left, right'), { godMode: true })
+      .whenDecided({ action: 'approve', modifiedState: null })
+      .when(wrote('plan', 'Plan'))
+      .whenModified({ branches, current_draft: 'For the right' });
+    const { decisions, drafts } = await genealogy(events);
+    expect(decisions[1]?.changes.map(({ field }) => field)).to.deep.equal(['current_draft']);
+    expect(drafts.filter(({ kind }) => kind === 'human').map((each) => each.first_line)).to.deep.equal([
+      'For the right',
+    ]);
+  });
+
   it('tells of an override that was not applied its fields and hash alone', async () => {
     const { decisions, drafts } = await golden('god-approve');
     const sent = { current_draft: 'sent, not applied' };
