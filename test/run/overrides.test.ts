@@ -170,7 +170,7 @@ describe('An override of single branches', () => {
     const mixed = [...kept, { node: 'c', current_draft: 'For c' }];
     const modified = before().whenModified({ branches: mixed, current_draft: 'All' });
     expect(held(modified)).to.deep.equal(['All', 'Plan', 'For c']);
-    const { front } = modified.run;
+    const { frontier } = modified.run;
     expect(front.map(({ branch }) => branch.draftFrom === '1')).to.deep.equal([false, true, false]);
   });
 
