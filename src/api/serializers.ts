@@ -12,7 +12,7 @@ import type {
   RunStart,
   Verification,
 } from '../generated/schemas.js';
-import type { DocumentAudit } from '../documents/verify.js';
+import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
@@ -130,9 +130,9 @@ export function foldedRun(run: RunState): FoldedRun {
   };
 }
 
-/** A document in the list: of a damaged one what was told of it, and that it is. */
-export function listedDocument({ isDamaged, ...record }: ListedDocument): Document {
-  return { ...documentRecord(record), ...(isDamaged && { error: 'The record of this document is damaged' }) };
+/** A document in the list; a corrupt one has an error beside what was recorded of it. */
+export function listedDocument({ isCorrupt, ...record }: ListedDocument): Document {
+  return { ...documentRecord(record), ...(isCorrupt && { error: 'The record of this document is damaged' }) };
 }
 
 /** A document as it is shown. */
@@ -152,8 +152,8 @@ export function verification(runId: string, { events, headHash, firstDifference 
 }
 
 /** What was found of a document's record. */
-export function documentVerification(documentId: string, audit: DocumentAudit): DocumentVerification {
-  const { events, headHash, firstDifference } = audit;
+export function documentVerification(documentId: string, check: DocumentCheck): DocumentVerification {
+  const { events, headHash, firstDifference } = check;
   const valid = firstDifference === null;
   return { document_id: documentId, valid, events, head_hash: headHash, first_difference: firstDifference };
 }

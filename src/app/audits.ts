@@ -41,7 +41,7 @@ export function auditsHere(deps: AuditsDeps): AuditsHere {
         await projector.reached(await log.head());
         return await history.stored(id);
       },
-      onDamaged: (error) => damaged.found(error),
+      onCorrupt: (error) => damaged.found(error),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
   // A view that differs is left for a verification that somebody asks for, which tells of it.

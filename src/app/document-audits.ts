@@ -1,8 +1,8 @@
 /** How the records of documents are proven here: when somebody asks, and at the start, as long as they are listed. */
 import { recordCheck } from '../audit/record-check.js';
-import type { DamagedDocuments } from '../documents/corrupt-documents.js';
-import type { DocumentAudit, DocumentAuditDeps } from '../documents/verify.js';
-import { auditDocument } from '../documents/verify.js';
+import type { CorruptDocuments } from '../documents/corrupt-documents.js';
+import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
+import { verifyDocument } from '../documents/verify.js';
 import { documentIdOf } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
@@ -15,7 +15,7 @@ const PAGE = 100;
 
 export interface DocumentAudits {
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
-  verify(documentId: string): Promise<DocumentAudit | null>;
+  verify(documentId: string): Promise<DocumentCheck | null>;
   /** Verifies a damaged one again, which an event has made findable or taken away. */
   changed(event: RecordedEvent): void;
   /** Verifies all that are listed; the start need not wait longer than this does. */
@@ -27,25 +27,25 @@ export interface DocumentAudits {
 export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'> {
   readonly log: EventLog;
   readonly history: History;
-  readonly damaged: DamagedDocuments;
+  readonly damaged: CorruptDocuments;
   /** Null before it folds. */
   readonly projector: () => Pick<Projector, 'reached'> | null;
 }
 
 export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
   const { log, history, damaged, projector, system, logger } = deps;
-  const audit = (documentId: string, replaceView: DocumentAuditDeps['replaceView']): Promise<DocumentAudit | null> =>
-    auditDocument(documentId, {
+  const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
+    verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
       async stored(id) {
         await projector()?.reached(await log.head());
         return await history.document(id);
       },
-      onDamaged: (error) => damaged.found(error),
-      onSound: (id) => damaged.forget(id),
+      onCorrupt: (error) => damaged.found(error),
+      onValid: (id) => damaged.forget(id),
     });
   // A view that differs is left for a verification that somebody asks for, which tells of it.
-  const look = (documentId: string): Promise<DocumentAudit | null> => audit(documentId, async () => undefined);
+  const look = (documentId: string): Promise<DocumentCheck | null> => audit(documentId, async () => undefined);
   const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
   const check = recordCheck({ verify: look, system, onFault });
   const rechecks = taskTracker();

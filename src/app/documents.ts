@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { documentAuditsHere } from './document-audits.js';
 import { ServiceStopping } from '../errors.js';
-import { DamagedDocuments } from '../documents/corrupt-documents.js';
-import type { DocumentAudit } from '../documents/verify.js';
+import { CorruptDocuments } from '../documents/corrupt-documents.js';
+import type { DocumentCheck } from '../documents/verify.js';
 import { DocumentCorrupt, DocumentUnknown } from '../documents/errors.js';
 import { pdfExtractor } from '../pdf/extract.js';
 import { documentSearch } from '../search/document-search.js';
@@ -20,7 +20,7 @@ import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
-import { isLasting, toldOnce } from '../embeddings/told-once.js';
+import { isLasting, reportFailureOnce } from '../embeddings/told-once.js';
 import { wait } from '../system/async/wait.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
@@ -33,7 +33,7 @@ export interface Documents {
   /** @throws {DocumentCorrupt} */
   find(documentId: string): Promise<DocumentRecord | null>;
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
-  verify(documentId: string): Promise<DocumentAudit | null>;
+  verify(documentId: string): Promise<DocumentCheck | null>;
   /** Resolves once it is recorded. */
   ingest(file: UploadedFile): Promise<Ingested>;
   /** Resolves once it can be found here; rejects when the signal is aborted before. */
@@ -44,7 +44,7 @@ export interface Documents {
 
 export interface DocumentServices extends Documents {
   readonly passages: ChunkSearch;
-  readonly damaged: DamagedDocuments;
+  readonly damaged: CorruptDocuments;
   /** Whether what was recorded before the start can be found, or could. */
   hasCaughtUp(): boolean;
   /** To be told of each event of a document. */
@@ -72,7 +72,7 @@ export async function documentServices(
   { dataDir, system, logger }: Pick<EngineDeps, 'dataDir' | 'system' | 'logger'>,
   { log, standing, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
-  const embeddings = toldOnce(await embeddingsOf(config.embeddings, system), (err) =>
+  const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
     logger.error({ err }, 'documents: no vectors can be made'),
   );
   const { model, dimensions } = embeddings;
@@ -81,7 +81,7 @@ export async function documentServices(
   const damaged = damagedHere(logger, (documentId) => feed.drop(documentId));
   const isDamaged = (documentId: string): boolean => damaged.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
-  const shelf = new DocumentStore({ log, system, instanceId, extractor, isDamaged, ...recording });
+  const shelf = new DocumentStore({ log, system, instanceId, extractor, isCorrupt: isDamaged, ...recording });
   const onFault = (error: unknown): void => {
     if (error instanceof DocumentCorrupt) damaged.found(error);
     else logger.error({ err: error }, 'documents: fault');
@@ -113,13 +113,13 @@ export async function documentServices(
       feed.take(event);
       if (isDecisive(event)) audits.changed(event);
     },
-    passages: documentSearch({ feed, embeddings, recordsVectors, filenameOf, isDamaged }),
+    passages: documentSearch({ indexer: feed, embeddings, recordsVectors, filenameOf, isCorrupt: isDamaged }),
     async start(by) {
       projector = by;
       const [first] = await history.documents({ limit: 1, offset: 0 });
       feed.start(history.checkpoint, { hasDocuments: first !== undefined });
     },
-    told: () => feed.told(),
+    told: () => feed.markHistoryDelivered(),
     async stop(position) {
       stopping.abort();
       await Promise.all([shelf.stop(), completing.ended(), audits.stop()]);
@@ -129,8 +129,8 @@ export async function documentServices(
 }
 
 /** @param drop takes a document out of the index */
-function damagedHere(logger: EngineDeps['logger'], drop: (documentId: string) => void): DamagedDocuments {
-  return new DamagedDocuments((error) => {
+function damagedHere(logger: EngineDeps['logger'], drop: (documentId: string) => void): CorruptDocuments {
+  return new CorruptDocuments((error) => {
     const { documentId } = error.data;
     logger.error({ documentId, err: error }, 'document: its record is damaged');
     drop(documentId);
@@ -139,7 +139,7 @@ function damagedHere(logger: EngineDeps['logger'], drop: (documentId: string) =>
 
 interface DocumentsDeps extends Pick<Documents, 'verify'> {
   readonly shelf: DocumentStore;
-  readonly damaged: DamagedDocuments;
+  readonly damaged: CorruptDocuments;
   /** Resolves once what is recorded up to there is found, or found no more. */
   readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
 }
@@ -149,7 +149,7 @@ function documentsOf({ shelf, damaged, reached, verify }: DocumentsDeps): Docume
   return {
     verify,
     async find(documentId) {
-      damaged.assertSound(documentId);
+      damaged.assertNotCorrupt(documentId);
       return await damaged.noting(shelf.find(documentId));
     },
     async ingest(file) {

@@ -11,13 +11,13 @@ import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
-import type { RecordPlace } from '../eventlog/open.js';
+import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openRecord } from '../eventlog/open.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
-import type { BlueprintList, BlueprintListParts } from '../projections/blueprints.js';
+import type { BlueprintList, BlueprintListDeps } from '../projections/blueprints.js';
 import { blueprintList } from '../projections/blueprints.js';
-import type { DocumentList, DocumentListParts } from '../projections/documents.js';
+import type { DocumentList, DocumentListDeps } from '../projections/documents.js';
 import { documentList } from '../projections/documents.js';
 import type { History } from '../projections/run-history.js';
 import { Projector } from '../projections/projector.js';
@@ -78,11 +78,11 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
   const onDamaged = (error: RunCorrupt): void => {
     logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
     cluster?.giveUp(error.data.runId);
-    for (const shown of [feed, models.views]) shown.broken(error);
+    for (const shown of [feed, models.views]) shown.refuse(error);
   };
   const folded = { ...standing, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, system, onDamaged, onFault });
-  const { history, damaged, reader, views } = models;
+  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt: onDamaged, onFault });
+  const { history, corruptRuns: damaged, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = machineCache();
   const library = await documentServices(config, surroundings, { log, standing, history, instanceId });
@@ -101,7 +101,14 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
       else onFault(error);
     },
   });
-  const queries = new RunQueries({ log, reader, history, projector, damaged, live: (runId) => registry.live(runId) });
+  const queries = new RunQueries({
+    log,
+    reader,
+    history,
+    projector,
+    corruptRuns: damaged,
+    live: (runId) => registry.live(runId),
+  });
   const blueprints = new BlueprintStore({ log, system, instanceId });
   const audits = auditsHere({ log, charts, damaged, logger, system, reader, history, projector });
   const caughtUp = startReading(library, projector);
@@ -112,7 +119,7 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
       await Promise.all([audits.check(unfinished), library.check()]);
     },
     ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
-    ...listsOf({ log, history, projector, damaged: library.damaged }),
+    ...listsOf({ log, history, projector, corruptDocuments: library.damaged }),
     documents: library,
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
@@ -136,7 +143,7 @@ const VIEWS_FILE = 'views.sqlite';
 function placeOf(
   { eventStore }: EngineConfig,
   { logFile, viewsDir }: DataDirectory,
-): Omit<RecordPlace, 'onBroken' | 'system'> {
+): Omit<OpenLogOptions, 'onBroken' | 'system'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
 }
@@ -155,7 +162,7 @@ async function modelsOf(
   }
 }
 
-function listsOf(parts: BlueprintListParts & DocumentListParts): Pick<Engine, 'blueprintList' | 'documentList'> {
+function listsOf(parts: BlueprintListDeps & DocumentListDeps): Pick<Engine, 'blueprintList' | 'documentList'> {
   return { blueprintList: blueprintList(parts), documentList: documentList(parts) };
 }
 

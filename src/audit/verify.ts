@@ -24,7 +24,7 @@ export interface VerifyRunDeps extends ReplayDeps {
   /** Puts the fold in the place of a stored view that differs from it. */
   readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
   /** Told of a record that does not bear out. */
-  readonly onDamaged: (error: RunCorrupt) => void;
+  readonly onCorrupt: (error: RunCorrupt) => void;
 }
 
 /**
@@ -32,7 +32,7 @@ export interface VerifyRunDeps extends ReplayDeps {
  * replaced at once, so that nothing forged is served after it.
  */
 export async function verifyRun(runId: string, auditing: VerifyRunDeps): Promise<RunVerification | null> {
-  const { log, onDamaged } = auditing;
+  const { log, onCorrupt: onDamaged } = auditing;
   const recorded = await headOf(log, runId);
   // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
   const stored = await auditing.stored(runId);
@@ -163,13 +163,13 @@ export interface ParentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly sha256: System['sha256'];
   /** Told of a parent's record that does not bear out. */
-  readonly onDamaged: (error: RunCorrupt) => void;
+  readonly onCorrupt: (error: RunCorrupt) => void;
 }
 
 /** A run that goes on from another's event names it by its hash: null when the log has that event, or it is no fork. */
 export async function parentDifference(
   first: ExportedEvent | null,
-  { log, sha256, onDamaged }: ParentDeps,
+  { log, sha256, onCorrupt: onDamaged }: ParentDeps,
 ): Promise<Difference | null> {
   const parent = parentIn(first);
   if (parent === null) return null;

@@ -184,7 +184,7 @@ function saidNothing(error: unknown): Conversation {
 
 function requestOf({ node, brief, told }: Step): ModelRequest {
   return {
-    brief,
+    promptInput: brief,
     answer: brief.role === 'critic' ? 'critique' : 'text',
     ...told,
     ...(node.model === undefined ? {} : { model: node.model }),

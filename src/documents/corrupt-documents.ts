@@ -4,7 +4,7 @@
  */
 import { DocumentCorrupt } from './errors.js';
 
-export class DamagedDocuments {
+export class CorruptDocuments {
   readonly #onFound: (error: DocumentCorrupt) => void;
   readonly #found = new Map<string, DocumentCorrupt>();
 
@@ -41,7 +41,7 @@ export class DamagedDocuments {
   }
 
   /** @throws {DocumentCorrupt} for a document that was found damaged */
-  assertSound(documentId: string): void {
+  assertNotCorrupt(documentId: string): void {
     const error = this.#found.get(documentId);
     if (error !== undefined) throw error;
   }

@@ -14,7 +14,7 @@ import { documentRecordOf } from './events.js';
 import { lastEventOf } from './streams.js';
 import type { DocumentSource, DocumentState } from './state.js';
 import { evolveDocument, nextStep } from './state.js';
-import type { DocumentStreams, StreamsOptions } from './streams.js';
+import type { DocumentStreams, StreamsDeps } from './streams.js';
 import { documentStreams } from './streams.js';
 import type { Embeddings } from '../embeddings/port.js';
 import type { PdfExtractor } from '../pdf/extract.js';
@@ -23,13 +23,13 @@ import { vectorToBase64 } from '../embeddings/port.js';
 /** Conflicts with other instances before a change gives up. Each of them means that another got on by one event. */
 const MAX_CONFLICTS = 200;
 
-export interface DocumentStoreOptions extends StreamsOptions {
+export interface DocumentStoreOptions extends StreamsDeps {
   readonly extractor: PdfExtractor;
   readonly embeddings: Embeddings;
   /** Whether vectors are recorded; else they are computed wherever they are needed. */
   readonly recordsVectors: boolean;
   /** Whether a document was found damaged. */
-  readonly isDamaged: (documentId: string) => boolean;
+  readonly isCorrupt: (documentId: string) => boolean;
 }
 
 /** A file that was uploaded. */
@@ -66,7 +66,7 @@ export class DocumentStore {
 
   /** The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentCorrupt} */
   async find(documentId: string): Promise<DocumentRecord | null> {
-    const { decisive } = await this.#streams.standing(documentId);
+    const { decisive } = await this.#streams.status(documentId);
     return decisive === null ? null : documentRecordOf(decisive);
   }
 
@@ -116,9 +116,9 @@ export class DocumentStore {
   /** Of a damaged one, of which even the end may be missing, all that counts is whether it was taken away. */
   async #isThere(documentId: string, last: RecordedEvent | null): Promise<boolean> {
     if (last?.type === 'DocumentDeleted') return false;
-    if (this.#options.isDamaged(documentId)) return true;
+    if (this.#options.isCorrupt(documentId)) return true;
     try {
-      return (await this.#streams.standing(documentId)).decisive?.type === 'DocumentIngested';
+      return (await this.#streams.status(documentId)).decisive?.type === 'DocumentIngested';
     } catch (error) {
       if (error instanceof DocumentCorrupt) return true;
       throw error;
@@ -181,7 +181,7 @@ export class DocumentStore {
         state = await this.#streams.fold(documentId, state);
       }
     }
-    const { decisive } = await this.#streams.standing(documentId);
+    const { decisive } = await this.#streams.status(documentId);
     // Deleted in this moment: what is found there is that it is gone.
     if (decisive === null) throw new DocumentUnknown({ documentId });
     return { chunks: state?.chunks.length ?? 0, isNew, position: decisive.position };

@@ -9,7 +9,7 @@ import { documentEventOf, documentStream, isDocumentEvent, readDocument } from '
 import type { DocumentState } from './state.js';
 import { evolveDocument } from './state.js';
 
-export interface StreamsOptions {
+export interface StreamsDeps {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
@@ -32,15 +32,15 @@ export interface DocumentStreams {
   /** The document after all of its events that count and follow those it was folded from. @throws {DocumentDamaged} */
   fold(documentId: string, folded: DocumentState | null): Promise<DocumentState | null>;
   /** @throws {DocumentDamaged} */
-  standing(documentId: string): Promise<DocumentStatus>;
+  status(documentId: string): Promise<DocumentStatus>;
 }
 
 /** @param underWay whose end ends the waits of appends */
 export function documentStreams(
-  { log, system, instanceId, appendDeadlineMs }: StreamsOptions,
+  { log, system, instanceId, appendDeadlineMs }: StreamsDeps,
   underWay: TaskTracker,
 ): DocumentStreams {
-  const standing = (documentId: string): Promise<DocumentStatus> => documentStanding(log, documentId);
+  const standing = (documentId: string): Promise<DocumentStatus> => documentStatusOf(log, documentId);
   return {
     async append(documentId, facts, head) {
       const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
@@ -71,7 +71,7 @@ export function documentStreams(
       }
       return state;
     },
-    standing,
+    status: standing,
   };
 }
 
@@ -89,7 +89,7 @@ interface DocumentStatus {
 type Reading = Pick<EventLog, 'readStream'>;
 
 /** @throws {DocumentDamaged} for an event on the way that is none of a document */
-export async function documentStanding(log: Reading, documentId: string): Promise<DocumentStatus> {
+export async function documentStatusOf(log: Reading, documentId: string): Promise<DocumentStatus> {
   const head = await eventAt(log, documentId);
   for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
     const { type, data, seq } = documentEventOf(event);

@@ -6,9 +6,9 @@ import { DocumentCorrupt } from './errors.js';
 import { readDocument } from './events.js';
 import type { DocumentRecord } from './events.js';
 import { isDecisive, recordAfter } from './events.js';
-import { documentStanding, lastEventOf } from './streams.js';
+import { documentStatusOf, lastEventOf } from './streams.js';
 
-export interface DocumentAudit {
+export interface DocumentCheck {
   /** Events that bear out, from the first. */
   readonly events: number;
   /** Hash of the last of them; 64 zeros when there is none. */
@@ -16,7 +16,7 @@ export interface DocumentAudit {
   readonly firstDifference: { readonly seq: number; readonly what: string } | null;
 }
 
-export interface DocumentAuditDeps {
+export interface VerifyDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly sha256: System['sha256'];
   /** The stored view of a document, with everything in it that is recorded by the call; null when there is none. */
@@ -24,9 +24,9 @@ export interface DocumentAuditDeps {
   /** Puts the fold in the place of a stored view that differs from it. */
   readonly replaceView: (seen: DocumentRecord | null, fold: DocumentRecord | null) => Promise<void>;
   /** Told of a document that must not be shown as true. */
-  readonly onDamaged: (error: DocumentCorrupt) => void;
+  readonly onCorrupt: (error: DocumentCorrupt) => void;
   /** Told of one that may be: all that counts of its record bears out, or all of it. */
-  readonly onSound: (documentId: string) => void;
+  readonly onValid: (documentId: string) => void;
 }
 
 /**
@@ -34,8 +34,8 @@ export interface DocumentAuditDeps {
  * begun anew is told where it does not bear out, and costs nothing else: a damaged document that was deleted can be
  * taken in again. A stored view that differs is told and replaced at once.
  */
-export async function auditDocument(documentId: string, deps: DocumentAuditDeps): Promise<DocumentAudit | null> {
-  const { log, onDamaged, onSound } = deps;
+export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
+  const { log, onCorrupt: onDamaged, onValid: onSound } = deps;
   const recorded = (await lastEventOf(log, documentId))?.revision ?? -1;
   // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
   const stored = await deps.stored(documentId);
@@ -58,8 +58,8 @@ export async function auditDocument(documentId: string, deps: DocumentAuditDeps)
 async function replaced(
   stored: DocumentRecord | null,
   turns: readonly Turn[],
-  { replaceView }: DocumentAuditDeps,
-): Promise<DocumentAudit['firstDifference']> {
+  { replaceView }: VerifyDocumentDeps,
+): Promise<DocumentCheck['firstDifference']> {
   const last = turns.at(-1);
   await replaceView(stored, last?.record ?? null);
   // A view that nothing recorded leads to differs from the first event on.
@@ -73,13 +73,13 @@ interface Turn {
   readonly record: DocumentRecord | null;
 }
 
-interface WholeRecord extends Pick<DocumentAudit, 'events' | 'headHash'> {
+interface WholeRecord extends Pick<DocumentCheck, 'events' | 'headHash'> {
   readonly turns: readonly Turn[];
   /** What its reading ended with. */
   readonly damage: DocumentCorrupt | null;
 }
 
-async function wholeRecord(documentId: string, { log, sha256 }: DocumentAuditDeps): Promise<WholeRecord> {
+async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<WholeRecord> {
   const turns: Turn[] = [];
   let [events, headHash] = [0, GENESIS_HASH];
   try {
@@ -103,9 +103,9 @@ function cutOff(documentId: string, events: number, known: number): DocumentCorr
 }
 
 /** Whether all of its record bears out that the document goes by. */
-async function bearsOutSince(documentId: string, { log, sha256 }: DocumentAuditDeps): Promise<boolean> {
+async function bearsOutSince(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<boolean> {
   try {
-    const { head, since } = await documentStanding(log, documentId);
+    const { head, since } = await documentStatusOf(log, documentId);
     let seq = -1;
     for await (const event of readDocument(log, documentId, { sha256, from: since })) seq = event.seq;
     return seq >= (head?.revision ?? 0);

@@ -1,11 +1,11 @@
 /** Vectors of Gemini. Plain HTTP: the SDK's types lack `outputDimensionality`, and it hides the head of an answer. */
 import { fieldOf } from '../system/untrusted.js';
 import { asMuchAsFits } from './as-much-as-fits.js';
-import { askForVectors, listIn, vectorIn, type EmbeddingSystem, type EmbeddingSource } from './http-call.js';
+import { askForVectors, listIn, vectorIn, type EmbeddingDeps, type EmbeddingSource } from './http-call.js';
 import { DIMENSIONS, type EmbeddingOptions, type Embeddings } from './port.js';
 import { inBatches } from './port.js';
 
-export interface GeminiEmbeddingsOptions extends EmbeddingSystem {
+export interface GeminiEmbeddingsOptions extends EmbeddingDeps {
   /** Sent in the header `x-goog-api-key` and nowhere else. */
   readonly apiKey: string;
   /** Where the API is, without a trailing slash: `/v1beta/…` is put after it. */

@@ -41,7 +41,7 @@ export interface EmbeddingLimits {
 
 export const EMBEDDING_LIMITS: EmbeddingLimits = { timeoutMs: 60_000, maxAttempts: 5 };
 
-export interface EmbeddingSystem {
+export interface EmbeddingDeps {
   readonly limits: EmbeddingLimits;
   readonly system: Pick<System, 'after' | 'now' | 'random'>;
 }
@@ -63,7 +63,7 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 export async function askForVectors<T>(
   call: EmbeddingCall,
   { signal, read }: { readonly signal: AbortSignal; readonly read: (answer: unknown) => T },
-  { limits, system }: EmbeddingSystem,
+  { limits, system }: EmbeddingDeps,
 ): Promise<T> {
   const isStopped = (): boolean => signal.aborted;
   for (let attempt = 1; ; attempt += 1) {
@@ -118,7 +118,7 @@ export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: tru
 async function exchanged(
   call: EmbeddingCall,
   signal: AbortSignal,
-  { limits, system }: EmbeddingSystem,
+  { limits, system }: EmbeddingDeps,
 ): Promise<unknown> {
   const deadline = new AbortController();
   const cancel = system.after(limits.timeoutMs, () => deadline.abort());

@@ -7,13 +7,13 @@ import {
   listIn,
   UNREADABLE,
   vectorIn,
-  type EmbeddingSystem,
+  type EmbeddingDeps,
   type EmbeddingSource,
 } from './http-call.js';
 import { DIMENSIONS, type EmbeddingOptions, type Embeddings } from './port.js';
 import { inBatches } from './port.js';
 
-export interface OpenAiEmbeddingsOptions extends EmbeddingSystem {
+export interface OpenAiEmbeddingsOptions extends EmbeddingDeps {
   /** Sent as a bearer token and nowhere else. Null: none is sent. */
   readonly apiKey: string | null;
   /** Where the API is, version included, without a trailing slash: `/embeddings` is put after it. */

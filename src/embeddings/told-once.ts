@@ -5,7 +5,7 @@ import type { Embeddings } from './port.js';
  * Embeddings of which each failure that no wait mends is told once, not for every text: again only after vectors came,
  * or for another reason.
  */
-export function toldOnce(embeddings: Embeddings, tell: (failure: ModelFailed) => void): Embeddings {
+export function reportFailureOnce(embeddings: Embeddings, tell: (failure: ModelFailed) => void): Embeddings {
   let told: string | null = null;
   return {
     ...embeddings,

@@ -8,7 +8,7 @@ import type { EventLog } from './port.js';
 /** Heartbeats count only as the last one there is (architecture, section 3). */
 const KEEP_LAST = { instance: 1 };
 
-export interface RecordPlace {
+export interface OpenLogOptions {
   /** Null: the embedded log. */
   readonly eventStore: EventStoreSettings | null;
   /** The embedded log's file. */
@@ -25,7 +25,7 @@ export interface RecordPlace {
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
  */
-export async function openLog({ eventStore, system, ...embedded }: RecordPlace): Promise<EventLog> {
+export async function openLog({ eventStore, system, ...embedded }: OpenLogOptions): Promise<EventLog> {
   if (eventStore === null) return await openEmbeddedLog(embedded);
   // Loaded where it is used: its client takes 20 MB.
   const { openEventStoreLog } = await import('./eventstoredb/log.js');

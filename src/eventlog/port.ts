@@ -49,7 +49,7 @@ export interface AllRange {
   readonly max?: number;
 }
 
-export interface Following {
+export interface SubscribeOptions {
   readonly categories?: readonly string[];
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
@@ -85,7 +85,7 @@ export interface EventLog {
    *
    * @throws {SubscriptionDropped} with the last position delivered, from which to subscribe again
    */
-  subscribe(after: Position | null, following: Following): AsyncIterable<Followed>;
+  subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed>;
 
   /** Names this log for as long as it lives: read models folded from another one are folded again. */
   identity(): Promise<string>;

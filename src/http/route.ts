@@ -7,7 +7,7 @@ import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown, RunUnknown } from '../errors.js';
 import type { Genealogy } from '../generated/schemas.js';
-import type { DocumentAudit } from '../documents/verify.js';
+import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import type { BlueprintList } from '../projections/blueprints.js';
@@ -36,7 +36,7 @@ export interface HttpDeps extends SourceRules {
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;
     /** Reads and checks a document's whole record; null when nothing is known of it. */
-    verify(documentId: string): Promise<DocumentAudit | null>;
+    verify(documentId: string): Promise<DocumentCheck | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
     reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
     remove(documentId: string): Promise<void>;

@@ -59,7 +59,7 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number;
   readonly system: string;
   readonly prompt: string;
-  readonly brief: PromptInput;
+  readonly promptInput: PromptInput;
   /** `critique` asks for JSON as in schemas/critic-answer.json, `text` for prose. */
   readonly answer: 'text' | 'critique';
   /** Tools the model may call instead of answering; absent: none. */

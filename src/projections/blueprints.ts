@@ -4,7 +4,7 @@ import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { Page } from './run-summary.js';
 
-export interface BlueprintListParts {
+export interface BlueprintListDeps {
   readonly log: EventLog;
   readonly history: Pick<History, 'blueprintIds' | 'blueprintRecords'>;
   readonly projector: Pick<Projector, 'reached'>;
@@ -22,7 +22,7 @@ export interface BlueprintPage {
   readonly hasMore: boolean;
 }
 
-export function blueprintList({ log, history, projector }: BlueprintListParts): BlueprintList {
+export function blueprintList({ log, history, projector }: BlueprintListDeps): BlueprintList {
   return async (page) => {
     await projector.reached(await log.head());
     const { limit } = page;
@@ -36,7 +36,7 @@ const IDS_AT_ONCE = 100;
 
 async function* recordsOf(
   ids: readonly string[],
-  history: BlueprintListParts['history'],
+  history: BlueprintListDeps['history'],
 ): AsyncGenerator<readonly string[]> {
   for (let at = 0; at < ids.length;) {
     const records = await history.blueprintRecords(ids.slice(at, at + IDS_AT_ONCE));

@@ -6,7 +6,7 @@ import { RunCorrupt } from '../errors.js';
 import type { RunSummary } from './run-summary.js';
 
 /** What the list says of a damaged run (contract, section 4). */
-export const DAMAGED_ERROR = 'The record of this run is damaged';
+export const CORRUPT_ERROR = 'The record of this run is damaged';
 
 /** Where a run's record first fails to bear out, and why. */
 export interface Corruption {
@@ -49,7 +49,7 @@ export class CorruptRuns {
   }
 
   /** @throws {RunCorrupt} for a run that was found damaged */
-  assertSound(runId: string): void {
+  assertNotCorrupt(runId: string): void {
     const damage = this.#found.get(runId);
     if (damage !== undefined) throw new RunCorrupt(damage);
   }
@@ -65,7 +65,7 @@ export class CorruptRuns {
       finalDraft: null,
       criticScore: null,
       iterationCount: null,
-      error: DAMAGED_ERROR,
+      error: CORRUPT_ERROR,
       completedAt: null,
       session: null,
     };

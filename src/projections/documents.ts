@@ -5,26 +5,26 @@ import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { Page } from './run-summary.js';
 
-export interface DocumentListParts {
+export interface DocumentListDeps {
   readonly log: EventLog;
   readonly history: Pick<History, 'documents'>;
   readonly projector: Pick<Projector, 'reached'>;
-  readonly damaged: { has(documentId: string): boolean };
+  readonly corruptDocuments: { has(documentId: string): boolean };
 }
 
 /** A document as the list shows it. */
 export interface ListedDocument extends DocumentRecord {
   /** Whether its record was found not to bear out: it cannot be found, nor shown by its id. */
-  readonly isDamaged: boolean;
+  readonly isCorrupt: boolean;
 }
 
 /** Asks for a page of them, newest first, ties by id ascending; everything recorded before the call is in it. */
 export type DocumentList = (page: Page) => Promise<readonly ListedDocument[]>;
 
-export function documentList({ log, history, projector, damaged }: DocumentListParts): DocumentList {
+export function documentList({ log, history, projector, corruptDocuments: damaged }: DocumentListDeps): DocumentList {
   return async (page) => {
     await projector.reached(await log.head());
     const documents = await history.documents(page);
-    return documents.map((each) => ({ ...each, isDamaged: damaged.has(each.id) }));
+    return documents.map((each) => ({ ...each, isCorrupt: damaged.has(each.id) }));
   };
 }

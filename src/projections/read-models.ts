@@ -4,24 +4,24 @@ import type { RunCorrupt } from '../errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
-import { mending } from './view-repair.js';
+import { viewRepair } from './view-repair.js';
 import { RunReader } from './run-reader.js';
 import { RunViews } from './run-views.js';
-import type { ViewsSetup } from './views-client.js';
+import type { ViewsOptions } from './views-client.js';
 import { openViews } from './views-client.js';
 
-export interface ReadModelsOptions extends ViewsSetup {
+export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
   /** Told of each run once, when it is found damaged. */
-  readonly onDamaged: (error: RunCorrupt) => void;
+  readonly onCorrupt: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
 }
 
 export interface ReadModels {
   readonly history: History;
-  readonly damaged: CorruptRuns;
+  readonly corruptRuns: CorruptRuns;
   readonly reader: RunReader;
   readonly views: RunViews;
   /** Closes the file; what is not written is folded again. */
@@ -32,15 +32,15 @@ export interface ReadModels {
 export async function openReadModels({
   from,
   system,
-  onDamaged,
+  onCorrupt: onDamaged,
   onFault,
   ...setup
 }: ReadModelsOptions): Promise<ReadModels> {
   const stored = await openViews(setup);
-  const known = await stored.damagedRuns();
-  const damaged = new CorruptRuns({ known, store: stored.saveDamaged, onFound: onDamaged, onFault });
-  const reader = new RunReader({ log: from, sha256: system.sha256, damaged });
-  const mended = mending({ log: from, reader, onFault });
-  const history = new History({ views: stored, mending: mended, system, onFault });
-  return { history, damaged, reader, views: new RunViews(reader), close: () => stored.close() };
+  const known = await stored.corruptRuns();
+  const damaged = new CorruptRuns({ known, store: stored.saveCorrupt, onFound: onDamaged, onFault });
+  const reader = new RunReader({ log: from, sha256: system.sha256, corruptRuns: damaged });
+  const mended = viewRepair({ log: from, reader, onFault });
+  const history = new History({ views: stored, repair: mended, system, onFault });
+  return { history, corruptRuns: damaged, reader, views: new RunViews(reader), close: () => stored.close() };
 }

@@ -11,7 +11,7 @@ import { runIdOf } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 
-export interface Watching {
+export interface FollowOptions {
   /** Revision of the first event wanted. */
   readonly from: number;
   /**
@@ -24,7 +24,7 @@ export interface Watching {
 }
 
 interface Watcher {
-  readonly onEvent: Watching['onEvent'];
+  readonly onEvent: FollowOptions['onEvent'];
   /** Revision of the next event to be given. */
   next: number;
   /** Hash of the last event given; null before the first. */
@@ -78,7 +78,7 @@ export class RunFeed {
    * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */
-  async follow(runId: string, { from, onEvent, signal }: Watching): Promise<void> {
+  async follow(runId: string, { from, onEvent, signal }: FollowOptions): Promise<void> {
     if (this.#isStopped) throw new ServiceStopping();
     const watcher = newWatcher({ from, onEvent, signal });
     const onAbort = (): void => end(watcher);
@@ -98,7 +98,7 @@ export class RunFeed {
   }
 
   /** A run's record was found damaged: whoever follows it reads on, and is refused. */
-  broken({ data: { runId } }: RunCorrupt): void {
+  refuse({ data: { runId } }: RunCorrupt): void {
     for (const watcher of this.#watchers.get(runId) ?? []) {
       watcher.heard = Number.POSITIVE_INFINITY;
       rouse(watcher);
@@ -132,7 +132,7 @@ export class RunFeed {
   }
 }
 
-function newWatcher({ from, onEvent, signal }: Watching): Watcher {
+function newWatcher({ from, onEvent, signal }: FollowOptions): Watcher {
   const idle = { isLive: false, wake: () => undefined, fail: () => undefined };
   return { onEvent, next: from, hash: null, heard: -1, isOver: signal.aborted, ...idle };
 }

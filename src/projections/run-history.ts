@@ -9,7 +9,7 @@ import type { Position } from '../eventlog/port.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { DocumentRow } from './document-table.js';
-import type { Mending } from './view-repair.js';
+import type { ViewRepair } from './view-repair.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { Stored } from './stored-row.js';
 import { readable } from './stored-row.js';
@@ -31,14 +31,14 @@ const MAX_CHANGED_DOCUMENTS = 1_000;
 export interface HistoryDeps {
   readonly views: ViewsClient;
   /** For rows that are stored and cannot be read. */
-  readonly mending: Mending;
+  readonly repair: ViewRepair;
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
 
 export class History {
   readonly #views: ViewsClient;
-  readonly #mending: Mending;
+  readonly #mending: ViewRepair;
   readonly #system: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
@@ -51,7 +51,7 @@ export class History {
   #cancelTimer: (() => void) | null = null;
   #isFailing = false;
 
-  constructor({ views, mending, system, onFault }: HistoryDeps) {
+  constructor({ views, repair: mending, system, onFault }: HistoryDeps) {
     this.#views = views;
     this.#mending = mending;
     this.#system = system;

@@ -33,7 +33,7 @@ export interface RunQueriesOptions {
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
-  readonly damaged: Pick<CorruptRuns, 'assertSound' | 'shown'>;
+  readonly corruptRuns: Pick<CorruptRuns, 'assertNotCorrupt' | 'shown'>;
   /** The run as its actor holds it, when it runs here. */
   readonly live: (runId: string) => RunState | null;
 }
@@ -47,8 +47,8 @@ export class RunQueries {
 
   /** One run: from its actor while it runs here, from the history once it has ended, else folded from its stream. */
   async find(runId: string): Promise<RunSummary | null> {
-    const { reader, history, damaged, live } = this.#options;
-    damaged.assertSound(runId);
+    const { reader, history, corruptRuns: damaged, live } = this.#options;
+    damaged.assertNotCorrupt(runId);
     const running = live(runId);
     if (running !== null) return summaryOf(running);
     const stored = await history.find(runId);
@@ -59,8 +59,8 @@ export class RunQueries {
 
   /** One run with all that its events tell: from its actor while it runs here, else folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
-    const { reader, damaged, live } = this.#options;
-    damaged.assertSound(runId);
+    const { reader, corruptRuns: damaged, live } = this.#options;
+    damaged.assertNotCorrupt(runId);
     return live(runId) ?? (await reader.fold(runId));
   }
 
@@ -91,7 +91,7 @@ export class RunQueries {
 
   /** A page of the history, newest first; everything recorded before the call is in it. */
   async list(page: Page): Promise<readonly RunSummary[]> {
-    const { log, history, projector, damaged } = this.#options;
+    const { log, history, projector, corruptRuns: damaged } = this.#options;
     await projector.reached(await log.head());
     return (await history.list(page)).map((run) => damaged.shown(run));
   }
@@ -101,8 +101,8 @@ export class RunQueries {
     runId: string,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<RecordPage | null> {
-    const { reader, damaged } = this.#options;
-    damaged.assertSound(runId);
+    const { reader, corruptRuns: damaged } = this.#options;
+    damaged.assertNotCorrupt(runId);
     const head = await this.#head(runId);
     if (head === null) return null;
     const max = Math.max(0, Math.min(limit, head + 1 - from));

@@ -10,7 +10,7 @@ import type { CorruptRuns } from './corrupt-runs.js';
 export interface RunReaderOptions {
   readonly log: EventLog;
   readonly sha256: System['sha256'];
-  readonly damaged: Pick<CorruptRuns, 'found' | 'assertSound'>;
+  readonly corruptRuns: Pick<CorruptRuns, 'found' | 'assertNotCorrupt'>;
 }
 
 export class RunReader {
@@ -22,8 +22,8 @@ export class RunReader {
 
   /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunCorrupt} */
   async fold(runId: string, to?: number): Promise<RunState | null> {
-    const { log, sha256, damaged } = this.#options;
-    damaged.assertSound(runId);
+    const { log, sha256, corruptRuns: damaged } = this.#options;
+    damaged.assertNotCorrupt(runId);
     try {
       return await foldRun(log, runId, { sha256, ...(to !== undefined && { to }) });
     } catch (error) {
@@ -33,8 +33,8 @@ export class RunReader {
 
   /** A run's events from a revision on, as they are stored. @throws {RunCorrupt} */
   async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
-    const { log, sha256, damaged } = this.#options;
-    damaged.assertSound(runId);
+    const { log, sha256, corruptRuns: damaged } = this.#options;
+    damaged.assertNotCorrupt(runId);
     try {
       yield* readChecked(log, runId, { sha256, from, ...(max !== undefined && { max }) });
     } catch (error) {
@@ -52,7 +52,7 @@ export class RunReader {
   }
 
   #told(error: unknown): unknown {
-    if (error instanceof RunCorrupt) this.#options.damaged.found(error);
+    if (error instanceof RunCorrupt) this.#options.corruptRuns.found(error);
     return error;
   }
 }

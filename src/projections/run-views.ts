@@ -23,13 +23,13 @@ interface View {
   store: RunStore | null;
   watchers: number;
   /** Told when the run is found damaged. */
-  readonly onDamaged: Set<() => void>;
+  readonly onCorrupt: Set<() => void>;
 }
 
 export interface Watcher {
   readonly onState: (run: RunState) => void;
   /** The record of the run was found damaged: nothing more of it should be shown. */
-  readonly onDamaged?: () => void;
+  readonly onCorrupt?: () => void;
   /** Ends the watching. */
   readonly signal: AbortSignal;
 }
@@ -83,7 +83,7 @@ export class RunViews {
    *
    * @returns false when there is no such run
    */
-  async watch(runId: string, { onState, onDamaged = () => undefined, signal }: Watcher): Promise<boolean> {
+  async watch(runId: string, { onState, onCorrupt: onDamaged = () => undefined, signal }: Watcher): Promise<boolean> {
     const view = this.#views.get(runId) ?? (await this.#load(runId));
     if (view === null) return false;
     const leave = this.#join(runId, view);
@@ -99,10 +99,10 @@ export class RunViews {
     }
     view.store ??= runStore(view.run);
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
-    view.onDamaged.add(onDamaged);
+    view.onCorrupt.add(onDamaged);
     signal.addEventListener('abort', () => {
       subscription.unsubscribe();
-      view.onDamaged.delete(onDamaged);
+      view.onCorrupt.delete(onDamaged);
       leave();
     });
     onState(view.run);
@@ -110,8 +110,8 @@ export class RunViews {
   }
 
   /** A run's record was found damaged: its watchers are told. */
-  broken({ data: { runId } }: RunCorrupt): void {
-    for (const tell of [...(this.#views.get(runId)?.onDamaged ?? [])]) tell();
+  refuse({ data: { runId } }: RunCorrupt): void {
+    for (const tell of [...(this.#views.get(runId)?.onCorrupt ?? [])]) tell();
   }
 
   /** Keeps a view in memory until it is left again. */
@@ -155,7 +155,7 @@ export class RunViews {
   }
 
   #keep(runId: string, run: RunState): View {
-    const view = { run, store: null, watchers: 0, onDamaged: new Set<() => void>() };
+    const view = { run, store: null, watchers: 0, onCorrupt: new Set<() => void>() };
     this.#views.set(runId, view);
     return view;
   }

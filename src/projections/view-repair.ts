@@ -5,20 +5,20 @@ import type { Blueprint } from '../generated/schemas.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { documentRecordOf } from '../documents/events.js';
-import { documentStanding } from '../documents/streams.js';
+import { documentStatusOf } from '../documents/streams.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { RunReader } from './run-reader.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 
 /** Each by the id of its row; null when the log has nothing that bears out, and the row is to be left out. */
-export interface Mending {
+export interface ViewRepair {
   run(id: string): Promise<RunSummary | null>;
   blueprint(id: string): Promise<Blueprint | null>;
   document(id: string): Promise<DocumentRecord | null>;
 }
 
-export interface MendingDeps {
+export interface ViewRepairDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly reader: Pick<RunReader, 'fold'>;
   /** Told once of each row. */
@@ -30,7 +30,7 @@ const MAX_TOLD = 1_000;
 
 const DAMAGES = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
-export function mending({ log, reader, onFault }: MendingDeps): Mending {
+export function viewRepair({ log, reader, onFault }: ViewRepairDeps): ViewRepair {
   const told = new Set<string>();
   const tellOnce = (row: string, what: string, cause?: unknown): void => {
     if (told.has(row)) return;
@@ -57,18 +57,18 @@ export function mending({ log, reader, onFault }: MendingDeps): Mending {
   };
 }
 
-async function runOf(id: string, reader: MendingDeps['reader']): Promise<RunSummary | null> {
+async function runOf(id: string, reader: ViewRepairDeps['reader']): Promise<RunSummary | null> {
   const run = await reader.fold(id);
   return run === null ? null : summaryOf(run);
 }
 
-async function blueprintOf(id: string, log: MendingDeps['log']): Promise<Blueprint | null> {
+async function blueprintOf(id: string, log: ViewRepairDeps['log']): Promise<Blueprint | null> {
   const last = log.readStream(blueprintStream(id), { direction: 'backwards', max: 1 });
   for await (const event of last) return blueprintAfter(event) ?? null;
   return null;
 }
 
-async function documentOf(id: string, log: MendingDeps['log']): Promise<DocumentRecord | null> {
-  const { decisive } = await documentStanding(log, id);
+async function documentOf(id: string, log: ViewRepairDeps['log']): Promise<DocumentRecord | null> {
+  const { decisive } = await documentStatusOf(log, id);
   return decisive === null ? null : documentRecordOf(decisive);
 }

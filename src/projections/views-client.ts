@@ -12,7 +12,7 @@ import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
 import type { KeyedRun, ViewsRows } from './views-store.js';
 
-export interface ViewsSetup {
+export interface ViewsOptions {
   readonly file: string;
   readonly log: FoldedLog;
 }
@@ -30,8 +30,8 @@ export type ViewsCall =
   | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
   | { readonly call: 'documents'; readonly page: Page }
   | { readonly call: 'document'; readonly documentId: string }
-  | { readonly call: 'damagedRuns' }
-  | { readonly call: 'saveDamaged'; readonly damage: Corruption }
+  | { readonly call: 'corruptRuns' }
+  | { readonly call: 'saveCorrupt'; readonly damage: Corruption }
   | { readonly call: 'close' };
 
 export interface ViewsClient {
@@ -46,8 +46,8 @@ export interface ViewsClient {
   blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
   documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
   document(id: string): Promise<DocumentRecord | null>;
-  damagedRuns(): Promise<readonly Corruption[]>;
-  saveDamaged(damage: Corruption): Promise<void>;
+  corruptRuns(): Promise<readonly Corruption[]>;
+  saveCorrupt(damage: Corruption): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export interface ViewsClient {
  *
  * @throws {LogUnreadable} when the rows were folded from another log, or past its head, and it is to be refused then
  */
-export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
+export async function openViews(setup: ViewsOptions): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: setup });
   const calls = new WorkerRpc<ViewsCall>(worker, 'The stored read models');
   // The worker answers each call with what views-store.ts returns for it.
@@ -78,8 +78,8 @@ export async function openViews(setup: ViewsSetup): Promise<ViewsClient> {
     blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
     documents: (page) => call({ call: 'documents', page }),
     document: (documentId) => call({ call: 'document', documentId }),
-    damagedRuns: () => call({ call: 'damagedRuns' }),
-    saveDamaged: (damage) => call({ call: 'saveDamaged', damage }),
+    corruptRuns: () => call({ call: 'corruptRuns' }),
+    saveCorrupt: (damage) => call({ call: 'saveCorrupt', damage }),
     close: () => calls.close({ call: 'close' }),
   };
 }

@@ -50,8 +50,8 @@ export interface ViewsStore {
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly Stored<DocumentRecord>[];
   document(id: string): DocumentRecord | null;
-  damagedRuns(): readonly Corruption[];
-  saveDamaged(damage: Corruption): void;
+  corruptRuns(): readonly Corruption[];
+  saveCorrupt(damage: Corruption): void;
   close(): void;
 }
 
@@ -126,12 +126,12 @@ function notEnded(database: DatabaseSyncInstance): Pick<ViewsStore, 'unfinished'
   };
 }
 
-function damagedTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'damagedRuns' | 'saveDamaged'> {
+function damagedTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'corruptRuns' | 'saveCorrupt'> {
   const save = database.prepare('INSERT OR IGNORE INTO damaged VALUES (?, ?)');
   const list = database.prepare('SELECT run_id, damage FROM damaged');
   return {
-    damagedRuns: () => list.all().map(damageIn),
-    saveDamaged: (damage) => void save.run(damage.runId, JSON.stringify(damage)),
+    corruptRuns: () => list.all().map(damageIn),
+    saveCorrupt: (damage) => void save.run(damage.runId, JSON.stringify(damage)),
   };
 }
 

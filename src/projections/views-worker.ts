@@ -1,12 +1,12 @@
 /** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../system/worker-rpc.js';
-import type { ViewsCall, ViewsReady, ViewsSetup } from './views-client.js';
+import type { ViewsCall, ViewsReady, ViewsOptions } from './views-client.js';
 import type { ViewsStore } from './views-store.js';
 import { openViewsFile } from './views-file.js';
 import { viewsStore } from './views-store.js';
 
-const setup = workerData as ViewsSetup;
+const setup = workerData as ViewsOptions;
 const opened = openViewsFile(setup.file, setup.log);
 if ('refused' in opened) serveRpc(parentPort, { ready: opened, answerTo: () => undefined });
 else serve(viewsStore(opened));
@@ -36,10 +36,10 @@ function answerTo(store: ViewsStore, request: ViewsCall): unknown {
       return store.documents(request.page);
     case 'document':
       return store.document(request.documentId);
-    case 'damagedRuns':
-      return store.damagedRuns();
-    case 'saveDamaged':
-      return store.saveDamaged(request.damage);
+    case 'corruptRuns':
+      return store.corruptRuns();
+    case 'saveCorrupt':
+      return store.saveCorrupt(request.damage);
     case 'close':
       return store.close();
     default:

@@ -3,27 +3,33 @@ import type { Embeddings } from '../embeddings/port.js';
 import type { SearchIndexer } from './indexer.js';
 import type { FoundChunk, ChunkSearch } from './port.js';
 
-export interface SearchParts {
-  readonly feed: Pick<SearchIndexer, 'hasPassages' | 'searchable'>;
+export interface DocumentSearchDeps {
+  readonly indexer: Pick<SearchIndexer, 'hasChunks' | 'searchable'>;
   readonly embeddings: Embeddings;
   /** Whether the index takes vectors as they come; else it computes its own. */
   readonly recordsVectors: boolean;
   /** Name of a document's file; null: unknown. */
   readonly filenameOf: (documentId: string) => Promise<string | null>;
   /** Whether a document was found damaged: nothing of it is given out, though the index may hold it for a moment. */
-  readonly isDamaged: (documentId: string) => boolean;
+  readonly isCorrupt: (documentId: string) => boolean;
 }
 
 /** Waits for an index that is not whole yet, or fails. Throws what the embeddings, the feed and the index throw. */
-export function documentSearch({ feed, embeddings, recordsVectors, filenameOf, isDamaged }: SearchParts): ChunkSearch {
+export function documentSearch({
+  indexer: feed,
+  embeddings,
+  recordsVectors,
+  filenameOf,
+  isCorrupt,
+}: DocumentSearchDeps): ChunkSearch {
   return {
-    hasPassages: () => feed.hasPassages,
+    hasChunks: () => feed.hasChunks,
     async search(query, topK, { signal }) {
       const index = await feed.searchable(signal);
       if (index === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
       const found = await index.search({ text: query, vector, topK }, { signal });
-      const sound = found.filter(({ document }) => !isDamaged(document));
+      const sound = found.filter(({ document }) => !isCorrupt(document));
       return await Promise.all(
         sound.map(async (each): Promise<FoundChunk> => {
           const filename = await filenameOf(each.document);

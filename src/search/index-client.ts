@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import type { ChunkRow } from './rows.js';
 
-export interface SearchIndexSetup {
+export interface SearchIndexOptions {
   readonly file: string;
   /** The log the passages are folded from, and its newest position. */
   readonly log: { readonly identity: string; readonly head: string | null };
@@ -93,7 +93,7 @@ const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
 /** Starts the passages worker on a file; rejects when the file cannot be opened. */
-export async function openSearchIndex(setup: SearchIndexSetup): Promise<SearchIndex> {
+export async function openSearchIndex(setup: SearchIndexOptions): Promise<SearchIndex> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: setup });
   const calls = new WorkerRpc<SearchCall>(worker, 'The passage index');
   let count = 0;

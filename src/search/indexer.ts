@@ -68,7 +68,7 @@ export class SearchIndexer {
   }
 
   /** Whether there is any passage to find; true while that cannot be told yet and there has been a document. */
-  get hasPassages(): boolean {
+  get hasChunks(): boolean {
     return this.#isSearchable ? (this.#index?.count() ?? 0) > 0 : this.#running !== null;
   }
 
@@ -91,7 +91,7 @@ export class SearchIndexer {
   }
 
   /** Says that it was told of all that had been recorded before the start. */
-  told(): void {
+  markHistoryDelivered(): void {
     this.#isTold = true;
     this.#goal = this.#waiting.at(-1)?.position ?? this.#unread ?? this.#position;
     this.#settle();

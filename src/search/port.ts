@@ -17,7 +17,7 @@ export interface FoundChunk {
 
 export interface ChunkSearch {
   /** Whether there is any passage to find. Asked at every start of a node: answers from memory. */
-  hasPassages(): boolean;
+  hasChunks(): boolean;
   /** The nearest passages, best first, at most `topK` (1..20). */
   search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly FoundChunk[]>;
 }

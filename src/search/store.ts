@@ -15,7 +15,7 @@ import { byScore } from './top-k.js';
 import { OFFLINE_EMBEDDING_MODEL, offlineVector } from '../embeddings/offline.js';
 import type { ChunkRows } from './rows.js';
 import { CHUNKS_SCHEMA, chunkRows, textOf } from './rows.js';
-import type { ScoredChunk, ChunkQuery, SearchIndexSetup, IndexProgress, ChunksWrite } from './index-client.js';
+import type { ScoredChunk, ChunkQuery, SearchIndexOptions, IndexProgress, ChunksWrite } from './index-client.js';
 import type { Int8Index } from './int8-index.js';
 import { codeOf, int8Index } from './int8-index.js';
 
@@ -31,7 +31,7 @@ const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
 export interface SearchStore {
-  readonly standing: IndexProgress;
+  readonly progress: IndexProgress;
   write(change: ChunksWrite): void;
   search(query: ChunkQuery): readonly ScoredChunk[];
   count(): number;
@@ -42,7 +42,7 @@ export interface SearchStore {
  * Opens the file, or begins it anew when it belongs to another log, another version or another model of embeddings, or
  * lies past the log's head: vectors of two models are never in one file.
  */
-export function openSearchStore(setup: SearchIndexSetup): SearchStore {
+export function openSearchStore(setup: SearchIndexOptions): SearchStore {
   const database = open(setup) ?? openAnew(setup);
   const shelf = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(setup) };
   let shown = Number(metaIn(database, 'shown') ?? 0);
@@ -53,7 +53,7 @@ export function openSearchStore(setup: SearchIndexSetup): SearchStore {
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
   return {
-    standing: { checkpoint: metaIn(database, 'checkpoint'), incomplete: shelf.rows.incomplete() },
+    progress: { checkpoint: metaIn(database, 'checkpoint'), incomplete: shelf.rows.incomplete() },
     write(change) {
       database.exec('BEGIN');
       let changed: ScanChange;
@@ -161,7 +161,7 @@ function loadedScan(rows: ChunkRows, dimensions: number): Int8Index {
 }
 
 /** Vectors as they come, or computed here when the model is the offline one. */
-function vectorsOf({ model, dimensions }: SearchIndexSetup) {
+function vectorsOf({ model, dimensions }: SearchIndexOptions) {
   const isOffline = model === OFFLINE_EMBEDDING_MODEL;
   const checked = (vector: Float32Array): Float32Array | null => {
     if (vector.length === dimensions) return normalised(vector);
@@ -188,7 +188,7 @@ function dot(one: Float32Array, other: Float32Array | null): number {
 }
 
 /** The file as it is; null when it cannot be used: none there, damaged, or folded from something else. */
-function open({ file, log, model, dimensions }: SearchIndexSetup): DatabaseSyncInstance | null {
+function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {
     database = new DatabaseSync(file);
@@ -205,7 +205,7 @@ function open({ file, log, model, dimensions }: SearchIndexSetup): DatabaseSyncI
   return null;
 }
 
-function openAnew({ file, log, model, dimensions }: SearchIndexSetup): DatabaseSyncInstance {
+function openAnew({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);

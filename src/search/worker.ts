@@ -1,14 +1,14 @@
 /** The thread of the passage index: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../system/worker-rpc.js';
-import type { Counted, SearchCall, SearchIndexSetup } from './index-client.js';
+import type { Counted, SearchCall, SearchIndexOptions } from './index-client.js';
 import { openSearchStore } from './store.js';
 
-const setup = workerData as SearchIndexSetup;
+const setup = workerData as SearchIndexOptions;
 const store = openSearchStore(setup);
 const counted = (value: unknown): Counted => ({ value, count: store.count() });
 serveRpc(parentPort, {
-  ready: counted(store.standing),
+  ready: counted(store.progress),
   answerTo: (call) => counted(answerTo(call as SearchCall)),
 });
 

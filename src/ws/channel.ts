@@ -38,7 +38,7 @@ export function serveChannel(socket: WebSocket, runId: string, { views, onFault 
   socket.on('close', () => closed.abort());
   // The damage has been logged, once for all sockets.
   const onDamaged = (): void => end(CLOSE_FAULT);
-  views.watch(runId, { onState, onDamaged, signal: closed.signal }).then(
+  views.watch(runId, { onState, onCorrupt: onDamaged, signal: closed.signal }).then(
     (isKnown) => {
       if (isKnown) return;
       push([unknownRunMessage(runId)]);

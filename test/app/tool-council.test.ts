@@ -187,10 +187,10 @@ describe('A council with tools', () => {
   });
 
   it('uses tools in parallel branches, each call in its branch', async () => {
-    const model = scriptedModel(({ tools, rounds, brief }) =>
+    const model = scriptedModel(({ tools, rounds, promptInput }) =>
       tools !== undefined && rounds === undefined
         ? asks(['pdf_reader', { query: 'oaks' }], ['pdf_reader', { query: 'elms' }])
-        : { text: `By ${brief.label}` },
+        : { text: `By ${promptInput.label}` },
     );
     const at = await open(model, { passages: memoryPassages([TREES]) });
     const { run, events } = await runToItsEnd(at, 'plan -> a, b, c; a, b, c -> end');
@@ -204,7 +204,7 @@ describe('A council with tools', () => {
   it('that is cancelled while a tool works ends the call and records it no more', async () => {
     const signals: AbortSignal[] = [];
     const passages: ChunkSearch = {
-      hasPassages: () => true,
+      hasChunks: () => true,
       search: (_query, _topK, options) => {
         signals.push(options.signal);
         return new Promise(() => undefined);

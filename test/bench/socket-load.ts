@@ -117,7 +117,7 @@ function gatedModel(gates: Map<string, () => void>): LanguageModel {
   return {
     ...model,
     async ask(request, call) {
-      const { topic, draft } = request.brief;
+      const { topic, draft } = request.promptInput;
       if (draft === null) await new Promise<void>((resolve) => gates.set(topic, resolve));
       return await model.ask(request, call);
     },

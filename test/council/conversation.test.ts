@@ -242,7 +242,9 @@ describe('A node at a bound of its tools', () => {
 
   it("loses none of the tools' time while its calls wait for their turn", async () => {
     const replies = [...Array.from({ length: 4 }, () => asks(['look', { query: 'oaks' }])), done];
-    const model = scriptedModel(({ brief }) => (brief.topic === 'neighbour' ? 'hold' : (replies.shift() ?? done)));
+    const model = scriptedModel(({ promptInput }) =>
+      promptInput.topic === 'neighbour' ? 'hold' : (replies.shift() ?? done),
+    );
     const system = manualAmbient();
     const bounded = boundedModel(model, { maxCalls: 1, outageMs: 0, system });
     const { signal } = new AbortController();

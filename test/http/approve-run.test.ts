@@ -106,8 +106,8 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     const reply = await send({ action: 'modify', modified_state: override });
     expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
     await before('judge');
-    expect(model.requests[0]?.brief).to.include({ topic: 'Rivers', draft: 'Mine' });
-    expect(model.requests[0]?.brief.feedback).to.deep.equal(['Shorter']);
+    expect(model.requests[0]?.promptInput).to.include({ topic: 'Rivers', draft: 'Mine' });
+    expect(model.requests[0]?.promptInput.feedback).to.deep.equal(['Shorter']);
     const record = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
     expect(record.input_topic).to.equal('The sea');
     expect((await stateOf(rest, runId)).current_state.input_topic).to.equal('Rivers');
@@ -152,7 +152,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       const reply = await rest.send('POST', approvePath(runId), { body, headers: JSON_TYPE });
       expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
       await before('judge');
-      expect(model.requests[0]?.brief).to.include({ topic: 'The sea', draft: null });
+      expect(model.requests[0]?.promptInput).to.include({ topic: 'The sea', draft: null });
     });
   }
 
@@ -162,7 +162,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     await before('judge');
     const [decided] = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
     expect(decided).to.deep.include({ action: 'approve', modifiedState: sent });
-    expect(model.requests[0]?.brief.topic).to.equal('The sea');
+    expect(model.requests[0]?.promptInput.topic).to.equal('The sea');
   });
 
   for (const [what, body, loc] of [
@@ -387,7 +387,7 @@ describe('A paused run after a restart', () => {
       expect(model.requests).to.have.length(0);
       rest.read(await rest.post(approvePath(runId), { action: 'approve' }), 200, 'run-result.json');
       await pausedBefore(second.engine, runId, 'polish');
-      expect(model.requests.map(({ brief }) => brief.label)).to.deep.equal(['Judge']);
+      expect(model.requests.map(({ promptInput }) => promptInput.label)).to.deep.equal(['Judge']);
     } finally {
       await second.stop();
       dir.remove();

@@ -35,7 +35,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   const start = (body: object = TOPIC, headers = {}): Promise<Reply> => rest.post(`${COUNCILS}bp/run`, body, headers);
   const run = async (): Promise<RunResult> =>
     rest.until(rest.read(await start(), 202, 'run-start.json').run_id, isOver);
-  const nodesRun = (): readonly string[] => model.requests.map(({ brief }) => brief.label);
+  const nodesRun = (): readonly string[] => model.requests.map(({ promptInput }) => promptInput.label);
 
   it('answers with the run, its channel, the name and the mode', async () => {
     await serve();
@@ -85,10 +85,10 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   it('hands the settings of each node to the model, and says which tools are missing', async () => {
     await serve();
     const settings = { model: 'm-1', temperature: 0.25, maxOutputTokens: 77 };
-    await save({ nodes: [{ id: 'a', systemPrompt: 'Be brief.', ...settings, tools: { webSearch: true } }] });
+    await save({ nodes: [{ id: 'a', systemPrompt: 'Be promptInput.', ...settings, tools: { webSearch: true } }] });
     const { run_id: runId } = await run();
     expect(model.requests[0]).to.include(settings);
-    expect(model.requests[0]?.system).to.include('Be brief.').and.to.include('web search');
+    expect(model.requests[0]?.system).to.include('Be promptInput.').and.to.include('web search');
     const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
     const started = events.find(({ type }) => type === 'NodeStarted');
     expect(started?.data).to.deep.include({ tools: ['webSearch: unavailable'], model: 'm-1' });
@@ -167,7 +167,9 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
       }),
     });
     expect((await run()).status).to.equal('completed');
-    expect(model.requests.at(-1)?.brief.draft).to.match(/^## Left\nDraft \d by Left\n\n## Right\nDraft \d by Right$/);
+    expect(model.requests.at(-1)?.promptInput.draft).to.match(
+      /^## Left\nDraft \d by Left\n\n## Right\nDraft \d by Right$/,
+    );
   });
 
   it('runs what was saved at the start, whatever becomes of the blueprint', async () => {
@@ -212,7 +214,7 @@ describe('A run of a blueprint that has changed and gone', () => {
       expect((await after.post(`${COUNCILS}run/${runId}/approve`, { action: 'approve' })).status).to.equal(200);
     }
     expect(await after.until(runId, isOver)).to.include({ status: 'completed' });
-    expect(model.requests.map(({ brief }) => brief.label)).to.deep.equal(['a', 'Second']);
+    expect(model.requests.map(({ promptInput }) => promptInput.label)).to.deep.equal(['a', 'Second']);
     expect(model.requests[1]?.system).to.include('As it was.');
     await second.stop();
     dir.remove();

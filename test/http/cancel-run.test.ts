@@ -12,8 +12,8 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
   let model: ScriptedModel;
 
   beforeEach(async () => {
-    model = scriptedModel(({ brief, answer }) => {
-      if (brief.topic === 'Held') return 'hold';
+    model = scriptedModel(({ promptInput, answer }) => {
+      if (promptInput.topic === 'Held') return 'hold';
       return { text: answer === 'text' ? 'Draft' : '{"score": 9, "feedback": "Good"}' };
     });
     service = await startService({ model, maxActiveRuns: 1 });
@@ -42,7 +42,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
     expect(await rest.poll(waiting)).to.include({ status: 'failed', error: 'Cancelled by the user' });
     const next = await rest.start('Seas');
     await rest.until(next, ({ status }) => status === 'completed');
-    expect(model.requests.some(({ brief }) => brief.topic === 'Trees')).to.be.false;
+    expect(model.requests.some(({ promptInput }) => promptInput.topic === 'Trees')).to.be.false;
   });
 
   it('answers 409 for a run that has completed or was cancelled before', async () => {

@@ -133,8 +133,8 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const nodes = [{ id: 'writer_agent', systemPrompt: 'Write in verse.', model: 'poet-1', position: { x: 1, y: 2 } }];
     const runId = await fork(parent, await seqOf(parent, 'NodeCompleted', 2), { input_topic: 'Shrubs', nodes });
     await rest.until(runId, isOver);
-    const { brief } = model.requests.at(-1) ?? {};
-    expect(brief).to.deep.include({ topic: 'Shrubs', systemPrompt: 'Write in verse.' });
+    const { promptInput } = model.requests.at(-1) ?? {};
+    expect(promptInput).to.deep.include({ topic: 'Shrubs', systemPrompt: 'Write in verse.' });
     const [requested] = factsOf(await record(runId), 'RunRequested');
     const changed = requested?.graph.nodes.find((node: GraphNode) => node.id === 'writer_agent');
     expect(changed).to.include({ model: 'poet-1' }).and.not.have.property('position');
@@ -161,7 +161,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
   });
 
   it('runs only what is outstanding of branches in the middle of a front', async () => {
-    await serve(({ brief }) => (brief.label === 'Left' ? 'hold' : { text: `by ${brief.label}` }));
+    await serve(({ promptInput }) => (promptInput.label === 'Left' ? 'hold' : { text: `by ${promptInput.label}` }));
     const parent = '00000000-0000-4000-8000-00000000000a';
     await service.engine.registry.start(runRequest(parent, { graph: DIAMOND }));
     await runWhen(service.engine, parent, (run) => run.iterationCount === 2);
@@ -350,7 +350,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
 
   it('refuses a fork whose first event would not fit', async () => {
     const graph = graphOf('plan -> a, b, c, d, e; a, b, c, d, e -> meet');
-    await serve(({ brief }) => ({ text: brief.label.repeat(brief.label === 'Plan' ? 1 : 120_000) }));
+    await serve(({ promptInput }) => ({ text: promptInput.label.repeat(promptInput.label === 'Plan' ? 1 : 120_000) }));
     const parent = '00000000-0000-4000-8000-00000000000b';
     await service.engine.registry.start(runRequest(parent, { graph }));
     await rest.until(parent, isOver);

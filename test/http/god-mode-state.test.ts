@@ -123,7 +123,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
   });
 
   it('shows every branch while several live', async () => {
-    await serve(({ brief }) => ({ text: `by ${brief.label}` }));
+    await serve(({ promptInput }) => ({ text: `by ${promptInput.label}` }));
     const runId = await startGodRun(service.engine, fork);
     await approve(runId);
     await pausedBefore(service.engine, runId, 'left', 'right');
@@ -147,7 +147,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
   });
 
   it('shows the branches of a front that is under way', async () => {
-    await serve(({ brief }) => (brief.label === 'Plan' ? { text: 'The plan' } : 'hold'));
+    await serve(({ promptInput }) => (promptInput.label === 'Plan' ? { text: 'The plan' } : 'hold'));
     const runId = await startGodRun(service.engine, fork);
     await approve(runId);
     await pausedBefore(service.engine, runId, 'left', 'right');

@@ -14,7 +14,7 @@ describe('GET /api/runs/{run_id}', () => {
   before(async () => {
     const council = councilScript([5, 8]);
     const model = scriptedModel((request, index) =>
-      request.brief.topic === 'Held' ? 'hold' : council(request, index),
+      request.promptInput.topic === 'Held' ? 'hold' : council(request, index),
     );
     service = await startService({ model });
     rest = restClient(service.url);

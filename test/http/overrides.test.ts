@@ -21,8 +21,8 @@ describe('An override over REST', () => {
   let rest: RestClient;
 
   before(async () => {
-    const model = scriptedModel(({ answer, brief }) => {
-      return { text: answer === 'text' ? `by ${brief.label}` : '{"score": 4, "feedback": "More"}' };
+    const model = scriptedModel(({ answer, promptInput }) => {
+      return { text: answer === 'text' ? `by ${promptInput.label}` : '{"score": 4, "feedback": "More"}' };
     });
     service = await startService({ model });
     rest = restClient(service.url);

@@ -12,10 +12,10 @@ describe('GET /api/councils/run/{run_id}', () => {
   let model: ScriptedModel;
 
   beforeEach(async () => {
-    model = scriptedModel(({ brief, answer }) => {
-      if (brief.topic === 'Broken') return { error: new Error('the model is out of order') };
-      if (brief.topic === 'Held') return 'hold';
-      return { text: answer === 'text' ? `Draft by ${brief.label}` : '{"score": 9, "feedback": "Good"}' };
+    model = scriptedModel(({ promptInput, answer }) => {
+      if (promptInput.topic === 'Broken') return { error: new Error('the model is out of order') };
+      if (promptInput.topic === 'Held') return 'hold';
+      return { text: answer === 'text' ? `Draft by ${promptInput.label}` : '{"score": 9, "feedback": "Good"}' };
     });
     service = await startService({ model, modelMaxAttempts: 1, maxActiveRuns: 1 });
     rest = restClient(service.url);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { Watching } from '../../src/projections/run-feed.js';
+import type { FollowOptions } from '../../src/projections/run-feed.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
@@ -21,7 +21,7 @@ const DONE = { finalDraft: 'x', criticScore: 8, iterationCount: 1 };
 
 /** How many events a run's edges have been given, in `watching`, and taken. */
 interface Given {
-  watching: Watching | null;
+  watching: FollowOptions | null;
   taken: number;
 }
 
@@ -40,7 +40,7 @@ describe('A client of the rich stream that does not read', () => {
     const first = { type: 'RunRequested' as const, data: requested, seq: 0, id: '', at: '', hash: '' };
     const { run } = compileChart(requested.graph).first(first).context;
     const feed = {
-      follow: (_runId: string, watching: Watching) =>
+      follow: (_runId: string, watching: FollowOptions) =>
         new Promise<void>((resolve) => {
           given.watching = watching;
           watching.signal.addEventListener('abort', () => resolve());
@@ -83,13 +83,13 @@ describe('A client of the rich stream that does not read', () => {
   });
   afterEach(() => close());
 
-  const watched = async (): Promise<Watching> => {
+  const watched = async (): Promise<FollowOptions> => {
     await untilTrue(() => given.watching !== null);
     return given.watching ?? expect.fail('Nobody watches');
   };
   const lastAt = (seq: number): RunEvent => ({ type: 'RunCompleted', data: DONE, seq, id: '', at: '', hash: '' });
   /** Live events, which wait for nobody, until the watcher is gone. */
-  const feedLive = async ({ onEvent, signal }: Watching): Promise<number> => {
+  const feedLive = async ({ onEvent, signal }: FollowOptions): Promise<number> => {
     let seq = 0;
     for (; !signal.aborted && seq < 1_000; seq += 1) {
       void onEvent(bigAt(seq));
@@ -98,7 +98,7 @@ describe('A client of the rich stream that does not read', () => {
     return seq;
   };
   /** Recorded events, each of which waits until the one before is taken. */
-  const feedHistory = async ({ onEvent }: Watching): Promise<void> => {
+  const feedHistory = async ({ onEvent }: FollowOptions): Promise<void> => {
     for (let seq = 0; seq < MANY; seq += 1) {
       await onEvent(bigAt(seq));
       given.taken += 1;

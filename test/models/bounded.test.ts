@@ -33,7 +33,7 @@ function bench(maxCalls: number, script: Script = () => 'hold'): Bench {
       const terms = { runId, timeoutMs: 1000, outage: null, signal: new AbortController().signal };
       return bounded.ask({ ...requestFor(nodeWith(), { topic: runId }), model: name }, terms);
     },
-    topics: () => model.requests.map(({ brief }) => brief.topic),
+    topics: () => model.requests.map(({ promptInput }) => promptInput.topic),
   };
 }
 
@@ -122,7 +122,7 @@ describe('boundedModel: slots of one model', () => {
 
   it('leave the others to other models, and come to the run whose turn it is', async () => {
     const { model, askModel } = bench(4);
-    const topics = (): string[] => model.held.map(({ request }) => request.brief.topic);
+    const topics = (): string[] => model.held.map(({ request }) => request.promptInput.topic);
     const calls = ['a', 'b', 'c', 'd', 'e'].map((runId) => askModel(runId, 'busy'));
     calls.push(askModel('f', 'other'), askModel('d', 'other'));
     await nextTurn();

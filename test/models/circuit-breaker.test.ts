@@ -204,7 +204,7 @@ describe('boundedModel: outages', () => {
     await failureOf(ask({}));
     const asked = runs.map((runId) => ask({ runId, since: 0 }));
     await pass(20_000);
-    expect(model.requests.slice(1, 7).map(({ brief }) => brief.topic)).to.deep.equal(
+    expect(model.requests.slice(1, 7).map(({ promptInput }) => promptInput.topic)).to.deep.equal(
       [...runs, ...runs].slice(0, model.requests.length - 1),
     );
     reply = isUp;
@@ -221,11 +221,11 @@ describe('boundedModel: outages', () => {
       ask({ runId: 'b', since: 0 }),
     ];
     await pass(500);
-    expect(model.held.map(({ request }) => request.brief.topic)).to.deep.equal(['a']);
+    expect(model.held.map(({ request }) => request.promptInput.topic)).to.deep.equal(['a']);
     leaving.abort();
     await pass(50);
     expect((await gone).data.kind).to.equal('aborted');
-    expect(model.held.map(({ request }) => request.brief.topic)).to.deep.equal(['a', 'b']);
+    expect(model.held.map(({ request }) => request.promptInput.topic)).to.deep.equal(['a', 'b']);
     model.held[1]?.release('Back');
     expect((await next).text).to.equal('Back');
     model.held[0]?.release();

@@ -26,7 +26,7 @@ const NOW = '2026-01-02T03:04:05.000Z';
 const REQUEST: ModelRequest = {
   system: 'You are "Master".',
   prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
-  brief: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
+  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
   answer: 'text',
 };
 

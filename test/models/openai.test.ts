@@ -24,7 +24,7 @@ const SPENT = { inputTokens: 11, outputTokens: 7 };
 const REQUEST: ModelRequest = {
   system: 'You are "Master". Answer with JSON.',
   prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
-  brief: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
+  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
   answer: 'text',
 };
 const TOOLS: NonNullable<ModelRequest['tools']> = [

@@ -12,7 +12,7 @@ import { rejectionOf } from '../support/rejection.js';
 const REQUEST: ModelRequest = {
   system: 'You are "Master".',
   prompt: 'Write the draft.',
-  brief: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
+  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
   answer: 'text',
 };
 const TOOLS: NonNullable<ModelRequest['tools']> = [

@@ -8,7 +8,7 @@ import { History } from '../../src/projections/run-history.js';
 import { Projector } from '../../src/projections/projector.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import type { ViewsClient } from '../../src/projections/views-client.js';
-import { mending } from '../../src/projections/view-repair.js';
+import { viewRepair } from '../../src/projections/view-repair.js';
 import { openViews } from '../../src/projections/views-client.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -51,8 +51,8 @@ describe('Projector', () => {
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const mended = mending({ log: from, reader: readerOf(log), onFault });
-    history = new History({ views: stored, mending: mended, system: hasty, onFault });
+    const mended = viewRepair({ log: from, reader: readerOf(log), onFault });
+    history = new History({ views: stored, repair: mended, system: hasty, onFault });
     projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, system: hasty, onFault });
   }
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import type { Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
-import type { Mending } from '../../src/projections/view-repair.js';
+import type { ViewRepair } from '../../src/projections/view-repair.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { ViewsClient } from '../../src/projections/views-client.js';
 import { openViews } from '../../src/projections/views-client.js';
@@ -13,7 +13,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const NOTHING: Mending = { run: gone, blueprint: gone, document: gone };
+const NOTHING: ViewRepair = { run: gone, blueprint: gone, document: gone };
 const LOG = { identity: 'log', head: position(1_000_000) };
 
 describe('History', () => {
@@ -37,7 +37,7 @@ describe('History', () => {
     views = await openViews({ file: join(dir.path, 'views.sqlite'), log });
     system = manualAmbient();
     faults = [];
-    history = new History({ views, mending: NOTHING, system, onFault: (error) => faults.push(error) });
+    history = new History({ views, repair: NOTHING, system, onFault: (error) => faults.push(error) });
   }
 
   it('finds a row before it is written and writes it 100 ms later', async () => {

@@ -11,7 +11,7 @@ import {
   type ScoredChunk,
   type NewChunk,
   type SearchIndex,
-  type SearchIndexSetup,
+  type SearchIndexOptions,
 } from '../../src/search/index-client.js';
 import { realPassages, realQueries } from '../support/real-texts.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -36,7 +36,7 @@ describe(`Passage index (SEED=${SEED})`, () => {
     dir.remove();
   });
 
-  async function open(changed: Partial<SearchIndexSetup> = {}, file = 'passages.sqlite'): Promise<SearchIndex> {
+  async function open(changed: Partial<SearchIndexOptions> = {}, file = 'passages.sqlite'): Promise<SearchIndex> {
     await index?.close();
     const log = { identity: 'log-1', head: '9' };
     index = await openSearchIndex({
@@ -150,7 +150,7 @@ describe(`Passage index (SEED=${SEED})`, () => {
     expect(index?.checkpoint).to.equal('1');
   });
 
-  const others: readonly (readonly [string, Partial<SearchIndexSetup>])[] = [
+  const others: readonly (readonly [string, Partial<SearchIndexOptions>])[] = [
     ['another log', { log: { identity: 'log-2', head: '9' } }],
     ['a log that ends before it', { log: { identity: 'log-1', head: '0' } }],
     ['an empty log', { log: { identity: 'log-1', head: null } }],

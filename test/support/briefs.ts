@@ -38,6 +38,6 @@ export function requestFor(
   node: GraphNode,
   state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
 ): ModelRequest {
-  const brief = briefFor(node, state);
-  return { ...renderPrompt(brief), brief, answer: node.role === 'critic' ? 'critique' : 'text' };
+  const promptInput = briefFor(node, state);
+  return { ...renderPrompt(promptInput), promptInput, answer: node.role === 'critic' ? 'critique' : 'text' };
 }

@@ -57,13 +57,13 @@ function mortalLog(log: EventLog): EventLog {
 let calls = -1;
 const isOurs = (topic: string): boolean => topic === crash?.runId;
 const model = countedModel(plan.callsFile, {
-  before: ({ brief }) => {
-    if (!isOurs(brief.topic)) return;
+  before: ({ promptInput }) => {
+    if (!isOurs(promptInput.topic)) return;
     calls += 1;
     dieAt('adopted, call unmade', calls);
   },
-  during: ({ brief }) => {
-    if (isOurs(brief.topic)) dieAt('call under way', calls);
+  during: ({ promptInput }) => {
+    if (isOurs(promptInput.topic)) dieAt('call under way', calls);
   },
 });
 

@@ -6,7 +6,7 @@ export function instantModel(): LanguageModel {
     provider: 'instant',
     defaultModel: 'instant',
     ask(request) {
-      const { draft } = request.brief;
+      const { draft } = request.promptInput;
       const number = Number(draft?.slice(6) ?? '0');
       const text =
         request.answer === 'critique'

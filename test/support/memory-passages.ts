@@ -31,7 +31,7 @@ export function memoryPassages(documents: readonly MemoryDocument[]): ChunkSearc
     })),
   );
   return {
-    hasPassages: () => passages.length > 0,
+    hasChunks: () => passages.length > 0,
     search: async (query, topK) => {
       const wanted = new Set(wordsOf(query));
       const scored = passages.map((each): FoundChunk => {

@@ -60,10 +60,10 @@ export function scriptedModel(script: Script | readonly Reply[] = councilScript(
 export function councilScript(scores: readonly number[]): Script {
   let scored = 0;
   let drafted = 0;
-  return ({ answer, brief }) => {
+  return ({ answer, promptInput }) => {
     if (answer === 'text') {
       drafted += 1;
-      return { text: `Draft ${drafted} by ${brief.label}` };
+      return { text: `Draft ${drafted} by ${promptInput.label}` };
     }
     const score = scores[Math.min(scored, scores.length - 1)];
     scored += 1;
@@ -90,7 +90,7 @@ function hold(held: HeldCall[], request: ModelRequest, signal: AbortSignal): Pro
     const call: HeldCall = {
       request,
       signal,
-      release: (text = `Draft by ${request.brief.label}`) => settle(() => resolve(answerOf(text))),
+      release: (text = `Draft by ${request.promptInput.label}`) => settle(() => resolve(answerOf(text))),
       fail: (error) => settle(() => reject(error)),
     };
     held.push(call);

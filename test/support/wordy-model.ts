@@ -10,7 +10,7 @@ export function wordyModel(): LanguageModel {
   return {
     provider: 'wordy',
     defaultModel: 'wordy',
-    ask({ brief: { draft }, answer }) {
+    ask({ promptInput: { draft }, answer }) {
       const number = Number(/^Draft (\d+)/.exec(draft ?? '')?.[1] ?? '0');
       const lines = Array.from(
         { length: LINES },

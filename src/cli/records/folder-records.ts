@@ -72,7 +72,7 @@ async function verified(runId: string, { log, head, ...means }: Verifying) {
   }
   const found = await checked(runId, events(), { ...means, head });
   if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
-  const ofParent = () => parentDifference(first, { log, sha256: means.sha256, onDamaged: () => undefined });
+  const ofParent = () => parentDifference(first, { log, sha256: means.sha256, onCorrupt: () => undefined });
   const firstDifference = found.firstDifference ?? (await ofParent());
   return verificationResult({ ...found, firstDifference }, head);
 }

@@ -20,7 +20,7 @@ export function pdfReader(search: ChunkSearch): Tool {
       },
       required: ['query'],
     },
-    isAvailable: () => search.hasPassages(),
+    isAvailable: () => search.hasChunks(),
     read(given) {
       const query = queryOf(given['query'], MAX_QUERY_CHARS);
       if (query === null) return { isUsable: false, fault: '"query" must be a text that is not empty' };

@@ -18,7 +18,7 @@ import type {
   EventLog,
   ExpectedRevision,
   Followed,
-  Following,
+  SubscribeOptions,
   NewEvent,
   Position,
   RecordedEvent,
@@ -111,7 +111,7 @@ class EmbeddedLog implements EventLog {
     }
   }
 
-  subscribe(after: Position | null, following: Following): AsyncIterable<Followed> {
+  subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
     const page = async (query: Omit<Extract<PageQuery, { of: 'all' }>, 'of' | 'max'>) => {
       const found = await this.#page({ of: 'all', ...query, max: Number.MAX_SAFE_INTEGER });
       return { events: eventsOn(found), end: found.end };

@@ -2,7 +2,7 @@
 import { SubscriptionDropped } from '../../errors.js';
 import { ordinalOf, positionOf } from './position.js';
 import type { Listener, LiveFeed } from './live-feed.js';
-import type { Followed, Following, Position, RecordedEvent } from '../port.js';
+import type { Followed, SubscribeOptions, Position, RecordedEvent } from '../port.js';
 import { categoryOf } from '../port.js';
 
 /** Events of other categories passed over before a subscriber is told how far it has come. */
@@ -32,7 +32,11 @@ interface Progress {
  *
  * @throws {SubscriptionDropped} when the log is closed or fails meanwhile
  */
-export async function* follow(log: Followable, after: Position | null, following: Following): AsyncIterable<Followed> {
+export async function* follow(
+  log: Followable,
+  after: Position | null,
+  following: SubscribeOptions,
+): AsyncIterable<Followed> {
   const { signal } = following;
   let last = after;
   try {
@@ -52,7 +56,7 @@ export async function* follow(log: Followable, after: Position | null, following
 async function* batches(
   log: Followable,
   after: number,
-  { categories, signal }: Following,
+  { categories, signal }: SubscribeOptions,
 ): AsyncIterable<readonly Followed[]> {
   const progress = { seen: after, told: after };
   const wanted = categories === undefined ? null : new Set(categories);

@@ -8,7 +8,7 @@ import type {
   EventLog,
   ExpectedRevision,
   Followed,
-  Following,
+  SubscribeOptions,
   NewEvent,
   Position,
   RecordedEvent,
@@ -105,7 +105,7 @@ class EventStoreLog implements EventLog {
     yield* allEvents(this.#reader, after, range);
   }
 
-  subscribe(after: Position | null, following: Following): AsyncIterable<Followed> {
+  subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
     return follow(this.#reader, after, following);
   }
 

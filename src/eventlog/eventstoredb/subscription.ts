@@ -2,7 +2,7 @@
 import type { System } from '../../system/system.js';
 import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
-import type { Followed, Following, Position } from '../port.js';
+import type { Followed, SubscribeOptions, Position } from '../port.js';
 import { faultOf } from './server-errors.js';
 import { idleTimeout } from './idle-timeout.js';
 import { positionOf } from './position.js';
@@ -38,14 +38,14 @@ interface Progress {
  *
  * @throws {SubscriptionDropped} when the connection is lost, cannot be made in time, or the log is closed
  */
-export function follow(reader: Reader, after: Position | null, following: Following): AsyncIterable<Followed> {
+export function follow(reader: Reader, after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
   return oneByOne(followedFrom(reader, after, following), following.signal);
 }
 
 async function* followedFrom(
   reader: Reader,
   after: Position | null,
-  following: Following,
+  following: SubscribeOptions,
 ): AsyncGenerator<readonly Followed[]> {
   const { signal } = following;
   let last = after;
@@ -190,7 +190,7 @@ function isFinal(error: unknown): boolean {
 
 function followedIn(
   answer: ReadAnswer,
-  { reader, progress, following }: { reader: Reader; progress: Progress; following: Following },
+  { reader, progress, following }: { reader: Reader; progress: Progress; following: SubscribeOptions },
 ): Followed | null {
   const { names } = reader;
   if (answer.caughtUp !== null && !progress.isCaughtUp) {

@@ -22,7 +22,7 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
     defaultModel: 'offline-1',
     async ask(request, { signal }) {
       await pause(latencyMs, signal, system);
-      const { system: instructions, prompt, brief, answer, tools = [], rounds = [] } = request;
+      const { system: instructions, prompt, promptInput: brief, answer, tools = [], rounds = [] } = request;
       const inputTokens = tokens(instructions.length + prompt.length + lengthOf(rounds));
       if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
         const calls = callsOffline(tools, brief);

@@ -11,7 +11,7 @@ const signal = new AbortController().signal;
 /** A search that finds these, whatever it is asked. */
 const finding = (...passages: readonly Partial<FoundChunk>[]) =>
   pdfReader({
-    hasPassages: () => true,
+    hasChunks: () => true,
     search: async () => passages.map((each) => ({ document: 'd', page: 1, chunk: 0, score: 1, text: '', ...each })),
   });
 
