@@ -171,7 +171,7 @@ describe('An override of single branches', () => {
     const modified = before().whenModified({ branches: mixed, current_draft: 'All' });
     expect(held(modified)).to.deep.equal(['All', 'Plan', 'For c']);
     const { frontier } = modified.run;
-    expect(front.map(({ branch }) => branch.draftFrom === '1')).to.deep.equal([false, true, false]);
+    expect(frontier.map(({ branch }) => branch.draftFrom === '1')).to.deep.equal([false, true, false]);
   });
 
   it('sent back whole as they were shown leaves the draft for all to reach each', () => {
