@@ -19,8 +19,8 @@ import { tempDir } from '../support/temp-dir.js';
 import { pdfWith, uploaded } from '../support/upload-client.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** From dist/test, where this file runs. */
-const textOf = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+/** From dist/test/app, where this file runs. */
+const textOf = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8');
 
 describe('The compose file', () => {
   const compose = textOf('docker-compose.yml');
