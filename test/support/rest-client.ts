@@ -4,6 +4,7 @@ import type { Problem, RunResult } from '../../src/generated/schemas.js';
 import type { Described, SchemaName } from '../../src/api/schemas.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import { documentedAt } from './documented.js';
+import { untilTrue } from './until-true.js';
 
 export interface Reply {
   readonly status: number;
@@ -75,10 +76,9 @@ export function restClient(url: string): RestClient {
     },
     poll,
     async until(runId, isWanted) {
-      for (;;) {
-        const run = await poll(runId);
-        if (isWanted(run)) return run;
-      }
+      let run = await poll(runId);
+      await untilTrue(async () => isWanted(run) || isWanted((run = await poll(runId))));
+      return run;
     },
   };
 }

@@ -26,6 +26,9 @@ import { linesIn } from '../records/export-lines.js';
 import { diffText, stateDiff, stateText } from '../terminal/state-diff.js';
 import { verifyExport } from './verify-export.js';
 
+/** Characters of lines that are gathered before they are written. */
+const PAGE_CHARS = 64 * 1024;
+
 async function main(words: readonly string[]): Promise<number> {
   let command: Command | null = words[0] === 'verify' ? 'verify' : null;
   const stopping = new AbortController();
@@ -99,9 +102,6 @@ function messageOf(error: unknown): string {
 process.exitCode = await main(process.argv.slice(2));
 
 // What each command does with the records it is given; resolves with its exit code.
-
-/** Characters of lines that are gathered before they are written. */
-const PAGE_CHARS = 64 * 1024;
 
 async function perform(wish: AuditCommand, around: AuditDeps): Promise<number> {
   if (wish.command === 'verify' && wish.isFile) return await verifyFile(wish, around);
