@@ -36,7 +36,7 @@ export function auditsHere(deps: AuditsDeps): AuditsHere {
   const { sha256 } = system;
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
-      ...{ log, charts, sha256, replaceView },
+      ...{ log, machines: charts, sha256, replaceView },
       async stored(id) {
         await projector.reached(await log.head());
         return await history.stored(id);

@@ -62,7 +62,10 @@ export function runServices(
       // Without other instances the owner of a run that is not run here is a process of the past.
       isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
       onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
-      damages: { found: (error) => damaged.found(error), assertSound: (runId) => damaged.assertNotCorrupt(runId) },
+      corruptRuns: {
+        found: (error) => damaged.found(error),
+        assertNotCorrupt: (runId) => damaged.assertNotCorrupt(runId),
+      },
     },
   );
   const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');

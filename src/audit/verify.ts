@@ -11,7 +11,7 @@ import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { ReplayDeps } from '../run/replay.js';
-import { Replaying } from '../run/replay.js';
+import { RunReplayer } from '../run/replay.js';
 import { readChecked, readRun } from '../run/stream.js';
 import type { System } from '../system/system.js';
 
@@ -132,17 +132,17 @@ export async function verifyRecord(
   events: AsyncIterable<ExportedEvent>,
   means: VerifyDeps,
 ): Promise<Verified> {
-  const replaying = new Replaying(runId, means);
+  const replayer = new RunReplayer(runId, means);
   const verified = (firstDifference: Difference | null): Verified => ({
-    events: replaying.events,
-    headHash: replaying.headHash,
+    events: replayer.events,
+    headHash: replayer.headHash,
     firstDifference,
-    run: replaying.replay?.snapshot.context.run ?? null,
+    run: replayer.replay?.snapshot.context.run ?? null,
   });
   try {
     for await (const event of events) {
-      replaying.take(event);
-      if (replaying.replay !== null) means.onTaken?.(replaying.replay.snapshot.context.run);
+      replayer.take(event);
+      if (replayer.replay !== null) means.onTaken?.(replayer.replay.snapshot.context.run);
     }
     return verified(null);
   } catch (error) {

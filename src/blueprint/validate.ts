@@ -1,6 +1,6 @@
 /** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
 import { jsonBytes } from '../graph/limits.js';
-import { doubtfulEdges } from '../graph/plan.js';
+import { ambiguousBackEdges } from '../graph/plan.js';
 import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { ConditionInvalid } from '../errors.js';
@@ -117,7 +117,7 @@ function cycleFindings({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
     const cycle = cycleOf(id, all);
     const isTrap =
       cycle !== null &&
-      [...cycle].every((each) => (all.onward.get(each) ?? []).every(({ target }) => cycle.has(target)));
+      [...cycle].every((each) => (all.forward.get(each) ?? []).every(({ target }) => cycle.has(target)));
     const round = isTrap ? cycle : cycleOf(id, forced);
     if (round === null) return;
     for (const each of round) told.add(each);
@@ -140,14 +140,16 @@ function directionFindings(graph: CouncilGraph): readonly GraphIssue[] {
     .filter(({ source, target }) => ids.has(source) && ids.has(target));
   const ways = reachability(edges);
   const told = new Set<string>();
-  return doubtfulEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(({ id, target, index }) => {
-    if (told.has(target)) return [];
-    for (const each of cycleOf(target, ways) ?? []) told.add(each);
-    const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
-    return [
-      odd(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
-    ];
-  });
+  return ambiguousBackEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(
+    ({ id, target, index }) => {
+      if (told.has(target)) return [];
+      for (const each of cycleOf(target, ways) ?? []) told.add(each);
+      const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
+      return [
+        odd(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
+      ];
+    },
+  );
 }
 
 function fault(path: string, message: string, node: string | null = null): GraphIssue {

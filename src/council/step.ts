@@ -6,8 +6,8 @@ import type { RenderedPrompt } from './prompt.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critic-answer.js';
-import type { Ear } from './thoughts.js';
-import { spokenOnly, withoutThoughts } from './thoughts.js';
+import type { ThoughtFilter } from './thoughts.js';
+import { thoughtFilter, withoutThoughts } from './thoughts.js';
 import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
 import type { ToolKit } from './tools/call.js';
 
@@ -16,9 +16,9 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 
 export interface Step {
   readonly node: GraphNode;
-  readonly brief: PromptInput;
+  readonly promptInput: PromptInput;
   /** The brief as it is told to the model. */
-  readonly told: RenderedPrompt;
+  readonly rendered: RenderedPrompt;
   readonly ask: Ask;
   /** Ends the step; the same signal that `ask` obeys. */
   readonly signal: AbortSignal;
@@ -81,7 +81,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
-    const found = step.brief.role === 'critic' ? await score(step, ask) : await draft(step, ask);
+    const found = step.promptInput.role === 'critic' ? await score(step, ask) : await draft(step, ask);
     if (found.kind === 'failed') return costing(found, spent);
     return { usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs), ...found };
   } catch (error) {
@@ -100,13 +100,13 @@ function listening({ tokenSink, signal }: Step): (request: ModelRequest) => List
     const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
     if (sink === null) return null;
     const nextTurn = (): number => (turn += 1);
-    const begun = (): Ear => {
+    const begun = (): ThoughtFilter => {
       // What was said before is no part of the draft: words before calls of tools, or an answer that broke off.
       nextTurn();
       const tell = (text: string): void => {
         if (!signal.aborted) sink(text, turn);
       };
-      return spokenOnly({ tell, takeBack: nextTurn });
+      return thoughtFilter({ emit: tell, retract: nextTurn });
     };
     let ear = begun();
     let isHeard = false;
@@ -114,7 +114,7 @@ function listening({ tokenSink, signal }: Step): (request: ModelRequest) => List
       hooks: {
         onToken(text) {
           isHeard = true;
-          ear.hear(text);
+          ear.push(text);
         },
         onStart() {
           if (isHeard) ear = begun();
@@ -182,11 +182,11 @@ function saidNothing(error: unknown): Conversation {
   throw error;
 }
 
-function requestOf({ node, brief, told }: Step): ModelRequest {
+function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
   return {
-    promptInput: brief,
-    answer: brief.role === 'critic' ? 'critique' : 'text',
-    ...told,
+    promptInput,
+    answer: promptInput.role === 'critic' ? 'critique' : 'text',
+    ...rendered,
     ...(node.model === undefined ? {} : { model: node.model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
     ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),

@@ -4,7 +4,7 @@
  */
 
 /** An answer without its thoughts. */
-export interface SpokenText {
+export interface AnswerWithoutThoughts {
   /** From its first sign on that is no space, where thoughts went before; else the answer as it is. */
   readonly text: string;
   /** Whether the answer ended within its thoughts: nothing after them was said. */
@@ -12,27 +12,27 @@ export interface SpokenText {
 }
 
 /** Takes the thoughts at the head of an answer away. */
-export function withoutThoughts(answer: string): SpokenText {
+export function withoutThoughts(answer: string): AnswerWithoutThoughts {
   let text = '';
-  const ear = spokenOnly({
-    tell: (piece) => (text += piece),
-    takeBack: () => (text = ''),
+  const filter = thoughtFilter({
+    emit: (piece) => (text += piece),
+    retract: () => (text = ''),
   });
-  ear.hear(answer);
-  ear.end();
-  return { text, endsInThought: ear.isInThought() };
+  filter.push(answer);
+  filter.end();
+  return { text, endsInThought: filter.isInThought() };
 }
 
-export interface SpokenListener {
+export interface ThoughtFilterSink {
   /** A piece of what is said. */
-  tell(piece: string): void;
+  emit(piece: string): void;
   /** What was told so far turns out to have been a thought. */
-  takeBack(): void;
+  retract(): void;
 }
 
 /** Hears an answer in pieces, cut anywhere. */
-export interface Ear {
-  hear(piece: string): void;
+export interface ThoughtFilter {
+  push(piece: string): void;
   /** The answer is whole: a piece that could have been the beginning of a tag is none. */
   end(): void;
   isInThought(): boolean;
@@ -42,7 +42,7 @@ export interface Ear {
  * Tells what is said as it comes. At the head of an answer any number of thoughts is left out, with the space behind
  * them. Beyond the head only a closing tag counts that no opening one went before: all up to there was a thought.
  */
-export function spokenOnly({ tell, takeBack }: SpokenListener): Ear {
+export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilter {
   let place: 'head' | 'thought' | 'speech' | 'settled' = 'head';
   let hasThought = false;
   /** Heard, and not told yet or still looked at for a tag that came in two pieces. */
@@ -70,16 +70,16 @@ export function spokenOnly({ tell, takeBack }: SpokenListener): Ear {
       const heard = held + piece;
       const tag = ANY_TAG.exec(heard);
       if (tag?.[0].startsWith('</') === true) {
-        takeBack();
+        retract();
         return endOfThought(heard, tag);
       }
       held = heard.slice(-LONGEST_TAIL);
       if (tag !== null) place = 'settled';
-      tell(piece);
+      emit(piece);
       return null;
     },
     settled(piece: string): string | null {
-      tell(piece);
+      emit(piece);
       return null;
     },
   };
@@ -92,11 +92,11 @@ export function spokenOnly({ tell, takeBack }: SpokenListener): Ear {
   }
 
   return {
-    hear(piece) {
+    push(piece) {
       for (let rest: string | null = piece; rest !== null && rest !== '';) rest = readers[place](rest);
     },
     end() {
-      if (place === 'head') tell(hasThought ? held.trimStart() : held);
+      if (place === 'head') emit(hasThought ? held.trimStart() : held);
       held = '';
     },
     isInThought: () => place === 'thought',

@@ -36,8 +36,8 @@ export function planOf(graph: Graph): Plan {
     edgeOrders.set(edge.source, targets);
   });
   const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
-  let found: ReturnType<typeof directionsOf<GraphEdge>> | null = null;
-  const directions = () => (found ??= directionsOf(graph));
+  let found: ReturnType<typeof edgeDirections<GraphEdge>> | null = null;
+  const directions = () => (found ??= edgeDirections(graph));
 
   return {
     graph,
@@ -50,7 +50,7 @@ export function planOf(graph: Graph): Plan {
     edgesFrom,
     condition: readOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
-    canStillReach: reachability(() => edgesBySource(directions().onward)),
+    canStillReach: reachability(() => edgesBySource(directions().forward)),
     leadsBack: returning(edgesFrom, () => new Set(directions().back)),
   };
 }
@@ -117,16 +117,16 @@ interface Walkable<E extends Edge> {
 
 /** The edges that can be come by, in the order of the walk; those onward have no cycle. */
 interface Directions<E extends Edge> {
-  readonly onward: readonly E[];
+  readonly forward: readonly E[];
   readonly back: readonly E[];
 }
 
 /**
  * Walks depth first from the entry, targets in the graph's order of nodes, edges that wait for a critic's `rework` last
  * of all. An edge leads back when its target leads onward to its source. The order matters only for a cycle that is
- * entered at several nodes (see {@link doubtfulEdges}).
+ * entered at several nodes (see {@link ambiguousBackEdges}).
  */
-export function directionsOf<E extends Edge>({ entry, nodes, edges }: Walkable<E>): Directions<E> {
+export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable<E>): Directions<E> {
   const places = new Map(nodes.map(({ id }, index) => [id, index]));
   const place = ({ target }: E): number => places.get(target) ?? -1;
   const outgoing = edgesBySource([...edges].sort((one, other) => place(one) - place(other)));
@@ -157,15 +157,15 @@ export function directionsOf<E extends Edge>({ entry, nodes, edges }: Walkable<E
   walkFrom(entry);
   // The walk from a node found late adds to them.
   for (const edge of reworks) if (isNewGround(edge)) walkFrom(edge.target);
-  return { onward, back };
+  return { forward: onward, back };
 }
 
 /**
  * The edges that lead back by the order of the nodes alone: another order would take them for onward ones. A rework
  * that other edges answer is sure; so is any edge back to a node that every way to its source comes by.
  */
-export function doubtfulEdges<E extends Edge>(graph: Walkable<E>): readonly E[] {
-  const { onward, back } = directionsOf(graph);
+export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly E[] {
+  const { forward: onward, back } = edgeDirections(graph);
   const answers = edgesBySource(onward.filter((edge) => !isRework(edge)));
   const sure = new Set(back.filter((edge) => isRework(edge) && reachableFrom(edge.target, answers).has(edge.source)));
   const others = back.filter((edge) => !sure.has(edge));

@@ -35,17 +35,17 @@ export function reachableFrom(start: string, outgoing: Outgoing): Set<string> {
 
 /** A graph's edges, and the same edges the other way round. */
 export interface Reachability {
-  readonly onward: Outgoing;
+  readonly forward: Outgoing;
   readonly back: Outgoing;
 }
 
 export function reachability(edges: readonly Ends[]): Reachability {
   const turned = edges.map(({ source, target }) => ({ source: target, target: source }));
-  return { onward: edgesBySource(edges), back: edgesBySource(turned) };
+  return { forward: edgesBySource(edges), back: edgesBySource(turned) };
 }
 
 /** All nodes that lie on a cycle with this one, itself first; null when none leads back to it. */
-export function cycleOf(start: string, { onward, back }: Reachability): ReadonlySet<string> | null {
+export function cycleOf(start: string, { forward: onward, back }: Reachability): ReadonlySet<string> | null {
   const reached = reachableFrom(start, onward);
   if (!reached.has(start)) return null;
   const leadBack = reachableFrom(start, back);

@@ -42,9 +42,9 @@ export type RunCommand =
 export function decide(
   chart: Chart,
   snapshot: RunSnapshot,
-  { command, scene }: { readonly command: RunCommand; readonly scene: DecisionContext },
+  { command, context }: { readonly command: RunCommand; readonly context: DecisionContext },
 ): PendingEvents {
-  const pending = new PendingEvents(chart, snapshot, scene);
+  const pending = new PendingEvents(chart, snapshot, context);
   if (isFinished(pending.run)) return pending;
   switch (command.type) {
     case 'ClaimRun':
@@ -75,10 +75,10 @@ export function decide(
 }
 
 function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handover'): void {
-  const { run, scene } = pending;
+  const { run, context } = pending;
   if (run.status === 'paused') return;
   const epoch = run.epoch + 1;
-  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason } });
+  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: context.instanceId, reason } });
   if (run.status === 'pending') pending.write({ type: 'RunStarted', data: { epoch } });
   if (pending.run.takeovers > run.limits.maxTakeovers) {
     const error = `Taken over ${pending.run.takeovers} times without a completed step`;
@@ -90,13 +90,13 @@ function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handov
 
 /** Goes on where the record stands: with the steps under way, and `others` beside them, or with what comes next. */
 function takeUp(pending: PendingEvents, others: readonly string[]): void {
-  const { run, scene } = pending;
+  const { run, context } = pending;
   const stuck = run.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
   const outstanding = run.frontier.filter((each) => each.active);
   if (stuck !== undefined) {
     failWithoutRoute(pending, stuck.node, routingFacts(stuck.branch, run.iterationCount));
   } else if (outstanding.length > 0) {
-    for (const each of outstanding) startAgain(pending, each, delayLeft(each, scene.at));
+    for (const each of outstanding) startAgain(pending, each, delayLeft(each, context.at));
     startFront(pending, others);
   } else if (run.isApproved) {
     proceed(pending, nextFrontier(run));

@@ -43,12 +43,12 @@ export function outcomeOf(action: GateAction): GateOutcome {
 export function decideGate(
   chart: Chart,
   snapshot: RunSnapshot,
-  { decision, scene }: { readonly decision: GateDecision; readonly scene: DecisionContext },
+  { decision, context }: { readonly decision: GateDecision; readonly context: DecisionContext },
 ): readonly RunFact[] {
   const { run } = snapshot.context;
   const gate = openGate(run);
   if (gate === null) return [];
-  const pending = new PendingEvents(chart, snapshot, scene);
+  const pending = new PendingEvents(chart, snapshot, context);
   const way = wayOn(run, gate, decision);
   pending.write({ type: 'GateDecided', data: { ...decision, ...recordOf(pending, gate), ...way } });
   if (decision.action === 'reject') {
@@ -62,15 +62,15 @@ export function decideGate(
 
 /** The instance that takes a decision owns the run from there. */
 function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>): void {
-  const { run, scene } = pending;
+  const { run, context } = pending;
   const epoch = run.epoch + 1;
-  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: scene.instanceId, reason: 'resumed' } });
+  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: context.instanceId, reason: 'resumed' } });
   pending.write({ type: 'RunResumed', data: { epoch, ...resumed } });
 }
 
-function recordOf({ run, scene }: PendingEvents, { gate, seq }: Gate) {
+function recordOf({ run, context }: PendingEvents, { gate, seq }: Gate) {
   const { draft } = run.shown;
-  return { gate, answers: seq, shownDraftHash: draft === null ? null : scene.sha256(draft), actor: null };
+  return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft), actor: null };
 }
 
 /** Where the run goes under a decision. */

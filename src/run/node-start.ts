@@ -18,10 +18,10 @@ export function startNode(
   { node, step, attempt, branch }: Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'branch'>,
   delayMs: number,
 ): void {
-  const { run, scene } = pending;
-  const tools = toolsAsRecorded(run.plan.node(node).tools, scene.tools);
+  const { run, context } = pending;
+  const tools = toolsAsRecorded(run.plan.node(node).tools, context.tools);
   const assignment = assignmentOf(run, { node, branch, tools });
-  const { told } = assignment;
+  const { rendered } = assignment;
   pending.assignments.set(callOf({ step, attempt }), assignment);
   pending.write({
     type: 'NodeStarted',
@@ -30,22 +30,22 @@ export function startNode(
       node,
       attempt,
       iteration: run.iterationCount,
-      inputHash: scene.sha256(`${told.system}\n${told.prompt}`),
-      model: run.plan.node(node).model ?? scene.defaultModel,
+      inputHash: context.sha256(`${rendered.system}\n${rendered.prompt}`),
+      model: run.plan.node(node).model ?? context.defaultModel,
       tools,
       delayMs,
     },
   });
 }
 
-/** What an attempt is to do: its brief, and that as the model is told it. */
+/** What an attempt is to do: its promptInput, and that as the model is told it. */
 export function assignmentOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' | 'tools'>): Assignment {
-  const brief = briefFor(run, at);
-  return { brief, told: renderPrompt(brief) };
+  const promptInput = promptInputFor(run, at);
+  return { promptInput, rendered: renderPrompt(promptInput) };
 }
 
-/** The brief of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */
-export function briefFor(
+/** The promptInput of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */
+export function promptInputFor(
   run: RunState,
   { node, branch, tools }: Pick<FrontierNode, 'node' | 'branch' | 'tools'>,
 ): PromptInput {

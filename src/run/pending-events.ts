@@ -17,7 +17,7 @@ export interface DecisionContext {
   readonly sha256: (text: string) => string;
 }
 
-/** The scene of a decision taken now. */
+/** The context of a decision taken now. */
 export function decisionContext({
   system,
   instanceId,
@@ -35,7 +35,7 @@ export function decisionContext({
 
 /** The facts of one append in the making; `run` is the state they add up to. */
 export class PendingEvents {
-  readonly scene: DecisionContext;
+  readonly context: DecisionContext;
   /** What the attempts that are started are to do, by their calls: who makes them need not work it out again. */
   readonly assignments = new Map<string, Assignment>();
   readonly #chart: Chart;
@@ -44,10 +44,10 @@ export class PendingEvents {
   /** Written, but not gone through with yet: often nobody asks what the last fact leads to. */
   #pending: RunEvent | null = null;
 
-  constructor(chart: Chart, snapshot: RunSnapshot, scene: DecisionContext) {
+  constructor(chart: Chart, snapshot: RunSnapshot, context: DecisionContext) {
     this.#chart = chart;
     this.#snapshot = snapshot;
-    this.scene = scene;
+    this.context = context;
   }
 
   get run(): RunState {
@@ -73,7 +73,7 @@ export class PendingEvents {
   /** @throws {TransitionRefused} when the chart does not allow the fact before, where that stands */
   write(fact: RunFact): void {
     const { seq } = this.run;
-    this.#pending = { seq: seq + 1, id: '', at: this.scene.at, hash: '', ...fact };
+    this.#pending = { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact };
     this.#facts.push(fact);
   }
 
@@ -87,9 +87,9 @@ export class PendingEvents {
 
 /** What an attempt is to do. */
 export interface Assignment {
-  readonly brief: PromptInput;
+  readonly promptInput: PromptInput;
   /** The brief as the model is told it. */
-  readonly told: RenderedPrompt;
+  readonly rendered: RenderedPrompt;
 }
 
 /** One call of a run: an attempt of a step. */

@@ -18,31 +18,31 @@ export interface Replay {
 
 /** What a replay needs beside the events. */
 export interface ReplayDeps {
-  readonly charts: MachineCache;
+  readonly machines: MachineCache;
   readonly sha256: System['sha256'];
   /** Default: those of run/upcast.ts. */
   readonly upcasts?: readonly Upcast[];
 }
 
 /** The runs whose records were found not to bear out. */
-export interface Damages {
+export interface KnownCorruptRuns {
   /** Takes note of one. */
   readonly found: (error: RunCorrupt) => void;
   /** @throws {RunCorrupt} for one that was found before */
-  readonly assertSound: (runId: string) => void;
+  readonly assertNotCorrupt: (runId: string) => void;
 }
 
 /** A run replayed event by event through its chart, every link of its hash chain checked. */
-export class Replaying {
+export class RunReplayer {
   readonly #runId: string;
-  readonly #means: ReplayDeps;
+  readonly #deps: ReplayDeps;
   #replay: Replay | null = null;
   #hash = GENESIS_HASH;
   #next = 0;
 
-  constructor(runId: string, means: ReplayDeps) {
+  constructor(runId: string, deps: ReplayDeps) {
     this.#runId = runId;
-    this.#means = means;
+    this.#deps = deps;
   }
 
   /** The run after the events so far; null before the first. */
@@ -64,7 +64,7 @@ export class Replaying {
   take(event: ExportedEvent): void {
     this.#replay = verified({ runId: this.#runId, seq: this.#next }, () => {
       if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
-      assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#means.sha256 });
+      assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#deps.sha256 });
       return this.#follow(event);
     });
     this.#hash = event.hash;
@@ -73,7 +73,7 @@ export class Replaying {
 
   #follow(exported: ExportedEvent): Replay {
     if (!isRunEvent(exported)) throw new Error(`${exported.type} is no event of a run`);
-    const event = upcast(exported, this.#means.upcasts);
+    const event = upcast(exported, this.#deps.upcasts);
     if (this.#replay !== null) {
       const { chart, snapshot } = this.#replay;
       return { chart, snapshot: chart.next(snapshot, event) };
@@ -81,9 +81,9 @@ export class Replaying {
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
     const { runId, graph, graphHash } = event.data;
     if (runId !== this.#runId) throw new Error(`it is the request of run "${runId}"`);
-    if (graphHash !== this.#means.sha256(canonical(graph)))
+    if (graphHash !== this.#deps.sha256(canonical(graph)))
       throw new Error('its graph is not the one its hash tells of');
-    const chart = this.#means.charts.of(event.data);
+    const chart = this.#deps.machines.of(event.data);
     return { chart, snapshot: chart.first(event) };
   }
 }
@@ -97,15 +97,15 @@ export class Replaying {
 export async function replayRun(
   log: EventLog,
   runId: string,
-  means: ReplayDeps & { readonly damages?: Damages },
+  deps: ReplayDeps & { readonly corruptRuns?: KnownCorruptRuns },
 ): Promise<Replay | null> {
-  means.damages?.assertSound(runId);
-  const replaying = new Replaying(runId, means);
+  deps.corruptRuns?.assertNotCorrupt(runId);
+  const replayer = new RunReplayer(runId, deps);
   try {
-    for await (const event of readRun(log, runId)) replaying.take(event);
-    return replaying.replay;
+    for await (const event of readRun(log, runId)) replayer.take(event);
+    return replayer.replay;
   } catch (error) {
-    if (error instanceof RunCorrupt) means.damages?.found(error);
+    if (error instanceof RunCorrupt) deps.corruptRuns?.found(error);
     throw error;
   }
 }

@@ -74,14 +74,14 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
 export function requestRun(
   chart: Chart,
   requested: RunRequestedData,
-  options: { readonly scene: DecisionContext; readonly claim: boolean },
+  options: { readonly context: DecisionContext; readonly claim: boolean },
 ): readonly RunFact[] {
   const first: RunFact = { type: 'RunRequested', data: requested };
   if (!options.claim) return [first];
-  const snapshot = chart.first({ seq: 0, id: '', at: options.scene.at, hash: '', ...first });
+  const snapshot = chart.first({ seq: 0, id: '', at: options.context.at, hash: '', ...first });
   return [
     first,
-    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, scene: options.scene }).facts,
+    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, context: options.context }).facts,
   ];
 }
 

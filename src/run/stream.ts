@@ -19,17 +19,17 @@ export function sealFacts(
   {
     head,
     runId,
-    around,
-    at = around.system.now(),
+    deps,
+    at = deps.system.now(),
   }: {
     readonly head: StreamHead | null;
     readonly runId: string;
-    readonly around: { readonly system: System; readonly instanceId: string };
+    readonly deps: { readonly system: System; readonly instanceId: string };
     /** When they were decided; default: now. */
     readonly at?: string;
   },
 ): { readonly events: readonly NewEvent[]; readonly recorded: readonly RunEvent[] } {
-  const { system, instanceId } = around;
+  const { system, instanceId } = deps;
   const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
     at,
     nextId: system.uuid,

@@ -43,7 +43,7 @@ describe('The script of the README that checks a chain', () => {
     expect(check(text)).to.include({ status: 0, out: `${GOLDEN_HEAD}\n` });
     const { sha256 } = nodeSystem();
     const events = readExport(GOLDEN_RUN, linesOf(text));
-    const { firstDifference, headHash } = await verifyRecord(GOLDEN_RUN, events, { charts: machineCache(), sha256 });
+    const { firstDifference, headHash } = await verifyRecord(GOLDEN_RUN, events, { machines: machineCache(), sha256 });
     expect({ firstDifference, headHash }).to.deep.equal({ firstDifference: null, headHash: GOLDEN_HEAD });
   });
 

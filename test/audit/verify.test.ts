@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const { sha256, uuid } = nodeSystem();
-const means = { charts: machineCache(), sha256 };
+const means = { machines: machineCache(), sha256 };
 const RUN_ID = uuid();
 
 describe('The verification of an export', function () {

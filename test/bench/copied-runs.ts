@@ -25,7 +25,7 @@ export async function copiedRuns(
   const facts = await factsOfOneRun(path, model);
   const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: system.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
-  const around = { system, instanceId: 'bench' };
+  const deps = { system, instanceId: 'bench' };
   await closedLoop({
     clients: AT_ONCE,
     goesOn: (acts) => acts < runs - 1,
@@ -34,7 +34,7 @@ export async function copiedRuns(
       const copy = facts.map((fact) =>
         fact.type === 'RunRequested' ? { ...fact, data: { ...fact.data, runId } } : fact,
       );
-      const { events } = sealFacts(copy, { head: null, runId, around });
+      const { events } = sealFacts(copy, { head: null, runId, deps });
       await log.append(runStream(runId), events, 'none');
     },
   });

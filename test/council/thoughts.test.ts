@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spokenOnly, withoutThoughts } from '../../src/council/thoughts.js';
+import { thoughtFilter, withoutThoughts } from '../../src/council/thoughts.js';
 
 const rows: readonly (readonly [title: string, answer: string, spoken: string])[] = [
   ['a draft without any', ' A draft.\n', ' A draft.\n'],
@@ -28,9 +28,9 @@ describe('Thoughts of a model', () => {
     it(`leave ${title}, however it comes in pieces`, () => {
       for (let size = 1; size <= answer.length; size += 1) {
         let told = '';
-        const ear = spokenOnly({ tell: (piece) => (told += piece), takeBack: () => (told = '') });
-        for (let from = 0; from < answer.length; from += size) ear.hear(answer.slice(from, from + size));
-        ear.end();
+        const filter = thoughtFilter({ emit: (piece) => (told += piece), retract: () => (told = '') });
+        for (let from = 0; from < answer.length; from += size) filter.push(answer.slice(from, from + size));
+        filter.end();
         expect(told, `pieces of ${size}`).to.equal(spoken);
       }
     });
@@ -42,8 +42,8 @@ describe('Thoughts of a model', () => {
 
   it('are not told by a piece, once it is known that they are thoughts', () => {
     const told: string[] = [];
-    const ear = spokenOnly({ tell: (piece) => told.push(piece), takeBack: () => told.push('(taken back)') });
-    for (const piece of ['<th', 'ink>Hm', '</thi', 'nk>', '\n', 'A ', 'draft']) ear.hear(piece);
+    const filter = thoughtFilter({ emit: (piece) => told.push(piece), retract: () => told.push('(taken back)') });
+    for (const piece of ['<th', 'ink>Hm', '</thi', 'nk>', '\n', 'A ', 'draft']) filter.push(piece);
     expect(told).to.deep.equal(['A ', 'draft']);
   });
 });

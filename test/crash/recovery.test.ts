@@ -547,8 +547,8 @@ describe('Recovery', () => {
         await startAll(engine, [runId, next]);
         await model.called(1);
         const head = await foldRun(engine.log, runId, nodeSystem());
-        const around = { system: nodeSystem(), instanceId: 'another' };
-        const sealed = sealFacts(facts, { head, runId, around });
+        const deps = { system: nodeSystem(), instanceId: 'another' };
+        const sealed = sealFacts(facts, { head, runId, deps });
         await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
         failures = 2;
         model.held[0]?.release();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { directionsOf, doubtfulEdges } from '../../src/graph/plan.js';
+import { edgeDirections, ambiguousBackEdges } from '../../src/graph/plan.js';
 import { reachableFrom, edgesBySource } from '../../src/graph/traversal.js';
 import type { Graph } from '../../src/generated/schemas.js';
 import { graphOf } from '../support/given.js';
@@ -8,7 +8,7 @@ import { drawsOf, named, randomGraph } from '../support/random-history.js';
 const GRAPHS = 400;
 
 const backIn = (graph: Graph): readonly string[] =>
-  directionsOf(graph)
+  edgeDirections(graph)
     .back.map(({ id }) => id)
     .sort();
 
@@ -28,7 +28,7 @@ const everyGraph = (check: (graph: Graph, seed: number) => void): void => {
 describe('The edges of a graph that lead onward', () => {
   it('have no cycle, and reach what all edges reach', () => {
     everyGraph((graph) => {
-      const onward = edgesBySource(directionsOf(graph).onward);
+      const onward = edgesBySource(edgeDirections(graph).forward);
       for (const { id } of graph.nodes) expect(reachableFrom(id, onward).has(id)).to.equal(false);
       const reached = reachableFrom(graph.entry, edgesBySource(graph.edges));
       reached.delete(graph.entry);
@@ -39,7 +39,7 @@ describe('The edges of a graph that lead onward', () => {
   it('are the same in whatever order the nodes stand, unless an edge is in doubt', () => {
     let inDoubt = 0;
     everyGraph((graph, seed) => {
-      if (doubtfulEdges(graph).length > 0) inDoubt += 1;
+      if (ambiguousBackEdges(graph).length > 0) inDoubt += 1;
       else expect(backIn(reordered(graph, seed))).to.deep.equal(backIn(graph));
     });
     expect(inDoubt).to.be.within(1, GRAPHS / 4);
@@ -54,13 +54,13 @@ describe('The edges of a graph that lead onward', () => {
   it('hold a rework that leads to work of its own, whose way back leads back', () => {
     const graph = graphOf('draft -> judge?; judge? -rework-> notes; notes -> judge; judge? -approve-> end');
     expect(backIn(graph)).to.deep.equal(['notes->judge']);
-    expect(doubtfulEdges(graph)).to.deep.equal([]);
+    expect(ambiguousBackEdges(graph)).to.deep.equal([]);
   });
 
   it('are in doubt where two nodes lead to each other and both are entered from outside', () => {
     const graph = graphOf('s -> p, q; p -> q; q -> p');
     expect(backIn(graph)).to.deep.equal(['q->p']);
-    expect(doubtfulEdges(graph).map(({ id }) => id)).to.deep.equal(['q->p']);
+    expect(ambiguousBackEdges(graph).map(({ id }) => id)).to.deep.equal(['q->p']);
   });
 
   it('are found in a graph of any size without delay', () => {
@@ -72,7 +72,7 @@ describe('The edges of a graph that lead onward', () => {
         condition: at % 3 === 0 ? 'rework' : null,
       };
     });
-    const { onward, back } = directionsOf({ entry: 'n0', nodes: ids, edges });
+    const { forward: onward, back } = edgeDirections({ entry: 'n0', nodes: ids, edges });
     expect(onward.length + back.length).to.equal(1_000);
   });
 });

@@ -81,8 +81,8 @@ async function fill(path: string): Promise<void> {
   const system = nodeSystem();
   const ring = Array.from({ length: NODES }, (_, index) => `n${index} -> n${(index + 1) % NODES}`);
   const story = playOut(given(graphOf(ring.join('; '))), (node) => wrote(node, DRAFT));
-  const around = { system, instanceId: 'test' };
-  const { events } = sealFacts(story.events, { head: null, runId: RUN_ID, around });
+  const deps = { system, instanceId: 'test' };
+  const { events } = sealFacts(story.events, { head: null, runId: RUN_ID, deps });
   const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: system.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
   for (const [seq, event] of events.entries())

@@ -19,8 +19,8 @@ describe('A run that catches up with a fact its chart does not allow', () => {
     await model.called(1);
     const run = await foldRun(engine.log, runId, system);
     if (run === null) throw new Error('The run is not recorded');
-    const around = { system, instanceId: 'another' };
-    const { events } = sealFacts([{ type: 'RunStarted', data: { epoch: 1 } }], { head: run, runId, around });
+    const deps = { system, instanceId: 'another' };
+    const { events } = sealFacts([{ type: 'RunStarted', data: { epoch: 1 } }], { head: run, runId, deps });
     await engine.log.append(runStream(runId), events, run.seq);
     model.held[0]?.release('Too late');
     await untilTrue(() => engine.faults.length > 0);

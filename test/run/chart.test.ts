@@ -323,17 +323,17 @@ describe('Compiled charts', () => {
   const frozen = (name: string) => ({ graph: graphOf(name), graphHash: name });
 
   it('are kept by graph hash', () => {
-    const charts = machineCache();
-    expect(charts.of(frozen('a'))).to.equal(charts.of(frozen('a')));
-    expect(charts.of(frozen('a'))).not.to.equal(charts.of(frozen('b')));
+    const machines = machineCache();
+    expect(machines.of(frozen('a'))).to.equal(machines.of(frozen('a')));
+    expect(machines.of(frozen('a'))).not.to.equal(machines.of(frozen('b')));
   });
 
   it('leave when others were used later and there are more than may be', () => {
-    const charts = machineCache(2);
-    const [a, b] = [charts.of(frozen('a')), charts.of(frozen('b'))];
-    expect(charts.of(frozen('a'))).to.equal(a);
-    charts.of(frozen('c'));
-    expect(charts.of(frozen('a'))).to.equal(a);
-    expect(charts.of(frozen('b'))).not.to.equal(b);
+    const machines = machineCache(2);
+    const [a, b] = [machines.of(frozen('a')), machines.of(frozen('b'))];
+    expect(machines.of(frozen('a'))).to.equal(a);
+    machines.of(frozen('c'));
+    expect(machines.of(frozen('a'))).to.equal(a);
+    expect(machines.of(frozen('b'))).not.to.equal(b);
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import { briefFor } from '../../src/run/node-start.js';
+import { promptInputFor } from '../../src/run/node-start.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, broke, given, scored, wrote } from '../support/given.js';
 
@@ -87,8 +87,8 @@ describe('The fixed graph', () => {
 
   it('tells the master the draft and all feedback so far, oldest first', () => {
     const { run } = scoredSoFar(3, 4);
-    expect(briefFor(run, attemptOf(run, MASTER))).to.include({ topic: 'The sea', draft: 'Draft 2' });
-    expect(briefFor(run, attemptOf(run, MASTER)).feedback).to.deep.equal(['Feedback 1', 'Feedback 2']);
+    expect(promptInputFor(run, attemptOf(run, MASTER))).to.include({ topic: 'The sea', draft: 'Draft 2' });
+    expect(promptInputFor(run, attemptOf(run, MASTER)).feedback).to.deep.equal(['Feedback 1', 'Feedback 2']);
   });
 
   it('gives the writer the draft the critic saw', () => {

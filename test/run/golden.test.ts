@@ -58,7 +58,7 @@ describe('Golden histories', () => {
 function verified({ lines }: GoldenHistory, count: number): ReturnType<typeof verifyRecord> {
   const { data } = eventIn(lines[0] ?? '');
   const runId = 'runId' in data ? String(data.runId) : '';
-  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { charts: machineCache(), sha256 });
+  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { machines: machineCache(), sha256 });
 }
 
 async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {

@@ -18,7 +18,7 @@ setFlagsFromString('--allow-natives-syntax');
 const haveSameShape = runInThisContext('(a, b) => %HaveSameMap(a, b)') as (a: object, b: object) => boolean;
 
 const GRAPH = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
-const SCENE: DecisionContext = {
+const CONTEXT: DecisionContext = {
   at: '2026-01-01T00:00:00.000Z',
   instanceId: 'one',
   defaultModel: 'model-1',
@@ -59,12 +59,12 @@ describe('What is made on the way of every event', () => {
 /** A run from its request to its end, as its actor and the projector take it: what was made, by where it was made. */
 function playedOut(chart: Chart): ReadonlyMap<string, object> {
   const made = new Map<string, object>();
-  const around = { system: manualAmbient(), instanceId: 'one' };
+  const deps = { system: manualAmbient(), instanceId: 'one' };
   const requested = runRequest('00000000-0000-4000-8000-000000000001', { graph: GRAPH });
-  const first = sealFacts(requestRun(chart, requested, { claim: true, scene: SCENE }), {
+  const first = sealFacts(requestRun(chart, requested, { claim: true, context: CONTEXT }), {
     head: null,
     runId: requested.runId,
-    around,
+    deps,
   });
   const [begun, ...claimed] = first.recorded;
   if (begun?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
@@ -75,8 +75,8 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
     const [node = ''] = underWay(run);
     const output = node === 'judge' ? { score: turn < 3 ? 5 : 9, feedback: 'More' } : { draft: `Draft ${turn}` };
     const command: RunCommand = completed(attemptOf(run, node), output);
-    const pending = decide(chart, snapshot, { command, scene: SCENE });
-    const sealed = sealFacts(pending.facts, { head: run, runId: run.runId, around, at: SCENE.at });
+    const pending = decide(chart, snapshot, { command, context: CONTEXT });
+    const sealed = sealFacts(pending.facts, { head: run, runId: run.runId, deps, at: CONTEXT.at });
     snapshot = asRecorded(pending.snapshot, sealed.recorded.at(-1));
     folded = sealed.recorded.reduce(evolve, folded);
     const assignments = [...pending.assignments.values()];

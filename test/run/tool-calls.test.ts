@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { renderPrompt } from '../../src/council/prompt.js';
-import { briefFor } from '../../src/run/node-start.js';
+import { promptInputFor } from '../../src/run/node-start.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { attemptOf, broke, given, graphOf, looked, toolCalled, wrote } from '../support/given.js';
 
@@ -55,7 +55,7 @@ describe('The tools of a node', () => {
     const story = given(graphOf('plan -> write', reading));
     const started = story.events.find(({ type }) => type === 'NodeStarted');
     expect(started?.data).to.have.deep.property('tools', ['webSearch: unavailable', 'pdfReader']);
-    const brief = briefFor(story.run, attemptOf(story.run, 'plan'));
+    const brief = promptInputFor(story.run, attemptOf(story.run, 'plan'));
     expect(brief).to.deep.include({ tools: ['pdfReader'], missingTools: ['webSearch'] });
     const { system } = renderPrompt(brief);
     expect(system)
@@ -67,7 +67,7 @@ describe('The tools of a node', () => {
   it('are none where the node asks for none', () => {
     const story = given(graphOf('plan'));
     expect(attemptOf(story.run, 'plan').tools).to.deep.equal([]);
-    expect(renderPrompt(briefFor(story.run, attemptOf(story.run, 'plan'))).system).not.to.include('tool');
+    expect(renderPrompt(promptInputFor(story.run, attemptOf(story.run, 'plan'))).system).not.to.include('tool');
   });
 });
 

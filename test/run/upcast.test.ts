@@ -51,7 +51,7 @@ describe('A record of an older version', () => {
   const history = goldenHistories().get('god-modify') ?? [];
   const runId = history[0]?.type === 'RunRequested' ? history[0].data.runId : '';
   const facts = history.map(downcast);
-  const means = { charts: machineCache(), sha256, upcasts: UPCASTS };
+  const means = { machines: machineCache(), sha256, upcasts: UPCASTS };
   let log: EventLog;
   let dir: ReturnType<typeof tempDir>;
   let old: readonly ExportedEvent[];
@@ -106,7 +106,7 @@ describe('A record of an older version', () => {
   });
 
   it('cannot be read by a version that has forgotten it, which says so', async () => {
-    const refused = await replayRun(log, runId, { charts: machineCache(), sha256 }).catch((error: unknown) => error);
+    const refused = await replayRun(log, runId, { machines: machineCache(), sha256 }).catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(RunCorrupt);
   });
 });

@@ -30,7 +30,7 @@ export function briefFor(
 /** The same, and as its model is told it. */
 export function assigned(...[node, state]: Parameters<typeof briefFor>): Assignment {
   const brief = briefFor(node, state);
-  return { brief, told: renderPrompt(brief) };
+  return { promptInput: brief, rendered: renderPrompt(brief) };
 }
 
 /** The request a node makes of its model. */

@@ -58,13 +58,13 @@ export function given(graph: Graph, { limits = {}, pending = false, ...options }
 /** A run that has just been requested as it is told here and, unless `pending`, claimed by instance `one`. */
 export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
   const chart = compileChart(requested.graph);
-  const around = { system: manualAmbient(), instanceId: 'one' };
-  const facts = requestRun(chart, requested, { claim: !pending, scene: sceneOf('one') });
-  const { recorded } = sealFacts(facts, { head: null, runId: requested.runId, around });
+  const deps = { system: manualAmbient(), instanceId: 'one' };
+  const facts = requestRun(chart, requested, { claim: !pending, context: contextOf('one') });
+  const { recorded } = sealFacts(facts, { head: null, runId: requested.runId, deps });
   const [first, ...rest] = recorded;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   const start = { snapshot: chart.first(deepFreeze(first)), fold: deepFreeze(firstState(first)) };
-  return new Story(chart, { events: [first], latest: facts, around, ...start }).followedBy(rest);
+  return new Story(chart, { events: [first], latest: facts, deps, ...start }).followedBy(rest);
 }
 
 interface Told {
@@ -74,7 +74,7 @@ interface Told {
   readonly fold: RunState;
   /** The facts of the last append. */
   readonly latest: readonly RunFact[];
-  readonly around: { readonly system: ReturnType<typeof manualAmbient>; readonly instanceId: string };
+  readonly deps: { readonly system: ReturnType<typeof manualAmbient>; readonly instanceId: string };
 }
 
 /** A run's story so far. Every step gives a new one, so that one beginning can have many ends. */
@@ -107,9 +107,9 @@ export class Story {
   when(command: When, instanceId = 'one', at = START): Story {
     const { facts, snapshot, assignments } = decide(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
-      scene: { ...sceneOf(instanceId), at },
+      context: { ...contextOf(instanceId), at },
     });
-    this.#told.around.system.setNow(at);
+    this.#told.deps.system.setNow(at);
     const story = this.recorded(...facts);
     const foreseen = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
     expect(foreseen.value).to.deep.equal(story.snapshot.value);
@@ -128,7 +128,7 @@ export class Story {
     const gate = openGate(this.run);
     const effective = gate === null ? choice : effectiveChoice(this.run, gate, choice);
     const decision = { ...effective, keyHash: null, bodyHash: 'b' };
-    return this.recorded(...decideGate(this.chart, this.snapshot, { decision, scene: sceneOf(instanceId) }));
+    return this.recorded(...decideGate(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
   }
 
   /** A human goes on from the open pause with a state of their own. */
@@ -143,8 +143,8 @@ export class Story {
 
   /** Facts that were recorded in one append, whoever decided them. */
   recorded(...facts: readonly RunFact[]): Story {
-    const { around } = this.#told;
-    const { recorded } = sealFacts(facts, { head: this.run, runId: this.run.runId, around });
+    const { deps } = this.#told;
+    const { recorded } = sealFacts(facts, { head: this.run, runId: this.run.runId, deps });
     return new Story(this.chart, { ...this.#told, latest: facts }).followedBy(recorded);
   }
 
@@ -175,7 +175,7 @@ export function plainly(run: RunState): string {
 const START = '2026-01-01T00:00:00.000Z';
 
 /** Hashes are short and tell what they were made of, so that a test can look for it. */
-function sceneOf(instanceId: string): DecisionContext {
+function contextOf(instanceId: string): DecisionContext {
   return {
     at: START,
     instanceId,

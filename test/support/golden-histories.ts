@@ -32,14 +32,14 @@ class Recording {
     this.#system = manualAmbient(seed);
     this.#chart = compileChart(requested.graph);
     this.#runId = requested.runId;
-    this.#record(requestRun(this.#chart, requested, { claim, scene: this.#scene('one') }), 'one');
+    this.#record(requestRun(this.#chart, requested, { claim, context: this.#context('one') }), 'one');
   }
 
   when(when: When, instanceId = 'one'): this {
     this.#system.advance(1_000);
     const snapshot = this.#at();
     const command = typeof when === 'function' ? when(snapshot.context.run) : when;
-    this.#record(decide(this.#chart, snapshot, { command, scene: this.#scene(instanceId) }).facts, instanceId);
+    this.#record(decide(this.#chart, snapshot, { command, context: this.#context(instanceId) }).facts, instanceId);
     return this;
   }
 
@@ -49,7 +49,7 @@ class Recording {
     const gate = openGate(run);
     const effective = gate === null ? choice : effectiveChoice(run, gate, choice);
     const decision = { ...effective, keyHash: null, bodyHash: this.#system.sha256(canonical(choice)) };
-    this.#record(decideGate(this.#chart, this.#at(), { decision, scene: this.#scene('one') }), 'one');
+    this.#record(decideGate(this.#chart, this.#at(), { decision, context: this.#context('one') }), 'one');
     return this;
   }
 
@@ -69,14 +69,14 @@ class Recording {
 
   #record(facts: readonly RunFact[], instanceId: string): void {
     const head = this.#snapshot?.context.run ?? null;
-    const { recorded } = sealFacts(facts, { head, runId: this.#runId, around: { system: this.#system, instanceId } });
+    const { recorded } = sealFacts(facts, { head, runId: this.#runId, deps: { system: this.#system, instanceId } });
     for (const event of recorded) {
       this.#snapshot = this.#snapshot === null ? this.#chart.first(event) : this.#chart.next(this.#snapshot, event);
       this.events.push(event);
     }
   }
 
-  #scene(instanceId: string) {
+  #context(instanceId: string) {
     const { sha256 } = this.#system;
     return { at: this.#system.now(), instanceId, defaultModel: 'model-1', tools: ['pdfReader' as const], sha256 };
   }

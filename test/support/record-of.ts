@@ -40,7 +40,7 @@ export async function checkRecord(log: EventLog, runId: string): Promise<readonl
     expect(checkLink(previous, event, sha256), `link ${index} of run ${runId}`).to.equal(true);
     previous = event.hash;
   });
-  const replay = await replayRun(log, runId, { charts: machineCache(), sha256 });
+  const replay = await replayRun(log, runId, { machines: machineCache(), sha256 });
   expect(replay?.snapshot.context.run.seq).to.equal(events.length - 1);
   expectUnique(factsOf(events, 'NodeCompleted').map(({ step }) => step));
   expectUnique(factsOf(events, 'NodeStarted').map(({ step, attempt }) => `${step}.${attempt}`));

@@ -66,7 +66,7 @@ async function main(words: readonly string[]): Promise<number> {
 function surroundings(wish: AuditCommand, signal: AbortSignal): AuditDeps {
   const system = nodeSystem();
   const isTerminal = process.stdout.isTTY;
-  const means = { charts: machineCache(), sha256: system.sha256 };
+  const means = { machines: machineCache(), sha256: system.sha256 };
   const service = (url: string) => serviceRecords(url, { system, schemas: openSchemas(), tell, signal });
   const records = (): RunRecords =>
     wish.url === null ? folderRecords(dataDirOf(process.env), means) : service(wish.url);

@@ -11,7 +11,7 @@ import type { Replay } from '../replay.js';
 
 /** What the registry lends. */
 export interface CancelDeps {
-  readonly scene: () => DecisionContext;
+  readonly context: () => DecisionContext;
   /** The run's actor when it is run here. */
   readonly live: () => RunActor | undefined;
   /** The run as it is recorded; null when there is none. @throws {ServiceStopping} */
@@ -39,10 +39,10 @@ async function cancelLive(actor: RunActor): Promise<RunState | null> {
 }
 
 /** @returns null when another append came first */
-async function cancelAtRest(runId: string, { replay, record, scene }: CancelDeps): Promise<RunState | null> {
+async function cancelAtRest(runId: string, { replay, record, context }: CancelDeps): Promise<RunState | null> {
   const replayed = await replay();
   if (replayed === null) throw new RunUnknown({ runId });
-  const { facts } = decide(replayed.chart, replayed.snapshot, { command: CANCEL, scene: scene() });
+  const { facts } = decide(replayed.chart, replayed.snapshot, { command: CANCEL, context: context() });
   if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
   return await record(replayed, facts).catch(nullOnConflict);
 }

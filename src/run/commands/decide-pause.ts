@@ -31,7 +31,7 @@ export interface GateAnswer extends GateOutcome {
 
 /** What the registry lends. */
 export interface DecidePauseDeps {
-  readonly scene: () => DecisionContext;
+  readonly context: () => DecisionContext;
   /** The run as it is recorded; null when there is none. */
   readonly replay: () => Promise<Replay | null>;
   /** @throws {RevisionConflict} when another append came first */
@@ -81,7 +81,7 @@ async function recordDecision(
     throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
   }
   const decision = { ...choice, keyHash, bodyHash };
-  const facts = decideGate(replayed.chart, replayed.snapshot, { decision, scene: deps.scene() });
+  const facts = decideGate(replayed.chart, replayed.snapshot, { decision, context: deps.context() });
   const outcome = outcomeOf(choice.action);
   return await deps.record(replayed, facts).then(() => outcome, nullOnConflict);
 }

@@ -13,21 +13,21 @@ import { requestedBefore } from './repeated.js';
 import { refuseRun, requestRun } from '../request.js';
 import { sealFacts } from '../stream.js';
 
-export interface RunStartsParts {
-  readonly around: RunActorDeps;
-  readonly charts: MachineCache;
+export interface RunStartsDeps {
+  readonly actorDeps: RunActorDeps;
+  readonly machines: MachineCache;
   readonly admission: Admission;
   /** Appends a new run's facts; if they claim it, it runs from there. */
   readonly record: (runId: string, chart: Chart, facts: readonly RunFact[]) => Promise<unknown>;
 }
 
 export class RunStarts {
-  readonly #parts: RunStartsParts;
+  readonly #deps: RunStartsDeps;
   /** Starts under way: an equal one waits for the first, whatever room there is, and gets its answer. */
   readonly #starting = new Map<string, Promise<RunRequestedData>>();
 
-  constructor(parts: RunStartsParts) {
-    this.#parts = parts;
+  constructor(deps: RunStartsDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -43,7 +43,7 @@ export class RunStarts {
     const earlier = this.#starting.get(runId);
     if (earlier !== undefined) {
       await earlier.catch(() => undefined);
-      const repeated = await requestedBefore(this.#parts.around.log, runId, [bodyHash]);
+      const repeated = await requestedBefore(this.#deps.actorDeps.log, runId, [bodyHash]);
       if (repeated !== null) return repeated;
     }
     const starting = this.#begin(requested);
@@ -59,9 +59,9 @@ export class RunStarts {
 
   /** Records a run that cannot begin: it is requested and fails in one append. Answers and throws as start does. */
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
-    const { charts, record } = this.#parts;
+    const { machines, record } = this.#deps;
     try {
-      await record(requested.runId, charts.of(requested), refuseRun(requested, failure));
+      await record(requested.runId, machines.of(requested), refuseRun(requested, failure));
       return requested;
     } catch (error) {
       return await this.#firstOf(requested, error);
@@ -74,20 +74,24 @@ export class RunStarts {
    * @throws {AppendTooLarge} as the start would
    */
   foresee(requested: RunRequestedData): readonly RunFact[] {
-    const { around, charts } = this.#parts;
+    const { actorDeps, machines } = this.#deps;
     const { runId } = requested;
-    const facts = requestRun(charts.of(requested), requested, { claim: true, scene: decisionContext(around) });
-    checkAppend(runStream(runId), sealFacts(facts, { head: null, runId, around }).events, 'none');
+    const facts = requestRun(machines.of(requested), requested, { claim: true, context: decisionContext(actorDeps) });
+    checkAppend(runStream(runId), sealFacts(facts, { head: null, runId, deps: actorDeps }).events, 'none');
     return facts;
   }
 
   async #begin(requested: RunRequestedData): Promise<RunRequestedData> {
-    const { around, charts, admission, record } = this.#parts;
-    const chart = charts.of(requested);
+    const { actorDeps, machines, admission, record } = this.#deps;
+    const chart = machines.of(requested);
     const claim = admission.tryEnter();
     if (!claim) admission.announce();
     try {
-      await record(requested.runId, chart, requestRun(chart, requested, { claim, scene: decisionContext(around) }));
+      await record(
+        requested.runId,
+        chart,
+        requestRun(chart, requested, { claim, context: decisionContext(actorDeps) }),
+      );
       if (!claim) admission.wait(requested.runId);
       return requested;
     } catch (error) {
@@ -101,7 +105,7 @@ export class RunStarts {
   /** What the first of equal requests asked for, when the log says that this one is not the first. */
   async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
-    const first = await requestedBefore(this.#parts.around.log, requested.runId, [requested.bodyHash]);
+    const first = await requestedBefore(this.#deps.actorDeps.log, requested.runId, [requested.bodyHash]);
     // A log shows what a conflict names; one that does not cannot be asked at the moment.
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;

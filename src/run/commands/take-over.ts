@@ -7,7 +7,7 @@ import type { Replay } from '../replay.js';
 
 /** What the registry lends. */
 export interface TakeoverDeps {
-  readonly scene: () => DecisionContext;
+  readonly context: () => DecisionContext;
   /** The run as it is recorded; null when there is none. */
   readonly replay: () => Promise<Replay | null>;
   /** @throws {RevisionConflict} when another append came first */
@@ -29,12 +29,12 @@ export async function takeRun(deps: TakeoverDeps): Promise<boolean> {
   }
 }
 
-function claimOf({ chart, snapshot }: Replay, { scene, isHeld, isSuspect }: TakeoverDeps): readonly RunFact[] {
+function claimOf({ chart, snapshot }: Replay, { context, isHeld, isSuspect }: TakeoverDeps): readonly RunFact[] {
   const { owner, status } = snapshot.context.run;
-  const here = scene();
-  const isOwn = owner === here.instanceId;
+  const now = context();
+  const isOwn = owner === now.instanceId;
   if (isOwn ? isHeld() : owner !== null && !isSuspect(owner)) return [];
   // An instance that had let its runs go is alive: that counts against no run.
   const reason = status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
-  return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, scene: here }).facts;
+  return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, context: now }).facts;
 }

@@ -57,20 +57,20 @@ interface Sealed {
 
 export class RunActor {
   readonly #chart: Chart;
-  readonly #around: RunActorDeps;
+  readonly #deps: RunActorDeps;
   readonly #live: ActorRefFrom<RunActorLogic>;
   /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
   readonly #calls = new Map<string, AbortController | null>();
   /** Of a call that has ended by itself, for the next one: a signal is dear, and nobody listens to this one any more. */
-  #spare: AbortController | null = null;
+  #spareController: AbortController | null = null;
   readonly #stopped = new AbortController();
   #releasing = false;
   /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor(chart: Chart, snapshot: RunSnapshot, around: RunActorDeps) {
+  constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
-    this.#around = around;
+    this.#deps = deps;
     this.#live = createActor(runActorLogic, { snapshot });
     this.#live.start();
   }
@@ -99,7 +99,7 @@ export class RunActor {
 
   /** Adopts what others have appended, after the commands before it. */
   catchUp(): Promise<void> {
-    const caughtUp = this.#queue.then(() => retryWhileUnavailable(() => this.#catchUp(), this.#patience));
+    const caughtUp = this.#queue.then(() => retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy));
     this.#queue = caughtUp.catch(() => undefined);
     return caughtUp;
   }
@@ -115,7 +115,7 @@ export class RunActor {
         ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
         : asRecorded(decided.snapshot, facts.at(-1));
     this.#live.send({ type: 'recorded', facts, to });
-    if (this.run.owner === this.#around.instanceId) this.#act(decided?.assignments);
+    if (this.run.owner === this.#deps.instanceId) this.#act(decided?.assignments);
     else this.stop();
   }
 
@@ -132,22 +132,22 @@ export class RunActor {
     this.#stopped.abort(GIVEN_UP);
     this.#giveUpAll();
     this.#live.stop();
-    this.#around.onLeft(this.run);
+    this.#deps.onLeft(this.run);
   }
 
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     while (!this.#stopped.signal.aborted) {
-      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, scene: decisionContext(this.#around) });
+      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, context: decisionContext(this.#deps) });
       const { facts } = pending;
       if (facts.length === 0) return facts;
       const { append, recorded } = this.#sealed(pending);
       try {
-        await appendWithRetry(this.#around.log, append, this.#patience);
+        await appendWithRetry(this.#deps.log, append, this.#retryPolicy);
         this.adopt(recorded, pending);
         return facts;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
-        await retryWhileUnavailable(() => this.#catchUp(), this.#patience);
+        await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
       }
     }
     return null;
@@ -155,19 +155,19 @@ export class RunActor {
 
   async #catchUp(): Promise<void> {
     const { runId, seq } = this.run;
-    for await (const event of readRun(this.#around.log, runId, { from: seq + 1 })) {
+    for await (const event of readRun(this.#deps.log, runId, { from: seq + 1 })) {
       if (this.#stopped.signal.aborted) return;
       this.adopt([upcast(event)]);
     }
   }
 
-  get #patience(): RetryPolicy {
-    return { system: this.#around.system, signal: this.#stopped.signal };
+  get #retryPolicy(): RetryPolicy {
+    return { system: this.#deps.system, signal: this.#stopped.signal };
   }
 
-  #sealed({ facts, scene: { at } }: PendingEvents): Sealed {
+  #sealed({ facts, context: { at } }: PendingEvents): Sealed {
     const { run } = this;
-    const { events, recorded } = sealFacts(facts, { head: run, runId: run.runId, around: this.#around, at });
+    const { events, recorded } = sealFacts(facts, { head: run, runId: run.runId, deps: this.#deps, at });
     return { append: { stream: runStream(run.runId), events, expected: run.seq }, recorded };
   }
 
@@ -182,8 +182,8 @@ export class RunActor {
     if (this.#releasing) return;
     for (const [key, at] of active) {
       if (this.#calls.has(key)) continue;
-      const call = this.#spare ?? new AbortController();
-      this.#spare = null;
+      const call = this.#spareController ?? new AbortController();
+      this.#spareController = null;
       this.#calls.set(key, call);
       this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#fault(error));
     }
@@ -194,16 +194,16 @@ export class RunActor {
   }
 
   async #execute(at: FrontierNode, call: AbortController, assigned?: Assignment): Promise<void> {
-    const { system, model, tools, tokens } = this.#around;
+    const { system, model, tools, tokens } = this.#deps;
     const { signal } = call;
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
-    const terms = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal };
+    const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal };
     const outcome = await executeStep({
       node,
       ...(assigned ?? assignmentOf(run, at)),
-      ask: callsOn(model, terms),
+      ask: askWith(model, options),
       signal,
       monotonicMs: system.monotonicMs,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
@@ -211,7 +211,7 @@ export class RunActor {
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
-    this.#spare = call;
+    this.#spareController = call;
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random() }));
   }
 
@@ -223,20 +223,18 @@ export class RunActor {
 
   #fault(error: unknown): void {
     if (error instanceof LogClosed || this.#stopped.signal.aborted) return;
-    this.#around.onFault(this.run.runId, error);
+    this.#deps.onFault(this.run.runId, error);
     const reason = error instanceof Error ? error.message : String(error);
-    this.send({ type: 'FailRun', error: reason }).catch((again: unknown) =>
-      this.#around.onFault(this.run.runId, again),
-    );
+    this.send({ type: 'FailRun', error: reason }).catch((again: unknown) => this.#deps.onFault(this.run.runId, again));
   }
 }
 
 /** The calls of an attempt. Once one has ended, its step's outage has too: a later call may meet another. */
-function callsOn(model: BoundedModel, terms: Parameters<BoundedModel['ask']>[1]): Ask {
-  let { outage } = terms;
+function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
+  let { outage } = options;
   return async (request) => {
     try {
-      return await model.ask(request, { ...terms, outage });
+      return await model.ask(request, { ...options, outage });
     } finally {
       outage = null;
     }

@@ -16,12 +16,12 @@ export function reportOf(
     const { kind, message, retryable, outageMs, usage } = failure;
     const failures = failuresWith(at, outageMs !== undefined);
     const waitMs = retryInMs(failure, { failures, maxAttempts, random });
-    const told = {
+    const recorded = {
       ...{ step, attempt, kind, message, retryable },
       ...(outageMs !== undefined && { outageMs }),
       ...(usage !== undefined && { usage }),
     };
-    return { type: 'FailNode', failure: told, retryInMs: waitMs };
+    return { type: 'FailNode', failure: recorded, retryInMs: waitMs };
   }
   const { usage, durationMs } = outcome;
   const output =

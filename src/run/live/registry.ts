@@ -24,7 +24,7 @@ import { RunStarts } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
 import type { RunState } from '../state.js';
 import { sealFacts } from '../stream.js';
-import type { Damages, Replay } from '../replay.js';
+import type { KnownCorruptRuns, Replay } from '../replay.js';
 import { replayRun } from '../replay.js';
 import { taskTracker } from '../../system/async/task-tracker.js';
 
@@ -38,32 +38,32 @@ export interface RegistryOptions {
   /** Told when a run is no longer run here, with the state it left in. */
   readonly onLeft: (run: RunState) => void;
   /** None of them is gone on with; told of one that is found on its replay. */
-  readonly damages: Damages;
+  readonly corruptRuns: KnownCorruptRuns;
 }
 
 /** A run replayed, or about to begin. */
 type Replayed = Pick<Replay, 'chart'> & { readonly snapshot: RunSnapshot | null };
 
 export class RunRegistry {
-  readonly #around: RunActorDeps;
-  readonly #charts: MachineCache;
+  readonly #deps: RunActorDeps;
+  readonly #machines: MachineCache;
   readonly #admission: Admission;
   readonly #options: RegistryOptions;
   readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
   /** Runs about to be run here: what claims them is on its way to the log, or not adopted yet. */
-  readonly #taking = new RefCount();
+  readonly #claiming = new RefCount();
   /** Admissions, claims and commands, so that stop() can wait for them. */
-  readonly #underWay = taskTracker();
+  readonly #tasks = taskTracker();
 
-  constructor(around: Omit<RunActorDeps, 'onLeft'>, charts: MachineCache, options: RegistryOptions) {
+  constructor(deps: Omit<RunActorDeps, 'onLeft'>, machines: MachineCache, options: RegistryOptions) {
     this.#options = options;
-    this.#around = { ...around, onLeft: (run) => this.#left(run) };
-    this.#charts = charts;
-    this.#admission = admission(options.maxActiveRuns, (runId) => void this.#underWay.track(this.#admit(runId)));
+    this.#deps = { ...deps, onLeft: (run) => this.#left(run) };
+    this.#machines = machines;
+    this.#admission = admission(options.maxActiveRuns, (runId) => void this.#tasks.track(this.#admit(runId)));
     this.#starts = new RunStarts({
-      around: this.#around,
-      charts,
+      actorDeps: this.#deps,
+      machines,
       admission: this.#admission,
       record: (runId, chart, facts) => this.#record(runId, { chart, snapshot: null }, facts),
     });
@@ -76,19 +76,19 @@ export class RunRegistry {
 
   /** Whether a run is run here, or about to be. */
   holds(runId: string): boolean {
-    return this.#live.has(runId) || this.#taking.of(runId) > 0;
+    return this.#live.has(runId) || this.#claiming.of(runId) > 0;
   }
 
   /** Records a new run and starts it, or lets it wait: see starts.ts. */
   async start(requested: RunRequestedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
-    return await this.#underWay.track(this.#starts.start(requested));
+    return await this.#tasks.track(this.#starts.start(requested));
   }
 
   /** Records a run that cannot begin: see starts.ts. */
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
-    return await this.#underWay.track(this.#starts.refuse(requested, failure));
+    return await this.#tasks.track(this.#starts.refuse(requested, failure));
   }
 
   /** What a start would record: see starts.ts. */
@@ -98,7 +98,7 @@ export class RunRegistry {
 
   /** What an earlier request with the same key asked for; null: there was none. @throws {KeyReused} its body was another */
   repeated(runId: string, bodyHashes: readonly string[]): Promise<RunRequestedData | null> {
-    return requestedBefore(this.#around.log, runId, bodyHashes);
+    return requestedBefore(this.#deps.log, runId, bodyHashes);
   }
 
   /**
@@ -108,7 +108,7 @@ export class RunRegistry {
    */
   async cancel(runId: string): Promise<RunState> {
     const cancelled = cancelRun(runId, {
-      scene: () => decisionContext(this.#around),
+      context: () => decisionContext(this.#deps),
       live: () => {
         this.#assertTakingWork();
         return this.#live.get(runId);
@@ -116,7 +116,7 @@ export class RunRegistry {
       replay: () => this.#replayForWork(runId),
       record: (replayed, facts) => this.#record(runId, replayed, facts),
     });
-    const run = await this.#underWay.track(cancelled);
+    const run = await this.#tasks.track(cancelled);
     this.#admission.forget(runId);
     return run;
   }
@@ -127,9 +127,9 @@ export class RunRegistry {
    * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused | RunDamaged} or what `choose` throws; nothing is recorded
    */
   decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
-    return this.#underWay.track(
+    return this.#tasks.track(
       decidePause(runId, request, {
-        scene: () => decisionContext(this.#around),
+        context: () => decisionContext(this.#deps),
         replay: async () => {
           // What is recorded may still have to be adopted.
           await this.#live.get(runId)?.settled();
@@ -154,7 +154,7 @@ export class RunRegistry {
   noticed(runId: string, seq: number): void {
     const actor = this.#live.get(runId);
     if (actor === undefined || actor.run.seq >= seq) return;
-    this.#underWay.track(actor.catchUp()).catch((error: unknown) => this.#around.onFault(runId, error));
+    this.#tasks.track(actor.catchUp()).catch((error: unknown) => this.#deps.onFault(runId, error));
   }
 
   /** Lets all runs go without a word to the log: gives up their calls and forgets them. */
@@ -165,10 +165,10 @@ export class RunRegistry {
   /** Takes no new work, gives up the calls under way and releases every run, so that anyone may go on with it. */
   async stop(): Promise<void> {
     this.#admission.close();
-    await this.#underWay.end();
+    await this.#tasks.end();
     const actors = [...this.#live.values()];
     const released = new AbortController();
-    const deadline = wait(this.#around.system, RELEASE_DEADLINE_MS, released.signal);
+    const deadline = wait(this.#deps.system, RELEASE_DEADLINE_MS, released.signal);
     await Promise.race([Promise.allSettled(actors.map((actor) => actor.release())), deadline]);
     released.abort();
     for (const actor of actors) actor.stop();
@@ -188,21 +188,21 @@ export class RunRegistry {
   /** Runs a run that holds a place: one that waited, or that was left by its owner. */
   async #admit(runId: string): Promise<void> {
     try {
-      if (!this.holds(runId) && (await this.#taking.during(runId, () => this.#take(runId)))) return;
+      if (!this.holds(runId) && (await this.#claiming.during(runId, () => this.#take(runId)))) return;
     } catch (error) {
-      this.#around.onFault(runId, error);
+      this.#deps.onFault(runId, error);
     }
     this.#admission.leave();
   }
 
   #take(runId: string): Promise<boolean> {
-    const { system } = this.#around;
+    const { system } = this.#deps;
     return takeRun({
-      scene: () => decisionContext(this.#around),
+      context: () => decisionContext(this.#deps),
       replay: () =>
-        this.#underWay.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { system, signal })),
+        this.#tasks.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { system, signal })),
       record: (replayed, facts) => this.#record(runId, replayed, facts),
-      isHeld: () => this.#live.has(runId) || this.#taking.of(runId) > 1,
+      isHeld: () => this.#live.has(runId) || this.#claiming.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
     });
   }
@@ -210,19 +210,19 @@ export class RunRegistry {
   /** Appends facts to a run at rest, or to a new one; if they claim it, its actor goes on from there. */
   #record(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const append = (): Promise<RunState> => this.#append(runId, replayed, facts);
-    return claimsRun(facts) ? this.#taking.during(runId, append) : append();
+    return claimsRun(facts) ? this.#claiming.during(runId, append) : append();
   }
 
   async #append(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const head = snapshot?.context.run ?? null;
-    const sealed = sealFacts(facts, { head, runId, around: this.#around });
+    const sealed = sealFacts(facts, { head, runId, deps: this.#deps });
     const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
-    const { log, system } = this.#around;
-    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
+    const { log, system } = this.#deps;
+    await this.#tasks.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
     if (!claimsRun(facts)) return rest.reduce(evolve, start.context.run);
-    const actor = new RunActor(chart, start, this.#around);
+    const actor = new RunActor(chart, start, this.#deps);
     this.#live.set(runId, actor);
     actor.adopt(rest);
     return actor.run;
@@ -234,8 +234,12 @@ export class RunRegistry {
   }
 
   #replay(runId: string): Promise<Replay | null> {
-    const means = { charts: this.#charts, sha256: this.#around.system.sha256, damages: this.#options.damages };
-    return replayRun(this.#around.log, runId, means);
+    const replayDeps = {
+      machines: this.#machines,
+      sha256: this.#deps.system.sha256,
+      corruptRuns: this.#options.corruptRuns,
+    };
+    return replayRun(this.#deps.log, runId, replayDeps);
   }
 
   /** A run is no longer run here: it has ended, paused, or gone to another owner. */
@@ -246,7 +250,7 @@ export class RunRegistry {
   }
 
   #assertTakingWork(): void {
-    if (this.#underWay.isEnding) throw new ServiceStopping();
+    if (this.#tasks.isEnding) throw new ServiceStopping();
   }
 }
 

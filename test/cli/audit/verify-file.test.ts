@@ -12,7 +12,7 @@ import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const DAMAGES = process.env['SOAK'] === undefined ? 400 : 20_000;
-const means = { charts: machineCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
+const means = { machines: machineCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
 
 interface Damage {
   readonly name: string;
