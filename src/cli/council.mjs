@@ -3,38 +3,51 @@
 import { readFileSync } from 'node:fs';
 import { build } from '../build.mjs';
 
-const USAGE = `Usage: council serve
-       council run "<topic>" [options]   (council run --help tells them)
-       council events | tail | state | diff | verify | fork | export RUN …   (council verify --help tells them)
-       council migrate                  (copies the log in DATA_DIR to EVENTSTORE_URL; the service is stopped)
-       council --help | --version`;
+/** Each row is a line of the usage, and the program that is started for its names; `isBare`: it takes no arguments. */
+const COMMANDS = [
+  { names: ['serve'], usage: '', program: 'main.js', isBare: true },
+  {
+    names: ['run'],
+    usage: '"<topic>" [options]   (council run --help tells them)',
+    program: 'cli/commands/run.js',
+  },
+  {
+    names: ['events', 'tail', 'state', 'diff', 'verify', 'fork', 'export'],
+    usage: 'RUN …   (council verify --help tells them)',
+    program: 'cli/commands/audit.js',
+  },
+  {
+    names: ['migrate'],
+    usage: '                 (copies the log in DATA_DIR to EVENTSTORE_URL; the service is stopped)',
+    program: 'cli/commands/migrate.js',
+    isBare: true,
+  },
+];
 
-const AUDIT = ['events', 'tail', 'state', 'diff', 'verify', 'fork', 'export'];
+const LINES = COMMANDS.map(({ names, usage }) => `${names.join(' | ')} ${usage}`.trimEnd());
+const USAGE = `Usage: ${[...LINES, '--help | --version'].map((line) => `council ${line}`).join('\n       ')}\n`;
 
-const [command = '', ...rest] = process.argv.slice(2);
-if (command === 'serve' && rest.length === 0) {
-  await start('main.js');
-} else if (command === 'run') {
-  await start('cli/commands/run.js');
-} else if (AUDIT.includes(command)) {
-  await start('cli/commands/audit.js').catch((fault) => {
-    process.stderr.write(`${fault.stack}\n`);
-    // Of verify 1 would mean that a record is not valid.
-    process.exitCode = command === 'verify' ? 2 : 1;
-  });
-} else if (command === 'migrate' && rest.length === 0) {
-  await start('cli/commands/migrate.js');
-} else if (['help', '--help', '-h'].includes(command)) {
-  process.stdout.write(`${USAGE}\n`);
-} else if (command === '--version') {
+const [name = '', ...rest] = process.argv.slice(2);
+const command = COMMANDS.find(({ names, isBare }) => names.includes(name) && !(isBare && rest.length > 0));
+if (command !== undefined) {
+  await start(command.program);
+} else if (['help', '--help', '-h'].includes(name)) {
+  process.stdout.write(USAGE);
+} else if (name === '--version') {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   process.stdout.write(`${version}\n`);
 } else {
-  process.stderr.write(`${USAGE}\n`);
+  process.stderr.write(USAGE);
   process.exitCode = 2;
 }
 
 async function start(program) {
-  await build(['src']);
-  await import(`../../dist/src/${program}`);
+  try {
+    await build(['src']);
+    await import(`../../dist/src/${program}`);
+  } catch (fault) {
+    process.stderr.write(`${fault.stack}\n`);
+    // Of verify 1 would mean that a record is not valid.
+    process.exitCode = name === 'verify' ? 2 : 1;
+  }
 }
