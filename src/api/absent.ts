@@ -45,24 +45,24 @@ function without(
   return Object.fromEntries(Object.entries(record).filter(([name, value]) => !isLeftOut(value, name)));
 }
 
-interface Place {
+interface SchemaLocation {
   readonly schemas: SchemaRegistry;
   /** Schema file that references within it start from. */
   readonly file: string;
 }
 
 /** Schemas of request bodies refer to others, but never in a circle. */
-function fieldsOf(place: Place, schema: JsonSchema): Fields {
+function fieldsOf(location: SchemaLocation, schema: JsonSchema): Fields {
   const { $ref: ref, properties = {}, items } = schema;
-  if (typeof ref === 'string') return fieldsAt(place, ref);
+  if (typeof ref === 'string') return fieldsAt(location, ref);
   const named = Object.entries(properties).map(([name, field]): readonly [string, Fields] => [
     name,
-    name === STATE_FIELD ? NO_FIELDS : fieldsOf(place, field),
+    name === STATE_FIELD ? NO_FIELDS : fieldsOf(location, field),
   ]);
-  return { named: new Map(named), items: isRecord(items) ? fieldsOf(place, items) : null };
+  return { named: new Map(named), items: isRecord(items) ? fieldsOf(location, items) : null };
 }
 
-function fieldsAt({ schemas, file }: Place, ref: string): Fields {
+function fieldsAt({ schemas, file }: SchemaLocation, ref: string): Fields {
   const [name = '', pointer = ''] = ref.split('#');
   const target = name === '' ? file : name;
   let found: unknown = schemas.document(target);

@@ -5,7 +5,7 @@ import { brokenRules } from './problems.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
 
 /** Broken rules told in one answer. */
-const MAX_TOLD = 20;
+const MAX_REPORTED = 20;
 
 /**
  * The value, when its schema takes it.
@@ -15,7 +15,7 @@ const MAX_TOLD = 20;
  */
 export function validated<T>(validate: ValidateFunction<T>, value: unknown, source: Source): T {
   if (validate(value)) return value;
-  const errors = (validate.errors ?? []).slice(0, MAX_TOLD);
+  const errors = (validate.errors ?? []).slice(0, MAX_REPORTED);
   throw brokenRules(errors.map((error) => fieldError(error, source)));
 }
 

@@ -10,10 +10,10 @@ import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { RunReader } from '../projections/run-reader.js';
 import type { UnfinishedRun } from '../run/state.js';
-import type { Wired } from './runs.js';
+import type { RunServicesDeps } from './runs.js';
 import type { EngineDeps } from './context.js';
 
-export interface AuditsHere {
+export interface RunAudits {
   /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
@@ -24,15 +24,16 @@ export interface AuditsHere {
   stop(): Promise<void>;
 }
 
-export interface AuditsDeps extends Pick<Wired, 'log' | 'charts' | 'damaged'>, Pick<EngineDeps, 'logger'> {
+export interface AuditsDeps
+  extends Pick<RunServicesDeps, 'log' | 'charts' | 'corruptRuns'>, Pick<EngineDeps, 'logger'> {
   readonly system: System;
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
 }
 
-export function auditsHere(deps: AuditsDeps): AuditsHere {
-  const { log, charts, damaged, logger, system, reader, history, projector } = deps;
+export function runAudits(deps: AuditsDeps): RunAudits {
+  const { log, charts, corruptRuns, logger, system, reader, history, projector } = deps;
   const { sha256 } = system;
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
@@ -41,7 +42,7 @@ export function auditsHere(deps: AuditsDeps): AuditsHere {
         await projector.reached(await log.head());
         return await history.stored(id);
       },
-      onCorrupt: (error) => damaged.found(error),
+      onCorrupt: (error) => corruptRuns.found(error),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
   // A view that differs is left for a verification that somebody asks for, which tells of it.

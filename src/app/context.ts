@@ -19,7 +19,7 @@ export interface EngineDeps {
   /** What agents search the web with; absent: nothing. */
   readonly webSearch?: SearchProvider | null;
   /** What agents search documents with; absent: what was uploaded here. */
-  readonly passages?: ChunkSearch | null;
+  readonly chunkSearch?: ChunkSearch | null;
   readonly system: System;
   readonly logger: Logger;
   /** Told once when the log can take nothing more in this process: time to stop and be started again. */

@@ -27,13 +27,13 @@ export interface DocumentAudits {
 export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'> {
   readonly log: EventLog;
   readonly history: History;
-  readonly damaged: CorruptDocuments;
+  readonly corruptDocuments: CorruptDocuments;
   /** Null before it folds. */
   readonly projector: () => Pick<Projector, 'reached'> | null;
 }
 
-export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
-  const { log, history, damaged, projector, system, logger } = deps;
+export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
+  const { log, history, corruptDocuments, projector, system, logger } = deps;
   const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
@@ -41,13 +41,13 @@ export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
         await projector()?.reached(await log.head());
         return await history.document(id);
       },
-      onCorrupt: (error) => damaged.found(error),
-      onValid: (id) => damaged.forget(id),
+      onCorrupt: (error) => corruptDocuments.found(error),
+      onValid: (id) => corruptDocuments.forget(id),
     });
   // A view that differs is left for a verification that somebody asks for, which tells of it.
-  const look = (documentId: string): Promise<DocumentCheck | null> => audit(documentId, async () => undefined);
+  const verifyQuietly = (documentId: string): Promise<DocumentCheck | null> => audit(documentId, async () => undefined);
   const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
-  const check = recordCheck({ verify: look, system, onFault });
+  const check = recordCheck({ verify: verifyQuietly, system, onFault });
   const rechecks = taskTracker();
   return {
     verify: (documentId) =>
@@ -57,7 +57,7 @@ export function documentAuditsHere(deps: DocumentAuditsDeps): DocumentAudits {
       }),
     changed({ stream }) {
       const id = documentIdOf(stream);
-      if (id !== null && damaged.has(id)) rechecks.track(look(id)).catch(onFault);
+      if (id !== null && corruptDocuments.has(id)) rechecks.track(verifyQuietly(id)).catch(onFault);
     },
     check: () => check.start(listed(history)),
     async stop() {

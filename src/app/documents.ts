@@ -1,6 +1,6 @@
 /** The documents of this instance: taken in, listed, searched. */
 import { join } from 'node:path';
-import { documentAuditsHere } from './document-audits.js';
+import { documentAudits } from './document-audits.js';
 import { ServiceStopping } from '../errors.js';
 import { CorruptDocuments } from '../documents/corrupt-documents.js';
 import type { DocumentCheck } from '../documents/verify.js';
@@ -43,8 +43,8 @@ export interface Documents {
 }
 
 export interface DocumentServices extends Documents {
-  readonly passages: ChunkSearch;
-  readonly damaged: CorruptDocuments;
+  readonly chunkSearch: ChunkSearch;
+  readonly corruptDocuments: CorruptDocuments;
   /** Whether what was recorded before the start can be found, or could. */
   hasCaughtUp(): boolean;
   /** To be told of each event of a document. */
@@ -52,7 +52,7 @@ export interface DocumentServices extends Documents {
   /** Starts feeding the index, told of events by this projector from the history's checkpoint on. */
   start(projector: Pick<Projector, 'reached'>): Promise<void>;
   /** Says that it was told of all that had been recorded before the start: from then on its passages can be searched. */
-  told(): void;
+  historyRead(): void;
   /** Looks for damaged records, once everything is folded: a while before it resolves, then in the background. */
   check(): Promise<void>;
   /** @param position up to which the projector has come */
@@ -61,7 +61,7 @@ export interface DocumentServices extends Documents {
 
 export interface DocumentServicesDeps {
   readonly log: EventLog;
-  readonly standing: { readonly identity: string };
+  readonly logInfo: { readonly identity: string };
   readonly history: History;
   readonly instanceId: string;
 }
@@ -70,7 +70,7 @@ export interface DocumentServicesDeps {
 export async function documentServices(
   config: Pick<EngineConfig, 'embeddings'>,
   { dataDir, system, logger }: Pick<EngineDeps, 'dataDir' | 'system' | 'logger'>,
-  { log, standing, history, instanceId }: DocumentServicesDeps,
+  { log, logInfo, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
   const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
     logger.error({ err }, 'documents: no vectors can be made'),
@@ -78,22 +78,22 @@ export async function documentServices(
   const { model, dimensions } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
   const extractor = pdfExtractor({ system, pid: process.pid });
-  const damaged = damagedHere(logger, (documentId) => feed.drop(documentId));
-  const isDamaged = (documentId: string): boolean => damaged.has(documentId);
+  const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.drop(documentId));
+  const isCorrupt = (documentId: string): boolean => corruptDocuments.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
-  const shelf = new DocumentStore({ log, system, instanceId, extractor, isCorrupt: isDamaged, ...recording });
+  const store = new DocumentStore({ log, system, instanceId, extractor, isCorrupt, ...recording });
   const onFault = (error: unknown): void => {
-    if (error instanceof DocumentCorrupt) damaged.found(error);
+    if (error instanceof DocumentCorrupt) corruptDocuments.found(error);
     else logger.error({ err: error }, 'documents: fault');
   };
   const stopping = new AbortController();
-  const completing = completer(shelf, { system, onFault, signal: stopping.signal });
-  const feed = new SearchIndexer({
-    ...{ log, system, onFault, onIncomplete: completing.complete },
+  const completer = vectorCompleter(store, { system, onFault, signal: stopping.signal });
+  const indexer = new SearchIndexer({
+    ...{ log, system, onFault, onIncomplete: completer.complete },
     model: recordsVectors ? model : null,
     async open() {
       // An index that fails is opened again after the start: what it holds may lie past the head of then.
-      const at = { ...standing, head: await log.head() };
+      const at = { ...logInfo, head: await log.head() };
       return await openSearchIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
     },
   });
@@ -101,35 +101,35 @@ export async function documentServices(
   let projector: Pick<Projector, 'reached'> | null = null;
   const reached = async (position: Position, signal?: AbortSignal): Promise<void> => {
     await projector?.reached(position);
-    await feed.reached(position, signal);
+    await indexer.reached(position, signal);
   };
-  const audits = documentAuditsHere({ log, history, damaged, projector: () => projector, system, logger });
+  const audits = documentAudits({ log, history, corruptDocuments, projector: () => projector, system, logger });
   return {
-    damaged,
+    corruptDocuments,
     check: audits.check,
-    ...documentsOf({ shelf, damaged, reached, verify: audits.verify }),
-    hasCaughtUp: () => feed.hasCaughtUp,
+    ...documentsOf({ store, corruptDocuments, reached, verify: audits.verify }),
+    hasCaughtUp: () => indexer.hasCaughtUp,
     recorded(event) {
-      feed.take(event);
+      indexer.take(event);
       if (isDecisive(event)) audits.changed(event);
     },
-    passages: documentSearch({ indexer: feed, embeddings, recordsVectors, filenameOf, isCorrupt: isDamaged }),
+    chunkSearch: documentSearch({ indexer, embeddings, recordsVectors, filenameOf, isCorrupt }),
     async start(by) {
       projector = by;
       const [first] = await history.documents({ limit: 1, offset: 0 });
-      feed.start(history.checkpoint, { hasDocuments: first !== undefined });
+      indexer.start(history.checkpoint, { hasDocuments: first !== undefined });
     },
-    told: () => feed.markHistoryDelivered(),
+    historyRead: () => indexer.markHistoryDelivered(),
     async stop(position) {
       stopping.abort();
-      await Promise.all([shelf.stop(), completing.ended(), audits.stop()]);
-      await feed.stop(position);
+      await Promise.all([store.stop(), completer.ended(), audits.stop()]);
+      await indexer.stop(position);
     },
   };
 }
 
 /** @param drop takes a document out of the index */
-function damagedHere(logger: EngineDeps['logger'], drop: (documentId: string) => void): CorruptDocuments {
+function trackCorrupt(logger: EngineDeps['logger'], drop: (documentId: string) => void): CorruptDocuments {
   return new CorruptDocuments((error) => {
     const { documentId } = error.data;
     logger.error({ documentId, err: error }, 'document: its record is damaged');
@@ -138,37 +138,37 @@ function damagedHere(logger: EngineDeps['logger'], drop: (documentId: string) =>
 }
 
 interface DocumentsDeps extends Pick<Documents, 'verify'> {
-  readonly shelf: DocumentStore;
-  readonly damaged: CorruptDocuments;
+  readonly store: DocumentStore;
+  readonly corruptDocuments: CorruptDocuments;
   /** Resolves once what is recorded up to there is found, or found no more. */
   readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
 }
 
 /** The documents as long as they are sound. */
-function documentsOf({ shelf, damaged, reached, verify }: DocumentsDeps): Documents {
+function documentsOf({ store, corruptDocuments, reached, verify }: DocumentsDeps): Documents {
   return {
     verify,
     async find(documentId) {
-      damaged.assertNotCorrupt(documentId);
-      return await damaged.noting(shelf.find(documentId));
+      corruptDocuments.assertNotCorrupt(documentId);
+      return await corruptDocuments.noting(store.find(documentId));
     },
     async ingest(file) {
-      const ingested = await damaged.noting(shelf.ingest(file));
+      const ingested = await corruptDocuments.noting(store.ingest(file));
       // All that counts of its record was read for that.
-      damaged.forget(file.id);
+      corruptDocuments.forget(file.id);
       return ingested;
     },
     reached: ({ position }, signal) => reached(position, signal),
     async remove(documentId) {
-      await reached(await shelf.remove(documentId));
-      damaged.forget(documentId);
+      await reached(await store.remove(documentId));
+      corruptDocuments.forget(documentId);
     },
   };
 }
 
 /** Has missing vectors made, one document after the other, again and again until they are there. */
-function completer(
-  shelf: DocumentStore,
+function vectorCompleter(
+  store: DocumentStore,
   { system, onFault, signal }: { system: EngineDeps['system']; onFault: (error: unknown) => void; signal: AbortSignal },
 ) {
   const incomplete = new Set<string>();
@@ -178,7 +178,7 @@ function completer(
     for (const documentId of incomplete) {
       incomplete.delete(documentId);
       try {
-        await shelf.complete(documentId);
+        await store.complete(documentId);
       } catch (error) {
         if (signal.aborted || error instanceof ServiceStopping) return;
         if (!isLasting(error)) onFault(error);

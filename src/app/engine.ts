@@ -1,8 +1,8 @@
 /** The engine: log, registry and read models wired together, without an edge. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AuditsHere } from './audits.js';
-import { auditsHere } from './audits.js';
+import type { RunAudits } from './audits.js';
+import { runAudits } from './audits.js';
 import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { DataDirectory } from './data-directory.js';
@@ -44,8 +44,8 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
-  readonly verify: AuditsHere['verify'];
-  readonly genealogy: AuditsHere['genealogy'];
+  readonly verify: RunAudits['verify'];
+  readonly genealogy: RunAudits['genealogy'];
   readonly blueprints: BlueprintStore;
   readonly blueprintList: BlueprintList;
   readonly documents: Documents;
@@ -69,35 +69,35 @@ export interface Engine {
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
-export async function openEngine(config: EngineConfig, surroundings: EngineDeps): Promise<Engine> {
-  const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord } = surroundings;
+export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
+  const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord } = deps;
   const instanceId = system.uuid();
   const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, system });
-  const standing = await standingOf(log, { system, logger });
+  const logInfo = await logInfoOf(log, { system, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
-  const onDamaged = (error: RunCorrupt): void => {
+  const onCorrupt = (error: RunCorrupt): void => {
     logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
     cluster?.giveUp(error.data.runId);
     for (const shown of [feed, models.views]) shown.refuse(error);
   };
-  const folded = { ...standing, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt: onDamaged, onFault });
-  const { history, corruptRuns: damaged, reader, views } = models;
+  const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
+  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onFault });
+  const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = machineCache();
-  const library = await documentServices(config, surroundings, { log, standing, history, instanceId });
-  const around = { passages: library.passages, ...surroundings };
-  const wired = { log, tokens, charts, damaged, instanceId };
-  const { registry, cluster, unreachableModels } = runServices(config, around, wired);
+  const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
+  const runDeps = { chunkSearch: library.chunkSearch, ...deps };
+  const wiring = { log, tokens, charts, corruptRuns, instanceId };
+  const { registry, cluster, unreachableModels } = runServices(config, runDeps, wiring);
   const feed = new RunFeed(reader, system.sha256);
   const projector = new Projector({
     ...{ log, views, history, system, sha256: system.sha256 },
-    ...(cluster !== null && { onFolded: toldTo(cluster, damaged) }),
+    ...(cluster !== null && { onFolded: clusterListener(cluster, corruptRuns) }),
     onRecorded: (event) => feed.recorded(event),
     onDocument: (event) => library.recorded(event),
     onFault(error) {
-      if (error instanceof RunCorrupt) damaged.found(error);
-      else if (error instanceof DocumentCorrupt) library.damaged.found(error);
+      if (error instanceof RunCorrupt) corruptRuns.found(error);
+      else if (error instanceof DocumentCorrupt) library.corruptDocuments.found(error);
       else onFault(error);
     },
   });
@@ -106,11 +106,11 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
     reader,
     history,
     projector,
-    corruptRuns: damaged,
+    corruptRuns,
     live: (runId) => registry.live(runId),
   });
   const blueprints = new BlueprintStore({ log, system, instanceId });
-  const audits = auditsHere({ log, charts, damaged, logger, system, reader, history, projector });
+  const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
   const caughtUp = startReading(library, projector);
 
   return {
@@ -119,14 +119,14 @@ export async function openEngine(config: EngineConfig, surroundings: EngineDeps)
       await Promise.all([audits.check(unfinished), library.check()]);
     },
     ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
-    ...listsOf({ log, history, projector, corruptDocuments: library.damaged }),
+    ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
     documents: library,
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
       if (isReady) await log.ping();
       return isReady;
     },
-    ...recoveryOf({ caughtUp, cluster, registry, history, damaged, logger }),
+    ...recoveryOf({ caughtUp, cluster, registry, history, corruptRuns, logger }),
     async stop() {
       feed.stop();
       await Promise.all([cluster?.stop(), audits.stop()]);
@@ -167,16 +167,16 @@ function listsOf(parts: BlueprintListDeps & DocumentListDeps): Pick<Engine, 'blu
 }
 
 /** How runs are taken up again: those of all instances, or of this process alone. */
-function recoveryOf(parts: Recovering): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
-  const { caughtUp, cluster, registry, history, damaged, logger } = parts;
+function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
+  const { caughtUp, cluster, registry, history, corruptRuns, logger } = parts;
   return {
     async unfinished() {
       await caughtUp;
       cluster?.listen();
-      return (await history.unfinished()).filter(({ runId }) => !damaged.has(runId));
+      return (await history.unfinished()).filter(({ runId }) => !corruptRuns.has(runId));
     },
     recover(unfinished) {
-      const runs = unfinished.filter(({ runId }) => !damaged.has(runId));
+      const runs = unfinished.filter(({ runId }) => !corruptRuns.has(runId));
       if (cluster !== null) return cluster.start(runs);
       if (runs.length > 0) logger.info({ runs: runs.length }, 'runs taken up again');
       registry.recover(runs.map(({ runId }) => runId));
@@ -185,29 +185,29 @@ function recoveryOf(parts: Recovering): Pick<Engine, 'unfinished' | 'recover' | 
   };
 }
 
-interface Recovering extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'> {
+interface RecoveryDeps extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'> {
   /** Once the read models have. */
   readonly caughtUp: Promise<void>;
   readonly cluster: Cluster | null;
   readonly history: History;
-  readonly damaged: CorruptRuns;
+  readonly corruptRuns: CorruptRuns;
 }
 
 /** Starts folding; resolves once history is caught up. */
 async function startReading(library: DocumentServices, projector: Projector): Promise<void> {
   await library.start(projector);
   await projector.start();
-  library.told();
+  library.historyRead();
 }
 
 /** What is not folded or not written yet is folded at the next start. */
-async function stopReading({ projector, history, models, onFault }: Reading): Promise<void> {
+async function stopReading({ projector, history, models, onFault }: ReadingDeps): Promise<void> {
   await projector.stop();
   await history.flush().catch(onFault);
   await models.close();
 }
 
-interface Reading {
+interface ReadingDeps {
   readonly projector: Projector;
   readonly history: History;
   readonly models: ReadModels;
@@ -215,14 +215,17 @@ interface Reading {
 }
 
 /** Tells the cluster what is folded; a damaged run is nobody's to take. */
-function toldTo(cluster: Cluster, damaged: CorruptRuns): (event: RecordedEvent, run: RunState | null) => void {
+function clusterListener(
+  cluster: Cluster,
+  corruptRuns: CorruptRuns,
+): (event: RecordedEvent, run: RunState | null) => void {
   return (event, run) => {
-    if (run === null || !damaged.has(run.runId)) cluster.recorded(event, run);
+    if (run === null || !corruptRuns.has(run.runId)) cluster.recorded(event, run);
   };
 }
 
 /** Name and head of a log; asked until it answers. */
-function standingOf(
+function logInfoOf(
   log: EventLog,
   { system, logger }: Pick<EngineDeps, 'system' | 'logger'>,
 ): Promise<{ readonly identity: string; readonly head: Position | null }> {

@@ -16,11 +16,11 @@ import type { Toolbox } from '../council/tools/tool.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
 import { webSearch } from '../council/tools/web-search.js';
 
-export interface Wired {
+export interface RunServicesDeps {
   readonly log: EventLog;
   readonly tokens: TokenBus;
   readonly charts: MachineCache;
-  readonly damaged: CorruptRuns;
+  readonly corruptRuns: CorruptRuns;
   readonly instanceId: string;
 }
 
@@ -35,8 +35,8 @@ export interface RunServices {
 /** The runs of this instance, and its place among others. */
 export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
-  { dataDir, model, webSearch = null, passages = null, system, logger }: EngineDeps,
-  { log, tokens, charts, damaged, instanceId }: Wired,
+  { dataDir, model, webSearch = null, chunkSearch = null, system, logger }: EngineDeps,
+  { log, tokens, charts, corruptRuns, instanceId }: RunServicesDeps,
 ): RunServices {
   const onOutage = (name: string, failure: ModelFailed | null): void => {
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
@@ -47,12 +47,12 @@ export function runServices(
     {
       log,
       model: bounded,
-      tools: toolbox({ web: webSearch, passages }),
+      tools: toolbox({ web: webSearch, chunkSearch }),
       tokens,
       system,
       instanceId,
       onFault(runId, error) {
-        if (error instanceof RunCorrupt) damaged.found(error);
+        if (error instanceof RunCorrupt) corruptRuns.found(error);
         else logger.error({ runId, err: error }, 'run: fault');
       },
     },
@@ -63,8 +63,8 @@ export function runServices(
       isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
       onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
       corruptRuns: {
-        found: (error) => damaged.found(error),
-        assertNotCorrupt: (runId) => damaged.assertNotCorrupt(runId),
+        found: (error) => corruptRuns.found(error),
+        assertNotCorrupt: (runId) => corruptRuns.assertNotCorrupt(runId),
       },
     },
   );
@@ -102,10 +102,10 @@ function outcomeOf(run: RunState): object {
 /** Puts the tools together; what an instance has no source for, it does not have. */
 export function toolbox(sources: {
   readonly web?: SearchProvider | null;
-  readonly passages?: ChunkSearch | null;
+  readonly chunkSearch?: ChunkSearch | null;
 }): Toolbox {
-  const { web = null, passages = null } = sources;
-  const tools = [...(web === null ? [] : [webSearch(web)]), ...(passages === null ? [] : [pdfReader(passages)])];
+  const { web = null, chunkSearch = null } = sources;
+  const tools = [...(web === null ? [] : [webSearch(web)]), ...(chunkSearch === null ? [] : [pdfReader(chunkSearch)])];
   return {
     available: () => tools.filter((tool) => tool.isAvailable()).map((tool) => tool.grant),
     granted: (grants) => tools.filter((tool) => grants.includes(tool.grant)),

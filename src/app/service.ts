@@ -30,11 +30,11 @@ export interface Service {
  *
  * @throws {ConfigInvalid} when the address cannot be listened on
  */
-export async function startService(config: Config, surroundings: EngineDeps): Promise<Service> {
-  const { system, logger, model } = surroundings;
+export async function startService(config: Config, deps: EngineDeps): Promise<Service> {
+  const { system, logger, model } = deps;
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
-  const engine = await openEngine(config, surroundings);
+  const engine = await openEngine(config, deps);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
     // Asked for by the edge, which says so; Node would answer without a word.
@@ -49,7 +49,7 @@ export async function startService(config: Config, surroundings: EngineDeps): Pr
       blueprintList: engine.blueprintList,
       documents: engine.documents,
       documentList: engine.documentList,
-      uploadDir: surroundings.dataDir.tmpDir,
+      uploadDir: deps.dataDir.tmpDir,
       ready: () => engine.isReady(),
       unreachableModels: () => engine.unreachableModels(),
       system,
@@ -74,7 +74,7 @@ export async function startService(config: Config, surroundings: EngineDeps): Pr
   const unfinished = await engine.unfinished();
   await engine.check(unfinished);
   const url = await listen(server, config, address);
-  logger.info({ url, dataDir: surroundings.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
+  logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   engine.recover(unfinished);
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
 }

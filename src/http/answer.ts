@@ -33,17 +33,17 @@ export function sendAnswer(
     return;
   }
   ctx.type = headers['Content-Type'] ?? type;
-  const text = typeof body === 'string' || isInPieces(body) ? body : JSON.stringify(body);
+  const text = typeof body === 'string' || isChunked(body) ? body : JSON.stringify(body);
   if (isStillSending(ctx.req)) {
     ctx.set('Connection', 'close');
-    ctx.body = Readable.from(sentBeforeTheEnd(text, ctx.req, system));
+    ctx.body = Readable.from(answerThenDrain(text, ctx.req, system));
   } else {
     ctx.body = typeof text === 'string' ? text : Readable.from(text);
   }
   if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
 }
 
-function isInPieces(body: object): body is AsyncIterable<string> {
+function isChunked(body: object): body is AsyncIterable<string> {
   return Symbol.asyncIterator in body;
 }
 
@@ -57,17 +57,17 @@ function isStillSending(request: IncomingMessage): boolean {
  * at the end, and what then still arrives would reset it, which takes the answer away from a client that writes first
  * and reads later.
  */
-async function* sentBeforeTheEnd(
+async function* answerThenDrain(
   text: string | AsyncIterable<string>,
   request: IncomingMessage,
   system: Pick<System, 'after'>,
 ): AsyncGenerator<string> {
   if (typeof text === 'string') yield text;
   else yield* text;
-  await drained(request, system);
+  await drainRequest(request, system);
 }
 
-function drained(request: IncomingMessage, system: Pick<System, 'after'>): Promise<void> {
+function drainRequest(request: IncomingMessage, system: Pick<System, 'after'>): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0;
     const onData = (chunk: Buffer): void => {

@@ -30,31 +30,31 @@ export type { HttpDeps } from './route.js';
 
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
-  const edge = edgeOf(deps);
-  const audit = [...historyRoutes(edge), ...auditRoutes(edge), streamRoute(edge), ...forkRoutes(edge)];
-  const runs = [...runRoutes(edge), ...godModeRoutes(edge), ...audit];
-  const served = [...healthRoutes(edge), ...runs, ...councilRoutes(edge), ...diagramRoutes(edge)];
-  const routes = [...served, asyncApiRoute(edge.schemas)];
-  const router = routerOf([...routes, openApiRoute(routes, edge.schemas)], edge);
+  const http = httpContext(deps);
+  const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), ...forkRoutes(http)];
+  const runs = [...runRoutes(http), ...godModeRoutes(http), ...audit];
+  const served = [...healthRoutes(http), ...runs, ...councilRoutes(http), ...diagramRoutes(http)];
+  const routes = [...served, asyncApiRoute(http.schemas)];
+  const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
   const app = new Koa();
   // Reached only by what fails while an answer is being written: the client has gone.
   app.on('error', () => undefined);
-  app.use((ctx, next) => answering(ctx, next, edge));
+  app.use((ctx, next) => answering(ctx, next, http));
   app.use(async (ctx, next) => {
-    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, edge), edge.system);
+    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, http), http.system);
     else await next();
   });
   app.use(router.routes());
-  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, edge), edge.system));
+  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, http), http.system));
   const serve = app.callback();
   return (request, response) => void serve(request, response);
 }
 
-function councilRoutes(edge: HttpContext): readonly Route[] {
-  return [...blueprintRoutes(edge), ...blueprintRunRoutes(edge), ...documentRoutes(edge)];
+function councilRoutes(http: HttpContext): readonly Route[] {
+  return [...blueprintRoutes(http), ...blueprintRunRoutes(http), ...documentRoutes(http)];
 }
 
-function edgeOf(deps: HttpDeps): HttpContext {
+function httpContext(deps: HttpDeps): HttpContext {
   const { after } = deps.system;
   const unavailable = (): Error => new LogUnavailable();
   return {
@@ -65,30 +65,30 @@ function edgeOf(deps: HttpDeps): HttpContext {
 }
 
 /** Paths match in their case, with and without trailing slash. */
-function routerOf(routes: readonly Route[], edge: HttpContext): Router {
+function routerOf(routes: readonly Route[], http: HttpContext): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], async (ctx) => {
-      assertSource(ctx, edge);
-      sendAnswer(ctx, await route.handle(ctx), edge.system);
+      assertSource(ctx, http);
+      sendAnswer(ctx, await route.handle(ctx), http.system);
     });
   }
   return router;
 }
 
-async function answering(ctx: Context, next: Next, edge: HttpContext): Promise<void> {
+async function answering(ctx: Context, next: Next, http: HttpContext): Promise<void> {
   ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
-  allowOrigin(ctx, edge.corsOrigins);
+  allowOrigin(ctx, http.corsOrigins);
   try {
     assertReadableTarget(ctx);
     assertOneHost(ctx);
     await next();
   } catch (error) {
-    const requestId = edge.system.uuid();
+    const requestId = http.system.uuid();
     const answer = problemOf(error, requestId);
-    if (answer.status === 500) edge.onFault(requestId, error);
-    sendAnswer(ctx, answer, edge.system);
+    if (answer.status === 500) http.onFault(requestId, error);
+    sendAnswer(ctx, answer, http.system);
   }
 }
 
@@ -117,13 +117,13 @@ function assertSource({ req, method }: Context, rules: SourceRules): void {
 }
 
 /** What is answered where no route is: 404, the methods of a path, or 405. */
-function unrouted(ctx: Context, router: Router, edge: HttpContext): Answer {
+function unrouted(ctx: Context, router: Router, http: HttpContext): Answer {
   const methods = layersAt(ctx, router).flatMap((layer) => layer.methods);
   if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
   const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ');
   const headers = { Allow: allow };
   if (ctx.method === 'OPTIONS') {
-    assertSource(ctx, edge);
+    assertSource(ctx, http);
     return { status: 204, body: null, headers: { ...headers, ...preflightHeaders(ctx, allow) } };
   }
   throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });

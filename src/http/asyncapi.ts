@@ -63,7 +63,7 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
   };
 }
 
-interface Place {
+interface ChannelText {
   readonly title: string;
   readonly description: string;
   readonly address: string;
@@ -75,7 +75,7 @@ const CLOSES =
   'The service closes with 1000 after the last message, 1009 after more than 4 KiB from the client, 1011 when the run ' +
   'cannot be read, 1012 when it stops, 4408 when the client does not take what it is sent.';
 
-const RUN: Place = {
+const RUN: ChannelText = {
   title: 'Tells where a run stands, from the moment of connecting to its end',
   description: `Text from clients is ignored. ${CLOSES}`,
   address: '/ws/council/{run_id}',
@@ -90,7 +90,7 @@ const FROM: Json = {
   description: 'Last `seq` that is known already: the events after it are told. -1: all.',
 };
 
-const RUN_IN_FULL: Place = {
+const RUN_IN_FULL: ChannelText = {
   ...RUN,
   title: 'Tells every event of a run, and drafts while they are written',
   description: `Without gaps and repeats when \`from\` is the last \`seq\` that is known. ${CLOSES}`,
@@ -103,7 +103,7 @@ const RUN_IN_FULL: Place = {
   },
 };
 
-const RUN_EVENTS: Place = {
+const RUN_EVENTS: ChannelText = {
   title: "Streams a run's events as they are recorded",
   description:
     'Server-sent events: `id` is the seq, `event` the type, `data` the message. `Last-Event-ID` comes before `from`; ' +
@@ -117,15 +117,15 @@ function server(protocol: 'ws' | 'http'): Json {
   return { host: '{host}', protocol, variables: { host: { description, default: '127.0.0.1:8000' } } };
 }
 
-function channel(place: Place, messages: readonly Message[]): Json {
+function channel(text: ChannelText, messages: readonly Message[]): Json {
   return {
-    ...place,
+    ...text,
     parameters: { run_id: { description: 'The id of the run.' } },
     messages: Object.fromEntries(messages.map(({ title }) => [title, { $ref: `#/components/messages/${title}` }])),
   };
 }
 
-function operation(name: string, { title }: Place, bindings?: Json): Json {
+function operation(name: string, { title }: ChannelText, bindings?: Json): Json {
   return { action: 'send', channel: { $ref: `#/channels/${name}` }, summary: title, ...(bindings && { bindings }) };
 }
 

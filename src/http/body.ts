@@ -22,7 +22,7 @@ export interface BodyRules {
 export interface ReadBody<T> {
   readonly value: T;
   /** The JSON value that it has in common with every body that asks for the same: nulls and defaults are left out. */
-  readonly plain: unknown;
+  readonly normalized: unknown;
   /** The JSON value that was sent. */
   readonly sent: unknown;
 }
@@ -62,7 +62,7 @@ export function bodyOf<N extends SchemaName>(
     const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes, maxBytes) : Buffer.alloc(0);
     const sent = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
     const value = validated(validate, withoutNulls(sent), 'body');
-    return { value, plain: defaultsLeftOut(value, schemas.document(schema)), sent };
+    return { value, normalized: defaultsLeftOut(value, schemas.document(schema)), sent };
   };
   return { schema, isRequired, read: async (ctx) => (await readToCompare(ctx)).value, readToCompare };
 }

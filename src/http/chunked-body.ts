@@ -7,27 +7,30 @@ const MAX_STALL_MS = 60_000;
 /** Most that is read before the answer begins, in UTF-16 units: what fails within it still becomes a problem. */
 const READ_AHEAD_CHARS = 1024 * 1024;
 /** Least that is sent at once of the rest. */
-const PIECE_CHARS = 64 * 1024;
+const CHUNK_CHARS = 64 * 1024;
 
-export interface Sending {
-  readonly edge: Pick<HttpContext, 'system' | 'onFault'>;
+export interface ChunkedBodyDeps {
+  readonly http: Pick<HttpContext, 'system' | 'onFault'>;
   readonly response: ServerResponse;
 }
 
 /** Texts on their way to a client; one that takes none for too long is cut off. */
-export async function* chunkedBody(pieces: AsyncIterable<string>, { edge, response }: Sending): AsyncGenerator<string> {
+export async function* chunkedBody(
+  chunks: AsyncIterable<string>,
+  { http, response }: ChunkedBodyDeps,
+): AsyncGenerator<string> {
   try {
-    for await (const piece of pieces) {
-      const cancel = edge.system.after(MAX_STALL_MS, () => response.destroy());
+    for await (const chunk of chunks) {
+      const cancel = http.system.after(MAX_STALL_MS, () => response.destroy());
       try {
-        yield piece;
+        yield chunk;
       } finally {
         cancel();
       }
     }
   } catch (error) {
     // The answer has begun: all that is left is to break it off. A client that has gone is no fault.
-    if (!response.destroyed) edge.onFault(edge.system.uuid(), error);
+    if (!response.destroyed) http.onFault(http.system.uuid(), error);
     throw error;
   }
 }
@@ -37,7 +40,7 @@ export async function* chunkedBody(pieces: AsyncIterable<string>, { edge, respon
  *
  * @throws what the reading of its beginning throws
  */
-export async function begun(texts: AsyncGenerator<string>): Promise<string | AsyncIterable<string>> {
+export async function readAhead(texts: AsyncGenerator<string>): Promise<string | AsyncIterable<string>> {
   const beginning = await gathered(texts, READ_AHEAD_CHARS);
   return beginning.isWhole ? beginning.text : continued(beginning.text, texts);
 }
@@ -46,9 +49,9 @@ async function* continued(beginning: string, texts: AsyncGenerator<string>): Asy
   try {
     yield beginning;
     for (let isWhole = false; !isWhole;) {
-      const piece = await gathered(texts, PIECE_CHARS);
-      isWhole = piece.isWhole;
-      if (piece.text !== '') yield piece.text;
+      const chunk = await gathered(texts, CHUNK_CHARS);
+      isWhole = chunk.isWhole;
+      if (chunk.text !== '') yield chunk.text;
     }
   } finally {
     await texts.return(undefined);

@@ -13,7 +13,7 @@ const REFUSALS: Readonly<Record<string, { readonly status: number; readonly deta
 
 /** A listener for the server's `clientError`. */
 export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || hasAnswerUnderWay(socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable || hasAnswerBegun(socket)) {
     socket.destroy();
     return;
   }
@@ -35,7 +35,7 @@ export function refuseExpectation(request: IncomingMessage, response: ServerResp
 }
 
 /** Node's documentation of `clientError` names no other way to tell. */
-function hasAnswerUnderWay(socket: Duplex): boolean {
+function hasAnswerBegun(socket: Duplex): boolean {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return answer instanceof ServerResponse && answer.headersSent;
 }

@@ -76,10 +76,13 @@ export function componentsOf(schemas: SchemaRegistry, discriminator: Discriminat
       if (SCHEMAS.has(keyword)) return [[keyword, within(value)]];
       if (!NAMED_SCHEMAS.has(keyword) || !isRecord(value)) return [[keyword, value]];
       return [
-        [keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, within(toldDefault(each))]))],
+        [
+          keyword,
+          Object.fromEntries(Object.entries(value).map(([name, each]) => [name, within(describedDefault(each))])),
+        ],
       ];
     });
-    return { ...takenForGranted(schema), ...Object.fromEntries(members) };
+    return { ...impliedKeywords(schema), ...Object.fromEntries(members) };
   }
 
   return {
@@ -121,7 +124,7 @@ function schemaAt(schema: JsonSchema, pointer: string): JsonSchema {
 }
 
 /** What JSON Schema leaves unsaid, and generators get wrong unless it is said. */
-function takenForGranted(schema: JsonSchema): Json {
+function impliedKeywords(schema: JsonSchema): Json {
   const { type, const: constant, enum: values = constant === undefined ? undefined : [constant] } = schema;
   if (type === undefined && Array.isArray(values)) {
     const types = [...new Set(values.map(typeOf))];
@@ -132,7 +135,7 @@ function takenForGranted(schema: JsonSchema): Json {
 }
 
 /** A default told in words: generators take a field that has one for a field that must be there. */
-function toldDefault(field: unknown): unknown {
+function describedDefault(field: unknown): unknown {
   if (!isRecord(field) || field.default === undefined) return field;
   const { default: value, description = '', ...rest } = field;
   return { ...rest, description: `${String(description)} Default: ${JSON.stringify(value)}.`.trimStart() };

@@ -11,24 +11,24 @@ export interface Semaphore {
    *
    * @throws {RequestRefused} 503 when too many wait already
    */
-  enter(): Promise<() => void>;
+  acquire(): Promise<() => void>;
 }
 
 /** @param places how many are in it at a time */
-export function semaphore(places: number): Semaphore {
+export function semaphore(count: number): Semaphore {
   const waiting: (() => void)[] = [];
-  let free = places;
-  const leave = (): void => {
+  let free = count;
+  const release = (): void => {
     const next = waiting.shift();
     if (next === undefined) free += 1;
     else next();
   };
   return {
-    async enter() {
+    async acquire() {
       if (free > 0) free -= 1;
       else if (waiting.length >= MAX_WAITING) throw crowded();
       else await new Promise<void>((resolve) => waiting.push(resolve));
-      return leave;
+      return release;
     },
   };
 }
@@ -40,16 +40,16 @@ export function semaphore(places: number): Semaphore {
  * @throws {RequestRefused} 503 without room in time, or what the edge says of what takes too long
  */
 export async function withPermit<T>(
-  room: Semaphore,
-  edge: Pick<HttpContext, 'inTime'>,
+  permits: Semaphore,
+  http: Pick<HttpContext, 'inTime'>,
   work: () => Promise<T>,
 ): Promise<T> {
-  const entered = room.enter();
-  const leave = await edge.inTime(entered, crowded).catch((error: unknown) => {
-    entered.then((late) => late()).catch(() => undefined);
+  const acquired = permits.acquire();
+  const release = await http.inTime(acquired, crowded).catch((error: unknown) => {
+    acquired.then((late) => late()).catch(() => undefined);
     throw error;
   });
-  return await edge.inTime(work().finally(leave));
+  return await http.inTime(work().finally(release));
 }
 
 /** What is said to whom there is no room for, or none in time. */

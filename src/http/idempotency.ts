@@ -32,10 +32,10 @@ export interface Keyed {
 export function keyed(
   ctx: Context,
   { system: { sha256 }, canonical }: HttpContext,
-  { plain, sent }: Pick<ReadBody<unknown>, 'plain' | 'sent'>,
+  { normalized, sent }: Pick<ReadBody<unknown>, 'normalized' | 'sent'>,
 ): Keyed {
   const key = idempotencyKey(ctx);
-  const bodyHash = sha256(canonical(plain));
+  const bodyHash = sha256(canonical(normalized));
   // Without a key nothing is compared.
   if (key === null) return { key, keyHash: null, bodyHash, sentHash: bodyHash };
   return { key, keyHash: sha256(key), bodyHash, sentHash: sha256(canonical(sent)) };
@@ -84,12 +84,12 @@ export interface Start {
 }
 
 /** The answer to a start. A repeated one is answered before anything else is looked at, the blueprint too. */
-export async function startOnce(ctx: RouterContext, edge: HttpContext, { request, begin }: Start): Promise<Answer> {
-  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, edge, request);
-  const { uuid, sha256 } = edge.system;
+export async function startOnce(ctx: RouterContext, http: HttpContext, { request, begin }: Start): Promise<Answer> {
+  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, request);
+  const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash };
-  const begun = await edge.inTime(started(edge, { run, sentHash, begin }), outcomeUnknown(runId));
+  const begun = await http.inTime(started(http, { run, sentHash, begin }), outcomeUnknown(runId));
   return { status: 202, body: runStart(begun) };
 }
 

@@ -56,13 +56,13 @@ function openApiDocument(routes: readonly Route[], schemas: SchemaRegistry): Jso
   };
 }
 
-interface Describing {
+interface DocumentDeps {
   readonly schemas: SchemaRegistry;
   readonly components: Components;
 }
 
-function operation(route: Route, describing: Describing): Json {
-  const { components } = describing;
+function operation(route: Route, deps: DocumentDeps): Json {
+  const { components } = deps;
   const { success, otherSuccess, body, description } = route;
   const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag'] : [];
   const problems = problemStatuses(route).map((status) => [
@@ -75,7 +75,7 @@ function operation(route: Route, describing: Describing): Json {
     summary: route.summary,
     ...(description !== undefined && { description }),
     tags: [route.tag],
-    parameters: parameters(route, describing),
+    parameters: parameters(route, deps),
     ...(body && { requestBody: requestBody(body, components) }),
     responses: {
       ...answered(success, components, tagged),
@@ -132,8 +132,8 @@ function problem(description: string, components: Components, headers: readonly 
   return { description, ...withHeaders(headers), content: { [JSON_TYPE]: { schema } } };
 }
 
-function parameters({ path, query, isKeyed, isConditional, header }: Route, describing: Describing): readonly Json[] {
-  const { schemas, components } = describing;
+function parameters({ path, query, isKeyed, isConditional, header }: Route, deps: DocumentDeps): readonly Json[] {
+  const { schemas, components } = deps;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',

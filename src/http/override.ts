@@ -45,16 +45,16 @@ function tooLongIn(
   at: readonly string[],
 ): readonly FieldError[] {
   const texts = [
-    { way: ['current_draft'], text: draft ?? '', limit: MAX_DRAFT_BYTES },
+    { path: ['current_draft'], text: draft ?? '', limit: MAX_DRAFT_BYTES },
     ...branches.map(({ current_draft: own }, index) => {
-      return { way: ['branches', index, 'current_draft'], text: own ?? '', limit: MAX_DRAFT_BYTES };
+      return { path: ['branches', index, 'current_draft'], text: own ?? '', limit: MAX_DRAFT_BYTES };
     }),
-    ...feedback.map((text, index) => ({ way: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES })),
+    ...feedback.map((text, index) => ({ path: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES })),
   ];
   return texts
     .filter(({ text, limit }) => isLonger(text, limit))
-    .map(({ way, limit }) => ({
-      loc: [...at, ...way],
+    .map(({ path, limit }) => ({
+      loc: [...at, ...path],
       msg: `String should have at most ${limit} bytes as JSON`,
       type: 'string_too_long',
     }));

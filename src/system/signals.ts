@@ -7,13 +7,13 @@ const SAME_SIGNAL_MS = 500;
 /** Calls `first` on the first SIGTERM or SIGINT, `again` on every one that comes half a second after it or later. */
 export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void, again: () => void): void {
   let firstMs: number | null = null;
-  const hear = (): void => {
+  const onSignal = (): void => {
     const nowMs = system.monotonicMs();
     if (firstMs === null) {
       firstMs = nowMs;
       first();
     } else if (nowMs - firstMs > SAME_SIGNAL_MS) again();
   };
-  process.on('SIGTERM', hear);
-  process.on('SIGINT', hear);
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
 }

@@ -8,10 +8,10 @@ export async function* boundedChunks(response: Response, maxBytes: number): Asyn
   let bytes = 0;
   const body: AsyncIterable<Uint8Array> | null = response.body;
   if (body === null) return;
-  for await (const piece of body) {
-    bytes += piece.length;
+  for await (const chunk of body) {
+    bytes += chunk.length;
     if (bytes > maxBytes) throw new BodyTooLarge(`More than ${maxBytes} bytes came`);
-    yield piece;
+    yield chunk;
   }
 }
 
@@ -19,7 +19,7 @@ export async function* boundedChunks(response: Response, maxBytes: number): Asyn
 export async function boundedText(response: Response, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
-  for await (const piece of boundedChunks(response, maxBytes)) text += decoder.decode(piece, { stream: true });
+  for await (const chunk of boundedChunks(response, maxBytes)) text += decoder.decode(chunk, { stream: true });
   return text + decoder.decode();
 }
 

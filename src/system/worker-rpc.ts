@@ -1,7 +1,7 @@
 /** Calls to a worker thread, which answers one after the other: both ends of the line. */
 import type { MessagePort, Worker } from 'node:worker_threads';
 
-interface Named {
+interface NamedCall {
   readonly call: string;
 }
 
@@ -18,22 +18,22 @@ interface Waiting {
 }
 
 /** The caller's end. It owns the worker. */
-export class WorkerRpc<Call extends Named> {
+export class WorkerRpc<Call extends NamedCall> {
   readonly #worker: Worker;
   readonly #what: string;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #failure: Error | null = null;
   #closed: Promise<void> | null = null;
-  #tellStopped: (error: Error) => void = () => undefined;
+  #resolveStopped: (error: Error) => void = () => undefined;
   /** Resolves once the thread has stopped, by its close too, with why. */
-  readonly stopped = new Promise<Error>((resolve) => (this.#tellStopped = resolve));
+  readonly stopped = new Promise<Error>((resolve) => (this.#resolveStopped = resolve));
 
   /** @param what runs there, as errors name it */
   constructor(worker: Worker, what: string) {
     this.#worker = worker;
     this.#what = what;
-    worker.on('message', (answer: Answer) => this.#hear(answer));
+    worker.on('message', (answer: Answer) => this.#onAnswer(answer));
     worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
     worker.on('exit', () => this.#fail(new Error(`${what} has stopped: its thread has ended`)));
   }
@@ -69,7 +69,7 @@ export class WorkerRpc<Call extends Named> {
     });
   }
 
-  #hear(answer: Answer): void {
+  #onAnswer(answer: Answer): void {
     const caller = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.ok) caller?.resolve(answer.value);
@@ -78,7 +78,7 @@ export class WorkerRpc<Call extends Named> {
 
   #fail(error: Error): void {
     this.#failure ??= error;
-    this.#tellStopped(error);
+    this.#resolveStopped(error);
     for (const caller of this.#waiting.values()) caller.reject(error);
     this.#waiting.clear();
   }
@@ -87,17 +87,17 @@ export class WorkerRpc<Call extends Named> {
 /** The thread's end: says that it is ready, then answers each call until the one named `close`. */
 export function serveRpc(
   port: MessagePort | null,
-  { ready, answerTo }: { readonly ready: unknown; readonly answerTo: (call: Named) => unknown },
+  { ready, answerTo }: { readonly ready: unknown; readonly answerTo: (call: NamedCall) => unknown },
 ): void {
   if (port === null) throw new Error('This runs as a worker thread only');
-  port.on('message', (call: Numbered<Named>) => {
+  port.on('message', (call: Numbered<NamedCall>) => {
     port.postMessage(answered(call, answerTo));
     if (call.call === 'close') port.close();
   });
   port.postMessage({ id: 0, ok: true, value: ready } satisfies Answer);
 }
 
-function answered(call: Numbered<Named>, answerTo: (call: Named) => unknown): Answer {
+function answered(call: Numbered<NamedCall>, answerTo: (call: NamedCall) => unknown): Answer {
   try {
     return { id: call.id, ok: true, value: answerTo(call) };
   } catch (error) {

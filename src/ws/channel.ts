@@ -29,10 +29,10 @@ export function serveChannel(socket: WebSocket, runId: string, { views, onFault 
   };
   const onState = (run: RunState): void => {
     if (announced === null) push([connectedMessage(run)]);
-    const news = announce(run, announced ?? NOTHING_ANNOUNCED);
-    announced = news.announced;
-    push(news.messages);
-    if (news.isLast) end(CLOSE_NORMAL);
+    const announcement = announce(run, announced ?? NOTHING_ANNOUNCED);
+    announced = announcement.announced;
+    push(announcement.messages);
+    if (announcement.isLast) end(CLOSE_NORMAL);
   };
 
   socket.on('close', () => closed.abort());

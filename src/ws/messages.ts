@@ -34,7 +34,7 @@ export function announce(run: RunState, announced: Announced): Announcement {
   if (activeNode !== null && activeNode !== announced.node) {
     messages.push({ event: 'node_active', run_id: run.runId, node: activeNode, iteration: iterationShown(run) });
   }
-  const { message, gate } = statusNews(run, announced.gate);
+  const { message, gate } = statusMessage(run, announced.gate);
   if (message !== null) messages.push(message);
   return {
     messages,
@@ -43,12 +43,12 @@ export function announce(run: RunState, announced: Announced): Announcement {
   };
 }
 
-interface StatusNews {
+interface StatusMessage {
   readonly message: ChannelMessage | null;
   readonly gate: number | null;
 }
 
-function statusNews(run: RunState, gate: number | null): StatusNews {
+function statusMessage(run: RunState, gate: number | null): StatusMessage {
   const { runId, status } = run;
   switch (status) {
     case 'pending':
@@ -56,7 +56,7 @@ function statusNews(run: RunState, gate: number | null): StatusNews {
     case 'running':
       return { message: gate === null ? null : resumedMessage(run), gate: null };
     case 'paused':
-      return pausedNews(run, gate);
+      return pausedMessage(run, gate);
     case 'completed':
       return {
         message: {
@@ -79,7 +79,7 @@ function resumedMessage(run: RunState): ChannelMessage {
   return { event: 'run_resumed', run_id: run.runId, action: run.resumedBy === 'modify' ? 'modify' : 'approve' };
 }
 
-function pausedNews(run: RunState, announced: number | null): StatusNews {
+function pausedMessage(run: RunState, announced: number | null): StatusMessage {
   const open = run.gate !== null && run.gate.decision === null ? run.gate : null;
   if (open === null || open.gate === announced) return { message: null, gate: announced };
   return {

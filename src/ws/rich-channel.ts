@@ -19,14 +19,14 @@ export interface RichChannelOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-interface Wanted {
+interface RichTarget {
   readonly runId: string;
   /** Revision of the last event that the client knows already. */
   readonly after: number;
 }
 
 /** Serves the rich stream of a run on an open socket. */
-export function serveRichChannel(socket: WebSocket, wanted: Wanted, options: RichChannelOptions): void {
+export function serveRichChannel(socket: WebSocket, target: RichTarget, options: RichChannelOptions): void {
   const closed = new AbortController();
   socket.on('close', () => closed.abort());
   const end = (code: number, reason?: string): void => {
@@ -45,10 +45,10 @@ export function serveRichChannel(socket: WebSocket, wanted: Wanted, options: Ric
       if (isLast && socket.bufferedAmount > PAUSE_BYTES) await sent;
     }
   };
-  told(wanted, { ...options, push, signal: closed.signal }).then(
+  sendRun(target, { ...options, push, signal: closed.signal }).then(
     (isKnown) => {
       if (isKnown) return;
-      void push([unknownRunMessage(wanted.runId)]);
+      void push([unknownRunMessage(target.runId)]);
       end(CLOSE_NORMAL);
     },
     (error: unknown) => {
@@ -60,20 +60,23 @@ export function serveRichChannel(socket: WebSocket, wanted: Wanted, options: Ric
   );
 }
 
-interface Telling extends RichChannelOptions {
+interface RichChannelDeps extends RichChannelOptions {
   readonly push: (messages: readonly (ChannelMessage | RichMessage)[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /** Tells a run to its end; false when there is none. What a node's start told is needed at its end: all is read. */
-async function told({ runId, after }: Wanted, { feed, queries, tokens, push, signal }: Telling): Promise<boolean> {
+async function sendRun(
+  { runId, after }: RichTarget,
+  { feed, queries, tokens, push, signal }: RichChannelDeps,
+): Promise<boolean> {
   const run = await queries.state(runId);
   if (run === null) return false;
-  const story = new RichStory(runId, after);
+  const translator = new MessageTranslator(runId, after);
   await push([connectedMessage(run)]);
-  const leave = tokens.subscribe(runId, (token) => void push(story.token(token)));
+  const leave = tokens.subscribe(runId, (token) => void push(translator.token(token)));
   try {
-    await feed.follow(runId, { from: 0, onEvent: (event) => push(story.event(event)), signal });
+    await feed.follow(runId, { from: 0, onEvent: (event) => push(translator.event(event)), signal });
   } finally {
     leave?.();
   }
@@ -92,7 +95,7 @@ interface Start {
   readonly attempt: number;
 }
 
-class RichStory {
+class MessageTranslator {
   readonly #runId: string;
   readonly #after: number;
   /** The nodes under way, by their step. */
@@ -107,10 +110,10 @@ class RichStory {
 
   /** The news of an event; of one that is known nothing, but for the run's end, which is told to everyone. */
   event(event: RunEvent): readonly Message[] {
-    const beside = this.#beside(event);
-    if (event.seq <= this.#after) return beside.filter((message) => isEnd(message) || message.event === 'token');
+    const derived = this.#beside(event);
+    if (event.seq <= this.#after) return derived.filter((message) => isEnd(message) || message.event === 'token');
     const { seq, id, type, at, data, hash } = event;
-    return [{ event: 'run_event', run_id: this.#runId, seq, id, type, at, data: { ...data }, hash }, ...beside];
+    return [{ event: 'run_event', run_id: this.#runId, seq, id, type, at, data: { ...data }, hash }, ...derived];
   }
 
   /** The news of a token: it is told after its node's start. */
@@ -127,7 +130,7 @@ class RichStory {
       case 'NodeStarted': {
         const iteration = data.iteration === 0 ? null : data.iteration;
         this.#starts.set(data.step, { iteration, attempt: data.attempt });
-        return [{ event: 'node_start', ...run, node: data.node, iteration, score: null }, ...this.#waited()];
+        return [{ event: 'node_start', ...run, node: data.node, iteration, score: null }, ...this.#takeWaiting()];
       }
       case 'NodeCompleted': {
         const { step, node, output } = data;
@@ -149,7 +152,7 @@ class RichStory {
   }
 
   /** The tokens whose node's start is told now. */
-  #waited(): readonly Message[] {
+  #takeWaiting(): readonly Message[] {
     const due = this.#waiting.filter((token) => this.#isStarted(token));
     this.#waiting = this.#waiting.filter((token) => !this.#isStarted(token));
     return due.map(tokenMessage);

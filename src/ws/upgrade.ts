@@ -50,20 +50,20 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (!isToSocket(request)) return passOver(server, request, { socket, head });
     socket.on('error', () => socket.destroy());
-    const asked = askedOf(request.url ?? '');
-    if (asked === null) return refuse(socket, 404, 'No such channel');
+    const target = parseTarget(request.url ?? '');
+    if (target === null) return refuse(socket, 404, 'No such channel');
     const refusal = refusedHost(request, options) ?? refusedPage(request, options);
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
-    if (asked.stream === 'unclear') return refuse(socket, 422, asked.detail);
+    if (target.stream === 'unclear') return refuse(socket, 422, target.detail);
     sockets.handleUpgrade(request, socket, head, (client) => {
       // ws closes by itself after an error, with the code that tells it; ending the socket here would overtake that.
       client.on('error', () => undefined);
       client.on('pong', () => missed.set(client, 0));
       client.on('close', () => missed.delete(client));
       missed.set(client, 0);
-      if (asked.stream === 'default') serveChannel(client, asked.runId, options);
-      else serveRichChannel(client, asked, options);
+      if (target.stream === 'default') serveChannel(client, target.runId, options);
+      else serveRichChannel(client, target, options);
     });
   };
 
@@ -144,8 +144,8 @@ export type UpgradeTarget =
   | { readonly stream: 'unclear'; readonly detail: string };
 
 /** Null for a target that is no channel. Of the default stream the query is not looked at. */
-function askedOf(target: string): UpgradeTarget | null {
-  const [path = '', query = ''] = split(target);
+function parseTarget(url: string): UpgradeTarget | null {
+  const [path = '', query = ''] = split(url);
   const found = /^\/ws\/council\/([^/]+)\/?$/.exec(path)?.[1];
   if (found === undefined) return null;
   const runId = decoded(found);
@@ -156,9 +156,9 @@ function askedOf(target: string): UpgradeTarget | null {
   return { stream: 'all', runId, after };
 }
 
-function split(target: string): readonly string[] {
-  const mark = target.indexOf('?');
-  return mark < 0 ? [target] : [target.slice(0, mark), target.slice(mark + 1)];
+function split(url: string): readonly string[] {
+  const mark = url.indexOf('?');
+  return mark < 0 ? [url] : [url.slice(0, mark), url.slice(mark + 1)];
 }
 
 function afterIn(texts: readonly string[]): number | null {

@@ -29,7 +29,7 @@ describe("A council on a server like llama.cpp's", () => {
   const open = async (traits: LlamaTraits = {}, addressOf = (url: string) => `${url}/v1`): Promise<void> => {
     server = await fakeLlama(traits);
     const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local', system });
-    engine = await openTestEngine({ path: dir.path, model, system, passages: memoryPassages([TREES]) });
+    engine = await openTestEngine({ path: dir.path, model, system, chunkSearch: memoryPassages([TREES]) });
   };
   const start = async (fields: Partial<GraphNode> = {}): Promise<string> => {
     const runId = system.uuid();

@@ -45,7 +45,7 @@ describe('A council with tools', () => {
   let dir: TempDir;
   let engine: TestEngine | null;
 
-  const open = async (model: LanguageModel, sources: { passages?: ChunkSearch; webSearch?: SearchProvider } = {}) =>
+  const open = async (model: LanguageModel, sources: { chunkSearch?: ChunkSearch; webSearch?: SearchProvider } = {}) =>
     (engine = await openTestEngine({ path: dir.path, model, system, ...sources }));
   const start = async (at: TestEngine, graph: string, fields: Partial<GraphNode> = READER): Promise<string> => {
     const runId = system.uuid();
@@ -86,7 +86,7 @@ describe('A council with tools', () => {
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks', top_k: 2 } }, thoughtSignature: 's' }]),
         says(draft),
       ]);
-      const { run, events } = await runToItsEnd(await open(gemini(), { passages: memoryPassages([TREES]) }), 'plan');
+      const { run, events } = await runToItsEnd(await open(gemini(), { chunkSearch: memoryPassages([TREES]) }), 'plan');
       expect(run).to.include({ status: 'completed', finalDraft: draft });
       expect(factsOf(events, 'NodeStarted')[0]?.tools).to.deep.equal(['pdfReader']);
       const [call] = factsOf(events, 'ToolCalled');
@@ -112,7 +112,7 @@ describe('A council with tools', () => {
         says('Done.'),
       ]);
       const web: SearchProvider = { name: 'web', search: () => Promise.reject(new Error('Nobody may ask')) };
-      const at = await open(gemini(), { passages: memoryPassages([TREES]), webSearch: web });
+      const at = await open(gemini(), { chunkSearch: memoryPassages([TREES]), webSearch: web });
       const { run, events } = await runToItsEnd(at, 'plan');
       expect(run?.status).to.equal('completed');
       expect(factsOf(events, 'ToolCalled').map(({ tool, error }) => [tool, error === null])).to.have.deep.members([
@@ -126,7 +126,7 @@ describe('A council with tools', () => {
     it('is told what it does not have, and the record says so', async () => {
       server.answerBy([says('Without.')]);
       const tools = { webSearch: true, pdfReader: true };
-      const at = await open(gemini(), { passages: memoryPassages([]) });
+      const at = await open(gemini(), { chunkSearch: memoryPassages([]) });
       const { events } = await runToItsEnd(at, 'plan', { tools });
       expect(factsOf(events, 'NodeStarted')[0]?.tools).to.deep.equal([
         'webSearch: unavailable',
@@ -147,7 +147,7 @@ describe('A council with tools', () => {
         results: [{ url: 'https://example.org/oaks', title: 'Oaks', snippet: `On ${query}`, score: null }],
       }),
     };
-    const at = await open(offlineModel({ system }), { passages: memoryPassages([TREES]), webSearch });
+    const at = await open(offlineModel({ system }), { chunkSearch: memoryPassages([TREES]), webSearch });
     const tools = { webSearch: true, pdfReader: true };
     const { run, events } = await runToItsEnd(at, 'plan', { ...READER, tools });
     expect(factsOf(events, 'ToolCalled').map(({ tool, round }) => [tool, round])).to.have.deep.members([
@@ -163,18 +163,18 @@ describe('A council with tools', () => {
   });
 
   it('looks things up again in the next attempt when it is handed over in between: the log shows both', async () => {
-    const passages = memoryPassages([TREES]);
+    const chunkSearch = memoryPassages([TREES]);
     const held = scriptedModel(({ rounds }) =>
       rounds === undefined ? asks(['pdf_reader', { query: 'oaks' }]) : 'hold',
     );
-    const first = await open(held, { passages });
+    const first = await open(held, { chunkSearch });
     const runId = await start(first, 'plan');
     await held.called(2);
     await first.stop();
     const model = scriptedModel(({ rounds }) =>
       rounds === undefined ? asks(['pdf_reader', { query: 'oaks' }]) : { text: 'Done.' },
     );
-    const second = await open(model, { passages });
+    const second = await open(model, { chunkSearch });
     await second.recover();
     const [run] = await allFinished(second, [runId]);
     expect(run).to.include({ status: 'completed', finalDraft: 'Done.' });
@@ -192,7 +192,7 @@ describe('A council with tools', () => {
         ? asks(['pdf_reader', { query: 'oaks' }], ['pdf_reader', { query: 'elms' }])
         : { text: `By ${promptInput.label}` },
     );
-    const at = await open(model, { passages: memoryPassages([TREES]) });
+    const at = await open(model, { chunkSearch: memoryPassages([TREES]) });
     const { run, events } = await runToItsEnd(at, 'plan -> a, b, c; a, b, c -> end');
     expect(run?.status).to.equal('completed');
     const byNode = factsOf(events, 'ToolCalled').map(({ node, step }) => `${node} ${step}`);
@@ -203,7 +203,7 @@ describe('A council with tools', () => {
 
   it('that is cancelled while a tool works ends the call and records it no more', async () => {
     const signals: AbortSignal[] = [];
-    const passages: ChunkSearch = {
+    const chunkSearch: ChunkSearch = {
       hasChunks: () => true,
       search: (_query, _topK, options) => {
         signals.push(options.signal);
@@ -211,7 +211,7 @@ describe('A council with tools', () => {
       },
     };
     const model = scriptedModel(() => asks(['pdf_reader', { query: 'oaks' }]));
-    const at = await open(model, { passages });
+    const at = await open(model, { chunkSearch });
     const runId = await start(at, 'plan');
     await model.called(1);
     while (signals.length === 0) await new Promise(setImmediate);
@@ -252,7 +252,7 @@ describe('A council with tools', () => {
       });
       try {
         const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }), {
-          passages: memoryPassages([TREES]),
+          chunkSearch: memoryPassages([TREES]),
         });
         const { run, events } = await runToItsEnd(at, 'plan -> judge?; judge -approve-> end');
         expect(run?.status).to.equal('completed');
@@ -275,7 +275,7 @@ describe('A council with tools', () => {
       const server = await fakeOpenAi([pieces(letMeSee, call), pieces(thought, { content: 'are slow.' })]);
       try {
         const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }), {
-          passages: memoryPassages([TREES]),
+          chunkSearch: memoryPassages([TREES]),
         });
         const runId = system.uuid();
         const heard: Token[] = [];

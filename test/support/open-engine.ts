@@ -23,7 +23,7 @@ export interface OpenEngineOptions {
   readonly path: string;
   readonly model: LanguageModel;
   readonly webSearch?: SearchProvider;
-  readonly passages?: ChunkSearch;
+  readonly chunkSearch?: ChunkSearch;
   readonly embeddings?: Config['embeddings'];
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
@@ -62,7 +62,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       dataDir,
       model: options.model,
       webSearch: options.webSearch ?? null,
-      ...(options.passages !== undefined && { passages: options.passages }),
+      ...(options.chunkSearch !== undefined && { chunkSearch: options.chunkSearch }),
       system,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),

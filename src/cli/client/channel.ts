@@ -71,10 +71,10 @@ export class ServiceLost extends CouncilError<{ readonly runId: string }> {
   }
 }
 
-export interface Following {
+export interface FollowDeps {
   readonly poll: () => Promise<RunResult>;
   readonly channel: () => Channel;
-  readonly patience: RetryPolicy;
+  readonly retryPolicy: RetryPolicy;
 }
 
 /**
@@ -83,32 +83,32 @@ export interface Following {
  *
  * @throws {ServiceLost} or what the service refuses
  */
-export async function* followRun(runId: string, following: Following): AsyncGenerator<RunProgress> {
-  const { poll, channel, patience } = following;
-  const nodesAfter = nodesTold();
-  const outage = openOutage(patience);
+export async function* followRun(runId: string, deps: FollowDeps): AsyncGenerator<RunProgress> {
+  const { poll, channel, retryPolicy } = deps;
+  const nodesAfter = activeNodes();
+  const outage = openOutage(retryPolicy);
   for (;;) {
-    const news = channel();
+    const messages = channel();
     try {
-      for (let message = await news.next(); message !== null; message = await news.next()) {
+      for (let message = await messages.next(); message !== null; message = await messages.next()) {
         outage.end();
         const nodes = nodesAfter(message);
-        yield standingOf(await poll(), nodes);
+        yield progressOf(await poll(), nodes);
       }
       if (isOver(await poll())) return;
     } catch (error) {
       if (!isAway(error)) throw error;
     } finally {
-      news.close();
+      messages.close();
     }
     if (await outage.sitOut()) continue;
-    if (patience.signal.aborted) return;
+    if (retryPolicy.signal.aborted) return;
     throw new ServiceLost({ runId });
   }
 }
 
 /** Which nodes run after each message. A pause tells those of a whole front, other news only the one started last. */
-function nodesTold(): (message: ChannelMessage) => readonly string[] {
+function activeNodes(): (message: ChannelMessage) => readonly string[] {
   let nodes: readonly string[] = [];
   let next: readonly string[] = [];
   return (message) => {
@@ -120,7 +120,7 @@ function nodesTold(): (message: ChannelMessage) => readonly string[] {
   };
 }
 
-function standingOf(run: RunResult, nodes: readonly string[]): RunProgress {
+function progressOf(run: RunResult, nodes: readonly string[]): RunProgress {
   const isPaused = run.status === 'paused';
   return {
     nodes: isPaused ? [] : nodes,

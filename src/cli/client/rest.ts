@@ -6,7 +6,7 @@ import type { Described, SchemaName, SchemaRegistry } from '../../api/schemas.js
 /** Silence after which nobody is taken to be there any more, in milliseconds: streams of the service are never still for long. */
 const SILENCE_MS = 60_000;
 
-export interface Asking {
+export interface BodyRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly system: Pick<System, 'after'>;
@@ -21,12 +21,12 @@ export interface Asking {
  * @throws {ServiceRefused} for any answer but a 2xx @throws {ServiceUnreachable} when there is none, or, from the
  *   iteration, when it breaks off
  */
-export async function openBody(url: string, asking: Asking): Promise<AsyncGenerator<Uint8Array> | null> {
-  const given = new AbortController();
-  const signal = AbortSignal.any([asking.signal, given.signal]);
+export async function openBody(url: string, request: BodyRequest): Promise<AsyncGenerator<Uint8Array> | null> {
+  const abandoned = new AbortController();
+  const signal = AbortSignal.any([request.signal, abandoned.signal]);
   /** Waits for what a service owes, and not for ever. */
-  const owed = async <T>(act: () => Promise<T>): Promise<T> => {
-    const disarm = asking.system.after(SILENCE_MS, () => given.abort());
+  const inTime = async <T>(act: () => Promise<T>): Promise<T> => {
+    const disarm = request.system.after(SILENCE_MS, () => abandoned.abort());
     try {
       return await act();
     } catch (error) {
@@ -35,26 +35,26 @@ export async function openBody(url: string, asking: Asking): Promise<AsyncGenera
       disarm();
     }
   };
-  const { path, headers } = asking;
-  const answer = await owed(() => fetch(url + path, { headers, redirect: 'manual', signal }));
+  const { path, headers } = request;
+  const answer = await inTime(() => fetch(url + path, { headers, redirect: 'manual', signal }));
   if (answer.status === 204) return null;
   if (!answer.ok) {
-    throw refusalOf({ status: answer.status, text: await owed(() => answer.text()) }, `GET ${url}${path}`);
+    throw refusalOf({ status: answer.status, text: await inTime(() => answer.text()) }, `GET ${url}${path}`);
   }
-  return pieces(answer, { owed, leave: () => given.abort() });
+  return chunks(answer, { inTime, leave: () => abandoned.abort() });
 }
 
 interface BodyOptions {
-  readonly owed: <T>(act: () => Promise<T>) => Promise<T>;
+  readonly inTime: <T>(act: () => Promise<T>) => Promise<T>;
   readonly leave: () => void;
 }
 
-async function* pieces({ body }: Response, { owed, leave }: BodyOptions): AsyncGenerator<Uint8Array> {
+async function* chunks({ body }: Response, { inTime, leave }: BodyOptions): AsyncGenerator<Uint8Array> {
   if (body === null) return;
   const reader = body.getReader();
   try {
-    for (let piece = await owed(() => reader.read()); !piece.done; piece = await owed(() => reader.read())) {
-      yield piece.value;
+    for (let chunk = await inTime(() => reader.read()); !chunk.done; chunk = await inTime(() => reader.read())) {
+      yield chunk.value;
     }
   } finally {
     leave();
@@ -162,9 +162,9 @@ function detailOf(value: unknown): string | null {
 // Answers of a service, held to the schemas that describe them.
 
 /** The value of an answer that a schema describes. @throws {ServiceRefused} when it does not fit: no council service */
-export type Reading = <N extends SchemaName>(reply: Reply, name: N) => Described<N>;
+export type ReplyReader = <N extends SchemaName>(reply: Reply, name: N) => Described<N>;
 
-export function reading(url: string, schemas: SchemaRegistry): Reading {
+export function replyReader(url: string, schemas: SchemaRegistry): ReplyReader {
   return (reply, name) => {
     const validate = schemas.validator(name);
     if (validate(reply.value)) return reply.value;

@@ -11,14 +11,14 @@ export const RETURN_DEADLINE_MS = 30_000;
 export interface RetryPolicy {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   /** Told once when the service is away. */
-  readonly tell: (text: string) => void;
+  readonly notify: (text: string) => void;
   /** Ends it. */
   readonly signal: AbortSignal;
 }
 
 /** Tries what may be done twice until the service is there, or for half a minute. @throws what the last try throws */
-export async function retryWhileAway<T>(act: () => Promise<T>, patience: RetryPolicy): Promise<T> {
-  const outage = openOutage(patience);
+export async function retryWhileAway<T>(act: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
+  const outage = openOutage(retryPolicy);
   for (;;) {
     try {
       return await act();
@@ -36,13 +36,13 @@ export interface Outage {
 }
 
 /** The times that a service is away, one after the other. */
-export function openOutage({ system, tell, signal }: RetryPolicy): Outage {
+export function openOutage({ system, notify, signal }: RetryPolicy): Outage {
   let sinceMs: number | null = null;
   return {
     async sitOut() {
       const nowMs = system.monotonicMs();
       if (signal.aborted || (sinceMs !== null && nowMs - sinceMs > RETURN_DEADLINE_MS)) return false;
-      if (sinceMs === null) tell('Connection to the service lost, trying again');
+      if (sinceMs === null) notify('Connection to the service lost, trying again');
       sinceMs ??= nowMs;
       await wait(system, RETRY_MS, signal);
       return true;

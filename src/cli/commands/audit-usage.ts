@@ -38,33 +38,33 @@ interface Common {
 
 export type AuditCommand = Common &
   (
-    | { readonly command: 'events' | 'tail'; readonly run: string }
-    | { readonly command: 'state'; readonly run: string; readonly at: number | null }
+    | { readonly name: 'events' | 'tail'; readonly run: string }
+    | { readonly name: 'state'; readonly run: string; readonly at: number | null }
     | {
-        readonly command: 'diff';
+        readonly name: 'diff';
         readonly run: string;
         readonly other: string;
         readonly from: number | null;
         readonly to: number | null;
       }
-    | { readonly command: 'verify'; readonly subject: string; readonly isFile: boolean; readonly head: string | null }
+    | { readonly name: 'verify'; readonly subject: string; readonly isFile: boolean; readonly head: string | null }
     | {
-        readonly command: 'fork';
+        readonly name: 'fork';
         readonly run: string;
         readonly url: string;
         readonly request: ForkRequest;
         readonly isDry: boolean;
       }
-    | { readonly command: 'export'; readonly run: string; readonly out: string | null }
+    | { readonly name: 'export'; readonly run: string; readonly out: string | null }
   );
 
-export type Command = AuditCommand['command'];
+export type CommandName = AuditCommand['name'];
 
-type Values = ReturnType<typeof parsed>['values'];
+type Values = ReturnType<typeof parseWords>['values'];
 type Option = Exclude<keyof Values, 'help' | 'url'>;
 
 /** Options that a command takes, beside `--url` and `--help`. */
-const OPTIONS: Readonly<Record<Command, readonly Option[]>> = {
+const OPTIONS: Readonly<Record<CommandName, readonly Option[]>> = {
   events: ['json'],
   tail: ['json'],
   state: ['json', 'at'],
@@ -77,45 +77,45 @@ const OPTIONS: Readonly<Record<Command, readonly Option[]>> = {
 /** Reads what follows `council`; null when only help is wanted. @throws {UsageFault} */
 export function parseCommand([word = '', ...words]: readonly string[]): AuditCommand | null {
   if (!isCommand(word)) throw new UsageFault(`There is no command "${word}"`);
-  const { values, positionals } = parsed(words);
+  const { values, positionals } = parseWords(words);
   if (values.help === true) return null;
-  const strange = (Object.keys(values) as (keyof Values)[]).find(
+  const unknown = (Object.keys(values) as (keyof Values)[]).find(
     (name) => name !== 'url' && name !== 'help' && !OPTIONS[word].includes(name),
   );
-  if (strange !== undefined) throw new UsageFault(`council ${word} takes no --${strange}`);
+  if (unknown !== undefined) throw new UsageFault(`council ${word} takes no --${unknown}`);
   const common = { url: values.url === undefined ? null : serviceUrl(values.url), isJson: values.json === true };
-  return wishOf(word, { values, positionals, common });
+  return commandOf(word, { values, positionals, common });
 }
 
-interface Given {
+interface ParsedWords {
   readonly values: Values;
   readonly positionals: readonly string[];
   readonly common: Common;
 }
 
-function wishOf(command: Command, { values, positionals, common }: Given): AuditCommand {
-  const subject = command === 'verify' ? 'A run or a file' : 'A run';
-  const [run, other] = wanted(positionals, command === 'diff' ? 2 : 1, subject);
+function commandOf(name: CommandName, { values, positionals, common }: ParsedWords): AuditCommand {
+  const subject = name === 'verify' ? 'A run or a file' : 'A run';
+  const [run, other] = subjectsIn(positionals, name === 'diff' ? 2 : 1, subject);
   const at = seqIn('at', values.at);
-  switch (command) {
+  switch (name) {
     case 'events':
     case 'tail':
-      return { ...common, command, run };
+      return { ...common, name, run };
     case 'state':
-      return { ...common, command, run, at };
+      return { ...common, name, run, at };
     case 'diff': {
       const [from, to] = [seqIn('from', values.from), seqIn('to', values.to)];
       if (other === undefined && from === null) throw new UsageFault('--from is missing, or another run');
-      return { ...common, command, run, other: other ?? run, from, to };
+      return { ...common, name, run, other: other ?? run, from, to };
     }
     case 'verify':
-      return { ...common, command, subject: run, isFile: !isRunId(run), head: hashIn(values.head) };
+      return { ...common, name, subject: run, isFile: !isRunId(run), head: hashIn(values.head) };
     case 'fork':
       return forkOf(run, { ...common, at, values });
     case 'export':
-      return { ...common, command, run, out: values.out ?? null };
+      return { ...common, name, run, out: values.out ?? null };
     default:
-      return command satisfies never;
+      return name satisfies never;
   }
 }
 
@@ -134,10 +134,10 @@ function forkOf(
     ...(most !== null && { max_node_executions: most }),
   };
   const request = { at, ...(Object.keys(changes).length > 0 && { changes }) };
-  return { command: 'fork', run, url, isJson, request, isDry: values['dry-run'] === true };
+  return { name: 'fork', run, url, isJson, request, isDry: values['dry-run'] === true };
 }
 
-function isCommand(word: string): word is Command {
+function isCommand(word: string): word is CommandName {
   return Object.hasOwn(OPTIONS, word);
 }
 
@@ -146,7 +146,11 @@ function isRunId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-function wanted(positionals: readonly string[], most: number, subject: string): readonly [string, string | undefined] {
+function subjectsIn(
+  positionals: readonly string[],
+  most: number,
+  subject: string,
+): readonly [string, string | undefined] {
   const [run, other] = positionals;
   if (run === undefined || run === '') throw new UsageFault(`${subject} is missing`);
   if (positionals.length > most)
@@ -189,7 +193,7 @@ function modelIn(text: string): { readonly id: string; readonly model: string } 
   return { id, model };
 }
 
-function parsed(words: readonly string[]) {
+function parseWords(words: readonly string[]) {
   try {
     return parseArgs({
       args: [...words],
@@ -224,12 +228,12 @@ export interface AuditDeps {
   /** The bytes of a file, or of standard input for `-`. */
   readonly bytesOf: (file: string) => AsyncIterable<Uint8Array>;
   readonly print: Print;
-  readonly tell: (text: string) => void;
-  readonly paint: Styler;
+  readonly notify: (text: string) => void;
+  readonly style: Styler;
   readonly isTerminal: boolean;
   /** Columns of the terminal; null where there is none. */
   readonly columns: number | null;
-  readonly means: ReplayDeps;
+  readonly replayDeps: ReplayDeps;
   readonly uuid: () => string;
   /** Ends it. */
   readonly signal: AbortSignal;

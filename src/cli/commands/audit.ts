@@ -16,7 +16,7 @@ import { ReaderGone, stylerFor, printerOn } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';
 import { isTerminal } from '../records/record.js';
 import { serviceRecords } from '../records/service-records.js';
-import type { Command, AuditDeps, AuditCommand } from './audit-usage.js';
+import type { CommandName, AuditDeps, AuditCommand } from './audit-usage.js';
 import { USAGE, parseCommand } from './audit-usage.js';
 import { exportLine, readExport } from '../../audit/export.js';
 import { eventLine } from '../terminal/event-line.js';
@@ -30,7 +30,7 @@ import { verifyExport } from './verify-export.js';
 const PAGE_CHARS = 64 * 1024;
 
 async function main(words: readonly string[]): Promise<number> {
-  let command: Command | null = words[0] === 'verify' ? 'verify' : null;
+  let name: CommandName | null = words[0] === 'verify' ? 'verify' : null;
   const stopping = new AbortController();
   const system = nodeSystem();
   onSignals(
@@ -40,42 +40,42 @@ async function main(words: readonly string[]): Promise<number> {
   );
   // Of itself Node would end with 1, which of verify means that a record is not valid.
   process.on('uncaughtException', (error) => {
-    tell(messageOf(error));
-    process.exit(exitOfError(error, command));
+    notify(messageOf(error));
+    process.exit(exitOfError(error, name));
   });
   // What is lost by a reader's going away is told where it is written.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
-    const wish = parseCommand(words);
-    if (wish === null) {
+    const command = parseCommand(words);
+    if (command === null) {
       process.stdout.write(`${USAGE}\n`);
       return EXIT.done;
     }
-    command = wish.command;
-    const code = await perform(wish, surroundings(wish, stopping.signal));
+    name = command.name;
+    const code = await perform(command, auditDeps(command, stopping.signal));
     return stopping.signal.aborted ? EXIT.interrupted : code;
   } catch (error) {
     if (error instanceof ReaderGone) return EXIT.done;
     const isStopped = stopping.signal.aborted;
     // What is given up at the user's wish is no fault, but may have begun.
-    if (!isStopped || error instanceof ForkUnknown) tell(messageOf(error));
-    return isStopped ? EXIT.interrupted : exitOfError(error, command);
+    if (!isStopped || error instanceof ForkUnknown) notify(messageOf(error));
+    return isStopped ? EXIT.interrupted : exitOfError(error, name);
   }
 }
 
-function surroundings(wish: AuditCommand, signal: AbortSignal): AuditDeps {
+function auditDeps(command: AuditCommand, signal: AbortSignal): AuditDeps {
   const system = nodeSystem();
   const isTerminal = process.stdout.isTTY;
-  const means = { machines: machineCache(), sha256: system.sha256 };
-  const service = (url: string) => serviceRecords(url, { system, schemas: openSchemas(), tell, signal });
+  const replayDeps = { machines: machineCache(), sha256: system.sha256 };
+  const service = (url: string) => serviceRecords(url, { system, schemas: openSchemas(), notify, signal });
   const records = (): RunRecords =>
-    wish.url === null ? folderRecords(dataDirOf(process.env), means) : service(wish.url);
+    command.url === null ? folderRecords(dataDirOf(process.env), replayDeps) : service(command.url);
   const { NO_COLOR: noColor, TERM: term } = process.env;
   return {
-    ...{ records, service, means, signal, isTerminal, tell },
+    ...{ records, service, replayDeps, signal, isTerminal, notify },
     bytesOf: (file) => bytesIn(file, process.stdin),
     print: printerOn(process.stdout),
-    paint: stylerFor({ isTerminal, noColor, term }),
+    style: stylerFor({ isTerminal, noColor, term }),
     columns: isTerminal ? process.stdout.columns : null,
     uuid: system.uuid,
   };
@@ -88,7 +88,7 @@ function dataDirOf(environment: NodeJS.ProcessEnv): string {
   throw new LogUnreadable({ file: dataDir, reason: 'the record is kept by the server that EVENTSTORE_URL names' });
 }
 
-function tell(text: string): void {
+function notify(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
@@ -103,40 +103,40 @@ process.exitCode = await main(process.argv.slice(2));
 
 // What each command does with the records it is given; resolves with its exit code.
 
-async function perform(wish: AuditCommand, around: AuditDeps): Promise<number> {
-  if (wish.command === 'verify' && wish.isFile) return await verifyFile(wish, around);
-  if (wish.command === 'fork') return await forkRun(wish, around);
-  const records = around.records();
+async function perform(command: AuditCommand, deps: AuditDeps): Promise<number> {
+  if (command.name === 'verify' && command.isFile) return await verifyFile(command, deps);
+  if (command.name === 'fork') return await forkRun(command, deps);
+  const records = deps.records();
   try {
-    return await performOn(records, wish, around);
+    return await performOn(records, command, deps);
   } finally {
     records.close();
   }
 }
 
-type RecordWish = Exclude<AuditCommand, { readonly command: 'fork' }>;
+type RecordCommand = Exclude<AuditCommand, { readonly name: 'fork' }>;
 
-async function performOn(records: RunRecords, wish: RecordWish, around: AuditDeps): Promise<number> {
-  switch (wish.command) {
+async function performOn(records: RunRecords, command: RecordCommand, deps: AuditDeps): Promise<number> {
+  switch (command.name) {
     case 'events':
-      return await listEvents(records, wish, around);
+      return await listEvents(records, command, deps);
     case 'tail':
-      return await tail(records, wish, around);
+      return await tail(records, command, deps);
     case 'state': {
-      const run = await records.state(wish.run, wish.at);
-      return await show(wish.isJson ? run : stateText(run, around.paint), around);
+      const run = await records.state(command.run, command.at);
+      return await show(command.isJson ? run : stateText(run, deps.style), deps);
     }
     case 'diff': {
-      const from = await records.state(wish.run, wish.from);
-      const diff = stateDiff(from, await records.state(wish.other, wish.to));
-      return await show(wish.isJson ? diff : diffText(diff, around.paint), around);
+      const from = await records.state(command.run, command.from);
+      const diff = stateDiff(from, await records.state(command.other, command.to));
+      return await show(command.isJson ? diff : diffText(diff, deps.style), deps);
     }
     case 'verify':
-      return await showFinding(await records.verify(wish.subject, wish.head), wish, around);
+      return await showVerification(await records.verify(command.subject, command.head), command, deps);
     case 'export':
-      return await exportRun(records, wish, around);
+      return await exportRun(records, command, deps);
     default:
-      return wish satisfies never;
+      return command satisfies never;
   }
 }
 
@@ -150,28 +150,28 @@ async function show(content: string | object, { print, isTerminal: isOnTerminal 
   return EXIT.done;
 }
 
-async function showFinding(
-  finding: VerificationResult,
+async function showVerification(
+  result: VerificationResult,
   { isJson }: { readonly isJson: boolean },
-  around: AuditDeps,
+  deps: AuditDeps,
 ): Promise<number> {
   try {
-    await show(isJson ? verificationJson(finding) : verificationText(finding, around.paint), around);
+    await show(isJson ? verificationJson(result) : verificationText(result, deps.style), deps);
   } catch (error) {
     // The exit code tells it all the same.
     if (!(error instanceof ReaderGone)) throw error;
   }
-  return exitOfVerification(finding);
+  return exitOfVerification(result);
 }
 
-type EventsWish = Extract<AuditCommand, { readonly command: 'events' | 'tail' }>;
+type EventsCommand = Extract<AuditCommand, { readonly name: 'events' | 'tail' }>;
 
-async function listEvents(records: RunRecords, { run, isJson }: EventsWish, around: AuditDeps): Promise<number> {
-  if (isJson) return await printExport(records, run, around);
-  const { paint, columns, print } = around;
+async function listEvents(records: RunRecords, { run, isJson }: EventsCommand, deps: AuditDeps): Promise<number> {
+  if (isJson) return await printExport(records, run, deps);
+  const { style, columns, print } = deps;
   let page = '';
   for await (const event of readExport(run, linesIn(records.export(run), run))) {
-    page += `${eventLine(event, paint, columns)}\n`;
+    page += `${eventLine(event, style, columns)}\n`;
     if (page.length < PAGE_CHARS) continue;
     await print(page);
     page = '';
@@ -180,15 +180,15 @@ async function listEvents(records: RunRecords, { run, isJson }: EventsWish, arou
   return EXIT.done;
 }
 
-async function tail(records: RunRecords, { run, isJson }: EventsWish, around: AuditDeps): Promise<number> {
-  const { paint, columns, print, tell } = around;
+async function tail(records: RunRecords, { run, isJson }: EventsCommand, deps: AuditDeps): Promise<number> {
+  const { style, columns, print, notify } = deps;
   let isOver = false;
   for await (const event of records.follow(run)) {
     isOver = isTerminal(event);
-    if (isJson) await print(jsonLine(exportLine(event), around));
-    else await print(`${eventLine(event, paint, columns)}\n`);
+    if (isJson) await print(jsonLine(exportLine(event), deps));
+    else await print(`${eventLine(event, style, columns)}\n`);
   }
-  if (!isOver && !around.signal.aborted) tell('The run has not ended: nobody runs it here');
+  if (!isOver && !deps.signal.aborted) notify('The run has not ended: nobody runs it here');
   return EXIT.done;
 }
 
@@ -197,29 +197,29 @@ function jsonLine(line: string, { isTerminal: isOnTerminal }: AuditDeps): string
 }
 
 /** Byte for byte; a terminal is given the same values in characters that it can be trusted with. */
-async function printExport(records: RunRecords, run: string, around: AuditDeps): Promise<number> {
-  if (around.isTerminal) {
-    for await (const line of linesIn(records.export(run), run)) await around.print(jsonLine(line, around));
-  } else for await (const piece of records.export(run)) await around.print(piece);
+async function printExport(records: RunRecords, run: string, deps: AuditDeps): Promise<number> {
+  if (deps.isTerminal) {
+    for await (const line of linesIn(records.export(run), run)) await deps.print(jsonLine(line, deps));
+  } else for await (const chunk of records.export(run)) await deps.print(chunk);
   return EXIT.done;
 }
 
 async function exportRun(
   records: RunRecords,
-  { run, out }: Extract<AuditCommand, { readonly command: 'export' }>,
-  around: AuditDeps,
+  { run, out }: Extract<AuditCommand, { readonly name: 'export' }>,
+  deps: AuditDeps,
 ): Promise<number> {
-  if (out === null) return await printExport(records, run, around);
-  await writeWhole(out, records.export(run), around);
+  if (out === null) return await printExport(records, run, deps);
+  await writeWhole(out, records.export(run), deps);
   return EXIT.done;
 }
 
 async function verifyFile(
-  { subject, head, url, isJson }: Extract<AuditCommand, { readonly command: 'verify' }>,
-  around: AuditDeps,
+  { subject, head, url, isJson }: Extract<AuditCommand, { readonly name: 'verify' }>,
+  deps: AuditDeps,
 ): Promise<number> {
-  const { means, bytesOf, service } = around;
+  const { replayDeps, bytesOf, service } = deps;
   const recorded = url === null ? null : service(url).lines;
-  const finding = await verifyExport(bytesOf(subject), { ...means, head, recorded });
-  return await showFinding(finding, { isJson }, around);
+  const result = await verifyExport(bytesOf(subject), { ...replayDeps, head, recorded });
+  return await showVerification(result, { isJson }, deps);
 }

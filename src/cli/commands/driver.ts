@@ -25,7 +25,7 @@ export interface RunDriver {
   /** Where it runs, in a few words for the reader of the progress. */
   readonly place: string;
   /** Starts a run; resolves with its id once it is durable. */
-  start(order: RunOptions): Promise<string>;
+  start(request: RunOptions): Promise<string>;
   /** Where the run stands at every change of it, until it has ended. */
   follow(runId: string): AsyncIterable<RunProgress>;
   /** What waits for a decision; null when nothing does. */

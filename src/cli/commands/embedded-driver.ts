@@ -28,25 +28,25 @@ export interface EmbeddedOptions {
   readonly webSearch: SearchProvider | null;
   readonly system: System;
   /** Told of what the user should know beside the run. */
-  readonly tell: (text: string) => void;
+  readonly notify: (text: string) => void;
   /** The log takes nothing more: the run cannot go on in this process. */
   readonly onLogBroken: (error: unknown) => void;
 }
 
 export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
-  const { dataDir, model, webSearch, system, tell, onLogBroken } = options;
+  const { dataDir, model, webSearch, system, notify, onLogBroken } = options;
   const onFault = (fields: object, message: string): void =>
-    tell(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
+    notify(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
   const logger = { info: () => undefined, error: onFault };
   const engine = await openEngine(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();
   // On a log that others share, unfinished runs are theirs.
-  if (config.cluster === null) tellOfOthers((await engine.unfinished()).length, tell);
+  if (config.cluster === null) reportUnfinished((await engine.unfinished()).length, notify);
   else engine.beat();
   return {
     place: `here, on the ${model.provider} model`,
-    async start(order) {
-      const { runId } = await engine.registry.start(requestOf(order, config, system));
+    async start(request) {
+      const { runId } = await engine.registry.start(requestOf(request, config, system));
       return runId;
     },
     follow: (runId) => follow(engine, runId, cancelled.signal),
@@ -70,8 +70,8 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   };
 }
 
-function tellOfOthers(count: number, tell: EmbeddedOptions['tell']): void {
-  if (count > 0) tell(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
+function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): void {
+  if (count > 0) notify(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
 }
 
 function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, system: System): RunRequestedData {
@@ -100,7 +100,7 @@ async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): A
     const isThere = await engine.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
     if (!isThere) throw new RunUnknown({ runId });
     for (let run = await states.next(); run !== null; run = await states.next()) {
-      yield standingOf(run);
+      yield progressOf(run);
       if (isFinished(run)) return;
     }
   } finally {
@@ -109,7 +109,7 @@ async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): A
   }
 }
 
-function standingOf(run: RunState): RunProgress {
+function progressOf(run: RunState): RunProgress {
   return {
     nodes: run.status === 'running' ? run.frontier.map(({ node }) => node) : [],
     iteration: iterationShown(run),
@@ -120,11 +120,11 @@ function standingOf(run: RunState): RunProgress {
 
 async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
-  const session = run === null ? null : pauseViewOf(run);
-  return session === null || session.gate === null ? null : godModeState(session);
+  const pauseView = run === null ? null : pauseViewOf(run);
+  return pauseView === null || pauseView.gate === null ? null : godModeState(pauseView);
 }
 
-interface Deciding {
+interface DecideOptions {
   readonly seq: number;
   readonly decision: Decision;
   readonly sha256: System['sha256'];
@@ -133,7 +133,7 @@ interface Deciding {
 async function decide(
   { registry }: Engine,
   runId: string,
-  { seq, decision, sha256 }: Deciding,
+  { seq, decision, sha256 }: DecideOptions,
 ): Promise<string | null> {
   if (decision.action === 'modify' && draftsIn(decision.override).some((text) => isLonger(text, MAX_DRAFT_BYTES))) {
     return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are taken`;

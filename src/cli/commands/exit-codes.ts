@@ -1,4 +1,4 @@
-/** Exit codes that scripts can trust (README, "Audit in the terminal"). */
+/** Exit codes that scripts can trust (src/cli/README.md, "Exit codes of the commands on a record"). */
 import { ConfigInvalid, DataDirHeld, RunUnknown } from '../../errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { ServiceLost } from '../client/channel.js';
@@ -7,7 +7,7 @@ import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
 import { UsageFault } from './run-request.js';
 import type { VerificationResult } from '../records/verification-result.js';
 import { EventUnknown } from '../records/record.js';
-import type { Command } from './audit-usage.js';
+import type { CommandName } from './audit-usage.js';
 
 export const EXIT = {
   done: 0,
@@ -27,7 +27,7 @@ export function exitOfVerification({ isValid }: VerificationResult): number {
 }
 
 /** @param command null: none was understood */
-export function exitOfError(error: unknown, command: Command | null): number {
+export function exitOfError(error: unknown, command: CommandName | null): number {
   return command === 'verify' ? VERIFIED.cannotTell : codeOf(error);
 }
 

@@ -15,11 +15,14 @@ export class ForkUnknown extends CouncilError<{ readonly runId: string }> {
   }
 }
 
-type ForkWish = Extract<AuditCommand, { readonly command: 'fork' }>;
+type ForkCommand = Extract<AuditCommand, { readonly name: 'fork' }>;
 
 /** The new run's id alone goes to standard output. @throws {ForkUnknown} */
-export async function forkRun(wish: ForkWish, { service, print, tell, isTerminal }: AuditDeps): Promise<number> {
-  const { run, request, url, isJson, isDry } = wish;
+export async function forkRun(
+  command: ForkCommand,
+  { service, print, notify, isTerminal }: AuditDeps,
+): Promise<number> {
+  const { run, request, url, isJson, isDry } = command;
   const json = (value: object): string => (isTerminal ? printableJson(JSON.stringify(value)) : JSON.stringify(value));
   if (isDry) {
     const plan = await service(url).foresee(run, request);
@@ -28,13 +31,13 @@ export async function forkRun(wish: ForkWish, { service, print, tell, isTerminal
     await print(`${isJson ? json(plan) : text}\n`);
     return EXIT.done;
   }
-  const started = await startFork(service(url), wish);
-  tell(`Forked from run ${run} at event ${request.at}; follow it with: council tail ${started.run_id} --url ${url}`);
+  const started = await startFork(service(url), command);
+  notify(`Forked from run ${run} at event ${request.at}; follow it with: council tail ${started.run_id} --url ${url}`);
   await print(`${isJson ? json(started) : inOneLine(started.run_id)}\n`);
   return EXIT.done;
 }
 
-async function startFork(service: ServiceRecords, { run, request }: ForkWish) {
+async function startFork(service: ServiceRecords, { run, request }: ForkCommand) {
   try {
     return await service.fork(run, request);
   } catch (error) {

@@ -6,8 +6,8 @@ import { followRun, openChannel } from '../client/channel.js';
 import type { Decision, RunDriver, RunOptions } from './driver.js';
 import type { RetryPolicy } from '../client/retry.js';
 import { isAway, openOutage, retryWhileAway } from '../client/retry.js';
-import type { Reading, RestCalls } from '../client/rest.js';
-import { ServiceRefused, ServiceUnreachable, reading, restCalls } from '../client/rest.js';
+import type { ReplyReader, RestCalls } from '../client/rest.js';
+import { ServiceRefused, ServiceUnreachable, replyReader, restCalls } from '../client/rest.js';
 import { CouncilError } from '../../errors.js';
 
 /** Longest that the user's wish to end a run is tried to be delivered, in milliseconds. */
@@ -17,15 +17,15 @@ export interface RemoteOptions {
   readonly system: System;
   readonly schemas: SchemaRegistry;
   /** Told of what the user should know beside the run. */
-  readonly tell: (text: string) => void;
+  readonly notify: (text: string) => void;
   /** The user's wish to end: nothing but the result is waited for much longer. */
   readonly cancelled: AbortSignal;
 }
 
 /** A driver of the service at an address; nothing is sent before the first call. */
-export function remoteDriver(url: string, { system, schemas, tell, cancelled }: RemoteOptions): RunDriver {
+export function remoteDriver(url: string, { system, schemas, notify, cancelled }: RemoteOptions): RunDriver {
   const rest = restCalls(url);
-  const read = reading(url, schemas);
+  const read = replyReader(url, schemas);
   const ended = new AbortController();
   const { signal } = ended;
   let forget = (): void => undefined;
@@ -35,30 +35,30 @@ export function remoteDriver(url: string, { system, schemas, tell, cancelled }: 
   if (cancelled.aborted) endSoon();
   else cancelled.addEventListener('abort', endSoon);
 
-  const patience = { system, signal, tell };
+  const retryPolicy = { system, signal, notify };
   const result = async (runId: string, poll: { readonly signal?: AbortSignal } = {}): Promise<RunResult> =>
     read(await rest.send('GET', runPath(runId), poll), 'run-result.json');
   return {
     place: `at ${url}`,
-    start: (order) => startRun(order, { rest, read, patience, idempotencyKey: system.uuid() }),
+    start: (request) => startRun(request, { rest, read, retryPolicy, idempotencyKey: system.uuid() }),
     follow: (runId) =>
       followRun(runId, {
         poll: () => result(runId, { signal }),
         channel: () => openChannel(url, runId, { schemas, system, signal }),
-        patience,
+        retryPolicy,
       }),
     async pause(runId) {
       const ask = () => rest.send('GET', `${runPath(runId)}/state`, { signal });
-      const state = read(await retryWhileAway(ask, patience), 'god-mode-state.json');
+      const state = read(await retryWhileAway(ask, retryPolicy), 'god-mode-state.json');
       return state.paused ? state : null;
     },
     decide: (runId, seq, decision) => {
       const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: system.uuid() });
-      return retryWhileAway(send, patience);
+      return retryWhileAway(send, retryPolicy);
     },
     async cancel(runId) {
       try {
-        await cancel(rest, runId, patience);
+        await cancel(rest, runId, retryPolicy);
       } finally {
         ended.abort();
       }
@@ -80,13 +80,13 @@ function runPath(runId: string): string {
 async function cancel(rest: RestCalls, runId: string, { system, signal }: RetryPolicy): Promise<void> {
   const send = () => rest.send('POST', `${runPath(runId)}/cancel`, { signal });
   try {
-    await retryWhileAway(send, { system, signal, tell: () => undefined });
+    await retryWhileAway(send, { system, signal, notify: () => undefined });
   } catch (error) {
     if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
   }
 }
 
-interface Deciding {
+interface DecideOptions {
   readonly seq: number;
   readonly decision: Decision;
   readonly signal: AbortSignal;
@@ -97,7 +97,7 @@ interface Deciding {
 function decisionSent(
   rest: RestCalls,
   runId: string,
-  { seq, decision, ...how }: Deciding,
+  { seq, decision, ...how }: DecideOptions,
 ): () => Promise<string | null> {
   const override = decision.action === 'modify' ? { modified_state: decision.override } : {};
   const call = { body: { action: decision.action, expected_seq: seq, ...override }, ...how };
@@ -125,10 +125,10 @@ export class StartUnknown extends CouncilError {
   }
 }
 
-export interface Starting {
+export interface StartDeps {
   readonly rest: RestCalls;
-  readonly read: Reading;
-  readonly patience: RetryPolicy;
+  readonly read: ReplyReader;
+  readonly retryPolicy: RetryPolicy;
   /** Of this start alone. */
   readonly idempotencyKey: string;
 }
@@ -139,30 +139,30 @@ export interface Starting {
  *
  * @throws {ServiceRefused | ServiceUnreachable | StartUnknown}
  */
-async function startRun({ topic, isGodMode, blueprint }: RunOptions, starting: Starting): Promise<string> {
-  const { rest, read, patience } = starting;
-  const { tell, signal } = patience;
+async function startRun({ topic, isGodMode, blueprint }: RunOptions, deps: StartDeps): Promise<string> {
+  const { rest, read, retryPolicy } = deps;
+  const { notify, signal } = retryPolicy;
   const body = { input_topic: topic, god_mode: isGodMode };
-  if (blueprint === null) return await startSurely('/api/councils/run', body, starting);
+  if (blueprint === null) return await startOnce('/api/councils/run', body, deps);
   const { name, nodes, edges } = blueprint;
   const draft = { name, nodes, ...(edges && { edges }) };
   const { id } = read(await rest.send('POST', '/api/councils/', { body: draft, signal }), 'blueprint.json');
   try {
-    return await startSurely(`/api/councils/${id}/run`, body, starting);
+    return await startOnce(`/api/councils/${id}/run`, body, deps);
   } finally {
     await rest
       .send('DELETE', `/api/councils/${id}`, { signal: AbortSignal.timeout(CLEAN_UP_DEADLINE_MS) })
-      .catch((error: unknown) => tell(`Warning: blueprint "${id}" stays at the service: ${messageOf(error)}`));
+      .catch((error: unknown) => notify(`Warning: blueprint "${id}" stays at the service: ${messageOf(error)}`));
   }
 }
 
 /** A start whose answer is lost is sent again with the same key: the service starts it once. */
-async function startSurely(path: string, body: object, starting: Starting): Promise<string> {
-  const { rest, read, patience, idempotencyKey } = starting;
-  const outage = openOutage(patience);
+async function startOnce(path: string, body: object, deps: StartDeps): Promise<string> {
+  const { rest, read, retryPolicy, idempotencyKey } = deps;
+  const outage = openOutage(retryPolicy);
   for (let isUnsure = false; ; isUnsure = true) {
     try {
-      const reply = await rest.send('POST', path, { body, idempotencyKey, signal: patience.signal });
+      const reply = await rest.send('POST', path, { body, idempotencyKey, signal: retryPolicy.signal });
       return read(reply, 'run-start.json').run_id;
     } catch (error) {
       const isUnsent = error instanceof ServiceUnreachable && !error.data.isSent;

@@ -8,7 +8,7 @@ import type { Progress } from '../terminal/progress.js';
 export interface RunCouncilDeps {
   readonly progress: Progress;
   /** Who is asked at each pause; null outside God Mode. */
-  readonly desk: ApprovalPrompt | null;
+  readonly prompt: ApprovalPrompt | null;
   /** The user's wish to end the run. */
   readonly cancelled: AbortSignal;
 }
@@ -27,13 +27,13 @@ export class CancelLost extends CouncilError<{ readonly runId: string }> {
  *
  * @throws {CancelLost} when the user's wish to end it cannot be delivered
  */
-export async function runCouncil(driver: RunDriver, order: RunOptions, company: RunCouncilDeps): Promise<RunResult> {
-  const { progress, desk, cancelled } = company;
-  const runId = await driver.start(order);
+export async function runCouncil(driver: RunDriver, request: RunOptions, deps: RunCouncilDeps): Promise<RunResult> {
+  const { progress, prompt, cancelled } = deps;
+  const runId = await driver.start(request);
   progress.say(`Run ${runId} ${driver.place}`);
   let cancelling: Promise<CancelLost | null> = Promise.resolve(null);
   const cancel = (): void => {
-    desk?.close();
+    prompt?.close();
     cancelling = driver.cancel(runId).then(
       () => null,
       (cause: unknown) => new CancelLost({ runId, cause }),
@@ -42,7 +42,7 @@ export async function runCouncil(driver: RunDriver, order: RunOptions, company: 
   if (cancelled.aborted) cancel();
   else cancelled.addEventListener('abort', cancel);
   try {
-    await conduct(driver, runId, company);
+    await followAndDecide(driver, runId, deps);
   } catch (error) {
     // What the cancelling cuts short is no fault.
     if (!cancelled.aborted) throw error;
@@ -55,11 +55,15 @@ export async function runCouncil(driver: RunDriver, order: RunOptions, company: 
 }
 
 /** Shows a run and has its pauses decided, until it has ended or nobody answers. */
-async function conduct(driver: RunDriver, runId: string, { progress, desk, cancelled }: RunCouncilDeps): Promise<void> {
-  for await (const standing of driver.follow(runId)) {
-    progress.show(standing);
-    if (!standing.isPaused || desk === null || cancelled.aborted) continue;
-    const isAnswered = await decidePause(driver, runId, { progress, desk });
+async function followAndDecide(
+  driver: RunDriver,
+  runId: string,
+  { progress, prompt, cancelled }: RunCouncilDeps,
+): Promise<void> {
+  for await (const state of driver.follow(runId)) {
+    progress.show(state);
+    if (!state.isPaused || prompt === null || cancelled.aborted) continue;
+    const isAnswered = await decidePause(driver, runId, { progress, prompt });
     if (!isAnswered) return;
   }
 }
@@ -68,10 +72,10 @@ async function conduct(driver: RunDriver, runId: string, { progress, desk, cance
 async function decidePause(
   driver: RunDriver,
   runId: string,
-  { progress, desk }: { readonly progress: Progress; readonly desk: ApprovalPrompt },
+  { progress, prompt }: { readonly progress: Progress; readonly prompt: ApprovalPrompt },
 ): Promise<boolean> {
   for (let pause = await driver.pause(runId); pause !== null; pause = await driver.pause(runId)) {
-    const decision = await desk.ask(pause);
+    const decision = await prompt.ask(pause);
     if (decision === null) return false;
     const refusal = await driver.decide(runId, pause.seq, decision);
     if (refusal === null) return true;

@@ -46,7 +46,7 @@ export interface RunArguments {
 
 /** Reads what follows `council run`; null when only help is wanted. @throws {UsageFault} */
 export function readArguments(words: readonly string[]): RunArguments | null {
-  const { values, positionals } = parsed(words);
+  const { values, positionals } = parseWords(words);
   if (values.help) return null;
   const [topic, ...more] = positionals;
   if (topic === undefined) throw new UsageFault('A topic is missing');
@@ -59,7 +59,7 @@ export function readArguments(words: readonly string[]): RunArguments | null {
   return { topic, blueprintFile, isGodMode: values.god, isJson: values.json, url };
 }
 
-function parsed(words: readonly string[]) {
+function parseWords(words: readonly string[]) {
   try {
     return parseArgs({
       args: [...words],
@@ -99,17 +99,17 @@ export class RunRequestInvalid extends CouncilError<{ readonly subject: string }
 export function readRunRequest(
   { topic, blueprintFile, isGodMode }: RunArguments,
   schemas: SchemaRegistry,
-): { readonly order: RunOptions; readonly warnings: readonly string[] } {
-  named('the topic', () => validated(schemas.validator('run-request.json'), { input_topic: topic }, 'body'));
-  if (blueprintFile === null) return { order: { topic, isGodMode, blueprint: null }, warnings: [] };
+): { readonly request: RunOptions; readonly warnings: readonly string[] } {
+  naming('the topic', () => validated(schemas.validator('run-request.json'), { input_topic: topic }, 'body'));
+  if (blueprintFile === null) return { request: { topic, isGodMode, blueprint: null }, warnings: [] };
   const subject = `blueprint ${blueprintFile}`;
   const bytes = contentOf(blueprintFile, subject);
-  const blueprint = named(subject, () => readBlueprint(bytes, schemas));
+  const blueprint = naming(subject, () => readBlueprint(bytes, schemas));
   const findings = inspectGraph(councilOf(blueprint));
   const fault = findings.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new RunRequestInvalid({ subject, reason: fault.message });
   const warnings = warningsOf(findings).map(({ path, message }) => `${path}: ${message}`);
-  return { order: { topic, isGodMode, blueprint }, warnings };
+  return { request: { topic, isGodMode, blueprint }, warnings };
 }
 
 function contentOf(file: string, subject: string): Buffer {
@@ -131,7 +131,7 @@ function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate 
 }
 
 /** Runs a check of the REST edge; its refusal names what was checked. */
-function named<T>(subject: string, check: () => T): T {
+function naming<T>(subject: string, check: () => T): T {
   try {
     return check();
   } catch (error) {

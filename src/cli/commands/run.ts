@@ -30,8 +30,8 @@ const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
 async function main(words: readonly string[]): Promise<number> {
-  const wish = readArguments(words);
-  if (wish === null) {
+  const args = readArguments(words);
+  if (args === null) {
     process.stdout.write(`${USAGE}\n`);
     return 0;
   }
@@ -40,34 +40,34 @@ async function main(words: readonly string[]): Promise<number> {
   onSignals(system, () => cancelled.abort(), endFailed);
   // Whoever reads the streams may go away; the run goes on. What is lost by it is told where it is written.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  const result = await run(wish, system, cancelled.signal);
-  await writeResult(result, { stream: process.stdout, isJson: wish.isJson });
+  const result = await run(args, system, cancelled.signal);
+  await writeResult(result, { stream: process.stdout, isJson: args.isJson });
   return result.status === 'completed' ? 0 : EXIT_FAILED;
 }
 
-async function run(wish: RunArguments, system: System, cancelled: AbortSignal): Promise<RunResult> {
+async function run(args: RunArguments, system: System, cancelled: AbortSignal): Promise<RunResult> {
   const schemas = openSchemas();
-  const { order, warnings } = readRunRequest(wish, schemas);
+  const { request, warnings } = readRunRequest(args, schemas);
   const progress = openProgress(process.stderr, system);
-  const tell = (text: string): void => progress.say(text);
-  const { url } = wish;
+  const notify = (text: string): void => progress.say(text);
+  const { url } = args;
   const driver =
-    url === null ? await driverHere(system, tell) : remoteDriver(url, { system, schemas, tell, cancelled });
-  const desk = wish.isGodMode ? deskOn(progress) : null;
+    url === null ? await openEmbeddedDriver(system, notify) : remoteDriver(url, { system, schemas, notify, cancelled });
+  const prompt = args.isGodMode ? promptOn(progress) : null;
   try {
-    for (const warning of warnings) tell(`Warning: ${warning}`);
-    const result = await runCouncil(driver, order, { progress, desk, cancelled });
-    tell(outcomeOf(result, progress.elapsed()));
+    for (const warning of warnings) notify(`Warning: ${warning}`);
+    const result = await runCouncil(driver, request, { progress, prompt, cancelled });
+    notify(outcomeOf(result, progress.elapsed()));
     return result;
   } finally {
-    desk?.close();
+    prompt?.close();
     progress.close();
     await driver.close();
   }
 }
 
 /** A driver that has opened the model and the data directory which the environment names, and frees them. */
-async function driverHere(system: System, tell: (text: string) => void): Promise<RunDriver> {
+async function openEmbeddedDriver(system: System, notify: (text: string) => void): Promise<RunDriver> {
   const config = readConfig(process.env);
   const model = await languageModel(config.modelProvider, system);
   const dataDir = openDataDirectory(config.dataDir, {
@@ -76,11 +76,11 @@ async function driverHere(system: System, tell: (text: string) => void): Promise
     startedAt: system.now(),
   });
   const onLogBroken = (error: unknown): void => {
-    tell(`The event log has failed: ${String(error)}`);
+    notify(`The event log has failed: ${String(error)}`);
     endFailed();
   };
   const webSearch = searchProvider(config.webSearch);
-  const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, tell, onLogBroken });
+  const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, notify, onLogBroken });
   const close = async (): Promise<void> => {
     await driver.close();
     dataDir.release();
@@ -88,7 +88,7 @@ async function driverHere(system: System, tell: (text: string) => void): Promise
   return { ...driver, close };
 }
 
-function deskOn(progress: Progress): ApprovalPrompt {
+function promptOn(progress: Progress): ApprovalPrompt {
   const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
   const command = process.env['EDITOR'] || null;
   return openApprovalPrompt({

@@ -4,7 +4,7 @@ import { readExport } from '../../audit/export.js';
 import type { ReplayDeps } from '../../run/replay.js';
 import { jsonValue } from '../client/rest.js';
 import type { VerificationResult } from '../records/verification-result.js';
-import { checked, verificationResult } from '../records/verification-result.js';
+import { verifyEvents, verificationResult } from '../records/verification-result.js';
 import { linesIn } from '../records/export-lines.js';
 
 export interface VerifyExportDeps extends ReplayDeps {
@@ -20,18 +20,18 @@ export interface VerifyExportDeps extends ReplayDeps {
  * @throws what the other record's lines throw
  */
 export async function verifyExport(
-  pieces: AsyncIterable<Uint8Array>,
-  means: VerifyExportDeps,
+  chunks: AsyncIterable<Uint8Array>,
+  replayDeps: VerifyExportDeps,
 ): Promise<VerificationResult> {
-  const { head, recorded } = means;
-  const lines = linesIn(pieces, '');
+  const { head, recorded } = replayDeps;
+  const lines = linesIn(chunks, '');
   const first = await firstOf(lines);
   const runId = first.runId;
   const other = recorded === null || runId === '' ? null : recorded(runId);
   const comparison: Comparison = { difference: null, isEqual: false };
   try {
     const read = other === null ? first.lines : compared(first.lines, other, comparison);
-    const found = await checked(runId, readExport(runId, read), { ...means, head });
+    const found = await verifyEvents(runId, readExport(runId, read), { ...replayDeps, head });
     const firstDifference = earlier(found.firstDifference, comparison.difference);
     return verificationResult({ ...found, firstDifference, isWhole: found.isWhole || comparison.isEqual }, head);
   } finally {
@@ -52,8 +52,8 @@ async function firstOf(
   let first: IteratorResult<string, unknown>;
   try {
     first = await lines.next();
-  } catch (fault) {
-    return { runId: '', lines: failing(fault) };
+  } catch (error) {
+    return { runId: '', lines: failing(error) };
   }
   const line = first.done === true ? null : first.value;
   async function* all(): AsyncGenerator<string> {
@@ -64,8 +64,8 @@ async function firstOf(
   return { runId: line === null ? '' : runIdIn(line), lines: all() };
 }
 
-async function* failing(fault: unknown): AsyncGenerator<string> {
-  throw fault;
+async function* failing(error: unknown): AsyncGenerator<string> {
+  throw error;
 }
 
 function runIdIn(line: string): string {

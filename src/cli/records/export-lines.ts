@@ -10,32 +10,32 @@ const LINE_FEED = 0x0a;
  *
  * @throws {RunCorrupt} at a line that has no end, is too long or is not UTF-8
  */
-export async function* linesIn(pieces: AsyncIterable<Uint8Array>, runId: string): AsyncGenerator<string> {
+export async function* linesIn(chunks: AsyncIterable<Uint8Array>, runId: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let seq = 0;
-  let begun: Uint8Array[] = [];
+  let partial: Uint8Array[] = [];
   let bytes = 0;
-  const damaged = (reason: string): RunCorrupt => new RunCorrupt({ runId, seq, reason });
-  const keep = (piece: Uint8Array): void => {
-    bytes += piece.length;
-    if (bytes > MAX_LINE_BYTES) throw damaged(`its line is longer than ${MAX_LINE_BYTES} bytes`);
-    if (piece.length > 0) begun.push(piece);
+  const corruptAt = (reason: string): RunCorrupt => new RunCorrupt({ runId, seq, reason });
+  const keep = (chunk: Uint8Array): void => {
+    bytes += chunk.length;
+    if (bytes > MAX_LINE_BYTES) throw corruptAt(`its line is longer than ${MAX_LINE_BYTES} bytes`);
+    if (chunk.length > 0) partial.push(chunk);
   };
   const line = (): string => {
     try {
-      return decoder.decode(begun.length === 1 ? begun[0] : Buffer.concat(begun));
+      return decoder.decode(partial.length === 1 ? partial[0] : Buffer.concat(partial));
     } catch {
-      throw damaged('its line is not UTF-8');
+      throw corruptAt('its line is not UTF-8');
     }
   };
-  for await (const piece of pieces) {
+  for await (const chunk of chunks) {
     let from = 0;
-    for (let end = piece.indexOf(LINE_FEED); end >= 0; end = piece.indexOf(LINE_FEED, from)) {
-      keep(piece.subarray(from, end));
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, from)) {
+      keep(chunk.subarray(from, end));
       yield line();
-      [seq, begun, bytes, from] = [seq + 1, [], 0, end + 1];
+      [seq, partial, bytes, from] = [seq + 1, [], 0, end + 1];
     }
-    keep(piece.subarray(from));
+    keep(chunk.subarray(from));
   }
-  if (bytes > 0) throw damaged('its line is cut off');
+  if (bytes > 0) throw corruptAt('its line is cut off');
 }

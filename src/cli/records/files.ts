@@ -32,27 +32,27 @@ export async function* bytesIn(file: string, input: AsyncIterable<Uint8Array>): 
 /** Writes a file. @throws {FileLost} or what the pieces throw, or the signal's reason; then nothing is left */
 export async function writeWhole(
   file: string,
-  pieces: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   { uuid, signal }: { readonly uuid: () => string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const told = <T>(act: Promise<T>): Promise<T> =>
+  const orFileLost = <T>(act: Promise<T>): Promise<T> =>
     act.catch((cause: unknown) => {
       throw new FileLost({ file, cause: errorOf(cause) });
     });
-  const target = await told(targetOf(file));
-  const begun = join(dirname(target), `.${basename(target)}.${uuid()}`);
-  const handle = await told(open(begun, 'wx'));
+  const target = await orFileLost(targetOf(file));
+  const temporary = join(dirname(target), `.${basename(target)}.${uuid()}`);
+  const handle = await orFileLost(open(temporary, 'wx'));
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       signal.throwIfAborted();
-      await told(handle.writeFile(piece));
+      await orFileLost(handle.writeFile(chunk));
     }
-    await told(handle.sync());
+    await orFileLost(handle.sync());
     await handle.close();
-    await told(rename(begun, target));
+    await orFileLost(rename(temporary, target));
   } catch (error) {
     await handle.close().catch(() => undefined);
-    await rm(begun, { force: true });
+    await rm(temporary, { force: true });
     throw error;
   }
 }

@@ -10,12 +10,12 @@ import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import type { ReplayDeps } from '../../run/replay.js';
 import { foldRun, readChecked, readRun } from '../../run/stream.js';
-import { checked, verificationResult } from './verification-result.js';
+import { verifyEvents, verificationResult } from './verification-result.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
 
 /** Characters of an export that are gathered into a piece. */
-const PIECE_CHARS = 64 * 1024;
+const CHUNK_CHARS = 64 * 1024;
 
 /**
  * Opens the records in a folder.
@@ -23,10 +23,10 @@ const PIECE_CHARS = 64 * 1024;
  * @throws {DataDirHeld} a process runs on it
  * @throws {LogUnreadable} there is no log, or it cannot be read; also from the calls, when a service has started since
  */
-export function folderRecords(folder: string, means: ReplayDeps): RunRecords {
+export function folderRecords(folder: string, replayDeps: ReplayDeps): RunRecords {
   const path = resolve(folder);
   const log = openedIn(path);
-  const { sha256 } = means;
+  const { sha256 } = replayDeps;
   async function* events(runId: string): AsyncGenerator<ExportedEvent> {
     let isKnown = false;
     for await (const event of readChecked(log, runId, { sha256 })) {
@@ -36,15 +36,15 @@ export function folderRecords(folder: string, means: ReplayDeps): RunRecords {
     if (!isKnown) throw new RunUnknown({ runId });
   }
   return {
-    export: (runId) => gathered(steady(log, events(runId))),
-    follow: (runId) => steady(log, events(runId)),
+    export: (runId) => inChunks(checkedUnchanged(log, events(runId))),
+    follow: (runId) => checkedUnchanged(log, events(runId)),
     async state(runId, at) {
-      const run = await settled(log, () => foldRun(log, runId, { sha256, ...(at !== null && { to: at }) }));
+      const run = await readUnchanged(log, () => foldRun(log, runId, { sha256, ...(at !== null && { to: at }) }));
       if (run === null) throw new RunUnknown({ runId });
       if (at !== null && run.seq < at) throw new EventUnknown({ runId, at, last: run.seq });
       return foldedRun(run);
     },
-    verify: (runId, head) => settled(log, () => verified(runId, { log, head, ...means })),
+    verify: (runId, head) => readUnchanged(log, () => verified(runId, { log, head, ...replayDeps })),
     close: () => log.close(),
   };
 }
@@ -57,12 +57,12 @@ function openedIn(path: string): ReadOnlyLog {
   }
 }
 
-interface Verifying extends ReplayDeps {
+interface VerifyDeps extends ReplayDeps {
   readonly log: ReadOnlyLog;
   readonly head: string | null;
 }
 
-async function verified(runId: string, { log, head, ...means }: Verifying) {
+async function verified(runId: string, { log, head, ...replayDeps }: VerifyDeps) {
   let first: ExportedEvent | null = null;
   async function* events(): AsyncGenerator<ExportedEvent> {
     for await (const event of readRun(log, runId)) {
@@ -70,15 +70,15 @@ async function verified(runId: string, { log, head, ...means }: Verifying) {
       yield event;
     }
   }
-  const found = await checked(runId, events(), { ...means, head });
+  const found = await verifyEvents(runId, events(), { ...replayDeps, head });
   if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
-  const ofParent = () => parentDifference(first, { log, sha256: means.sha256, onCorrupt: () => undefined });
+  const ofParent = () => parentDifference(first, { log, sha256: replayDeps.sha256, onCorrupt: () => undefined });
   const firstDifference = found.firstDifference ?? (await ofParent());
   return verificationResult({ ...found, firstDifference }, head);
 }
 
 /** What was read while the file stayed as it was; a service that has started since may have torn it. */
-async function settled<T>(log: ReadOnlyLog, read: () => Promise<T>): Promise<T> {
+async function readUnchanged<T>(log: ReadOnlyLog, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } finally {
@@ -86,7 +86,7 @@ async function settled<T>(log: ReadOnlyLog, read: () => Promise<T>): Promise<T> 
   }
 }
 
-async function* steady<T>(log: ReadOnlyLog, items: AsyncIterable<T>): AsyncGenerator<T> {
+async function* checkedUnchanged<T>(log: ReadOnlyLog, items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items;
     log.assertUnchanged();
@@ -96,11 +96,11 @@ async function* steady<T>(log: ReadOnlyLog, items: AsyncIterable<T>): AsyncGener
   }
 }
 
-async function* gathered(events: AsyncIterable<ExportedEvent>): AsyncGenerator<Uint8Array> {
+async function* inChunks(events: AsyncIterable<ExportedEvent>): AsyncGenerator<Uint8Array> {
   let text = '';
   for await (const event of events) {
     text += `${exportLine(event)}\n`;
-    if (text.length < PIECE_CHARS) continue;
+    if (text.length < CHUNK_CHARS) continue;
     yield Buffer.from(text);
     text = '';
   }

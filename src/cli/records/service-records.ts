@@ -6,7 +6,7 @@ import type { FoldedRun, ForkPlan, ForkRequest, RunStart } from '../../generated
 import type { SchemaRegistry } from '../../api/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Call, Reply } from '../client/rest.js';
-import { ServiceRefused, jsonValue, openBody, reading, restCalls } from '../client/rest.js';
+import { ServiceRefused, jsonValue, openBody, replyReader, restCalls } from '../client/rest.js';
 import { ServiceLost } from '../client/channel.js';
 import { isAway, openOutage } from '../client/retry.js';
 import { verificationResult } from './verification-result.js';
@@ -18,7 +18,7 @@ export interface ServiceOptions {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly schemas: SchemaRegistry;
   /** Told of what the user should know beside the record. */
-  readonly tell: (text: string) => void;
+  readonly notify: (text: string) => void;
   /** Gives everything up. */
   readonly signal: AbortSignal;
 }
@@ -34,13 +34,13 @@ export interface ServiceRecords extends RunRecords {
 
 /** @param url of the service, without trailing slash */
 export function serviceRecords(url: string, options: ServiceOptions): ServiceRecords {
-  const { system, schemas, signal, tell } = options;
+  const { system, schemas, signal, notify } = options;
   const rest = restCalls(url);
-  const read = reading(url, schemas);
+  const read = replyReader(url, schemas);
   const send = (method: 'GET' | 'POST', runId: string, path: string, call: Call = {}): Promise<Reply> =>
-    known(runId, () => rest.send(method, pathOf(runId, path), { ...call, signal }));
+    withRunUnknown(runId, () => rest.send(method, pathOf(runId, path), { ...call, signal }));
   const body = (runId: string, path: string, headers: Readonly<Record<string, string>>) =>
-    known(runId, () => openBody(url, { path: pathOf(runId, path), headers, system, signal }));
+    withRunUnknown(runId, () => openBody(url, { path: pathOf(runId, path), headers, system, signal }));
 
   async function* exported(runId: string): AsyncGenerator<Uint8Array> {
     yield* (await body(runId, 'events', { Accept: 'application/x-ndjson' })) ?? [];
@@ -67,7 +67,7 @@ export function serviceRecords(url: string, options: ServiceOptions): ServiceRec
     follow: (runId) =>
       followEvents(runId, {
         open: (last) => body(runId, 'stream', last < 0 ? {} : { 'Last-Event-ID': String(last) }),
-        patience: { system, signal, tell },
+        retryPolicy: { system, signal, notify },
       }),
     async state(runId, at) {
       try {
@@ -97,7 +97,7 @@ function pathOf(runId: string, path: string): string {
 }
 
 /** An unknown run in one way of telling. Another 404 comes from what is no council service. */
-async function known<T>(runId: string, ask: () => Promise<T>): Promise<T> {
+async function withRunUnknown<T>(runId: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
@@ -106,15 +106,15 @@ async function known<T>(runId: string, ask: () => Promise<T>): Promise<T> {
   }
 }
 
-interface EventFollowing {
+interface FollowDeps {
   /** Opens the stream of the events after one; null when nothing follows. */
   readonly open: (last: number) => Promise<AsyncGenerator<Uint8Array> | null>;
-  readonly patience: Parameters<typeof openOutage>[0];
+  readonly retryPolicy: Parameters<typeof openOutage>[0];
 }
 
 /** Over connections that may break: none left out, none twice. @throws {ServiceLost} or what the service refuses */
-async function* followEvents(runId: string, { open, patience }: EventFollowing): AsyncGenerator<ExportedEvent> {
-  const outage = openOutage(patience);
+async function* followEvents(runId: string, { open, retryPolicy }: FollowDeps): AsyncGenerator<ExportedEvent> {
+  const outage = openOutage(retryPolicy);
   let last = -1;
   for (let isJoined = false; ;) {
     try {
@@ -133,7 +133,7 @@ async function* followEvents(runId: string, { open, patience }: EventFollowing):
       if (!isJoined || !isAway(error)) throw error;
     }
     if (await outage.sitOut()) continue;
-    if (patience.signal.aborted) return;
+    if (retryPolicy.signal.aborted) return;
     throw new ServiceLost({ runId });
   }
 }
@@ -145,11 +145,11 @@ async function* followEvents(runId: string, { open, patience }: EventFollowing):
 const MAX_EVENT_CHARS = 4 * 1024 * 1024;
 
 /** What comes whole; comments and the rest of a stream that breaks off are left out. @throws {ServiceRefused} */
-async function* eventsStreamed(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ExportedEvent> {
+async function* eventsStreamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ExportedEvent> {
   const decoder = new TextDecoder();
   let begun = '';
-  for await (const piece of pieces) {
-    const blocks = (begun + decoder.decode(piece, { stream: true })).split('\n\n');
+  for await (const chunk of chunks) {
+    const blocks = (begun + decoder.decode(chunk, { stream: true })).split('\n\n');
     begun = blocks.pop() ?? '';
     if (begun.length > MAX_EVENT_CHARS) throw noEvent();
     for (const block of blocks) {

@@ -18,7 +18,7 @@ export interface VerificationResult {
   readonly firstDifference: Difference | null;
 }
 
-export interface Checked extends Pick<Verified, 'events' | 'headHash' | 'firstDifference'> {
+export interface VerifiedRecord extends Pick<Verified, 'events' | 'headHash' | 'firstDifference'> {
   readonly runId: string;
   /** Whether nothing can follow the last event, or its place is vouched for. */
   readonly isWhole: boolean;
@@ -27,22 +27,27 @@ export interface Checked extends Pick<Verified, 'events' | 'headHash' | 'firstDi
 }
 
 /** Replays events; tells where one has a hash. */
-export async function checked(
+export async function verifyEvents(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
-  { head, ...means }: ReplayDeps & { readonly head: string | null },
-): Promise<Checked> {
+  { head, ...replayDeps }: ReplayDeps & { readonly head: string | null },
+): Promise<VerifiedRecord> {
   let headSeq: number | null = null;
   const onTaken = ({ seq, hash }: { readonly seq: number; readonly hash: string }): void => {
     if (hash === head) headSeq = seq;
   };
-  const { events: count, headHash, firstDifference, run } = await verifyRecord(runId, events, { ...means, onTaken });
+  const {
+    events: count,
+    headHash,
+    firstDifference,
+    run,
+  } = await verifyRecord(runId, events, { ...replayDeps, onTaken });
   return { runId, events: count, headHash, firstDifference, isWhole: run !== null && isFinished(run), headSeq };
 }
 
 /** @param head hash that the last event should have; null: whatever it has */
 export function verificationResult(
-  { runId, events, headHash, firstDifference, isWhole, headSeq }: Checked,
+  { runId, events, headHash, firstDifference, isWhole, headSeq }: VerifiedRecord,
   head: string | null,
 ): VerificationResult {
   const difference = firstDifference ?? (head === null || head === headHash ? null : headDifference(events, headSeq));
@@ -60,17 +65,17 @@ function headDifference(events: number, headSeq: number | null): Difference {
 const UNFINISHED =
   'the run has not ended in it, so that more may belong to it: compare the head with one you trust (--head HASH)';
 
-export function verificationText(finding: VerificationResult, paint: Styler): string {
-  const { isValid, runId, events, headHash, firstDifference } = finding;
+export function verificationText(result: VerificationResult, style: Styler): string {
+  const { isValid, runId, events, headHash, firstDifference } = result;
   const count = `${events} ${events === 1 ? 'event bears' : 'events bear'} out`;
   const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
   if (firstDifference !== null) {
     const { seq, what } = firstDifference;
-    const verdict = paint('red', 'not valid');
-    return told([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
+    const verdict = style('red', 'not valid');
+    return textOf([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
   }
-  if (isValid === true) return told([`${paint('green', 'valid')}: ${count}`, ...lines]);
-  return told([`${paint('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
+  if (isValid === true) return textOf([`${style('green', 'valid')}: ${count}`, ...lines]);
+  return textOf([`${style('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
 }
 
 /** As GET /api/runs/{run_id}/verify answers; `valid` is null when nothing certain can be said. */
@@ -78,6 +83,6 @@ export function verificationJson({ isValid, runId, events, headHash, firstDiffer
   return { run_id: runId, valid: isValid, events, head_hash: headHash, first_difference: firstDifference };
 }
 
-function told(lines: readonly string[]): string {
+function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }

@@ -43,7 +43,7 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     if (lines.isEmpty() && !isClosed) input.resume();
     return await lines.next();
   };
-  const edited = async (state: GodModeState): Promise<Decision | null> => {
+  const editDrafts = async (state: GodModeState): Promise<Decision | null> => {
     try {
       const override = await overrideBy(edit, draftsOf(state));
       if (override !== null) return { action: 'modify', override };
@@ -54,21 +54,21 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     return null;
   };
 
-  const refused = (word: string): null => {
+  const refuse = (word: string): null => {
     say(`"${word}" is no answer: approve, reject and edit are, in full or begun.`);
     return null;
   };
 
   return {
     async ask(state) {
-      say(shown(state));
+      say(pauseText(state));
       for (;;) {
         say(QUESTION);
         const word = await nextLine();
         if (word === null) return null;
         const action = actionOf(word);
         if (action === 'approve' || action === 'reject') return { action };
-        const decision = action === 'edit' ? await edited(state) : refused(word);
+        const decision = action === 'edit' ? await editDrafts(state) : refuse(word);
         if (decision !== null) return decision;
       }
     },
@@ -86,13 +86,13 @@ function actionOf(word: string): (typeof ANSWERS)[number] | null {
 }
 
 /** A draft about to be worked on; `node` is null where all nodes that wait have the same. */
-interface Waiting {
+interface PendingDraft {
   readonly node: string | null;
   readonly draft: string | null;
 }
 
 /** The drafts of the branches about to run: one, or one for each node where they differ. */
-function draftsOf({ next_nodes: next, current_state: state, branches = [] }: GodModeState): readonly Waiting[] {
+function draftsOf({ next_nodes: next, current_state: state, branches = [] }: GodModeState): readonly PendingDraft[] {
   const own = branches
     .filter(({ node }) => next.includes(node))
     .map(({ node, current_draft: draft }) => ({ node, draft }));
@@ -101,7 +101,10 @@ function draftsOf({ next_nodes: next, current_state: state, branches = [] }: God
 }
 
 /** What a human makes of the drafts, one after the other; null when all stay as they are. */
-async function overrideBy(edit: ApprovalPromptDeps['edit'], drafts: readonly Waiting[]): Promise<StateOverride | null> {
+async function overrideBy(
+  edit: ApprovalPromptDeps['edit'],
+  drafts: readonly PendingDraft[],
+): Promise<StateOverride | null> {
   const branches: NonNullable<StateOverride['branches']> = [];
   for (const { node, draft } of drafts) {
     const text = await edit(draft ?? '');
@@ -111,14 +114,14 @@ async function overrideBy(edit: ApprovalPromptDeps['edit'], drafts: readonly Wai
   return branches.length === 0 ? null : { branches };
 }
 
-function shown(state: GodModeState): string {
+function pauseText(state: GodModeState): string {
   const { next_nodes: next, current_state: current } = state;
   const score = current.critic_score === null ? '' : `, score ${current.critic_score}`;
   const head = `Paused before ${next.join(', ')} (iteration ${current.iteration_count}${score})`;
-  return `${head}. ${draftsOf(state).map(draftShown).join('\n')}`;
+  return `${head}. ${draftsOf(state).map(draftText).join('\n')}`;
 }
 
-function draftShown({ node, draft }: Waiting): string {
+function draftText({ node, draft }: PendingDraft): string {
   const of = node === null ? '' : ` of ${node}`;
   if (draft === null) return node === null ? 'There is no draft yet.' : `There is no draft${of} yet.`;
   return `The draft${of}:\n${draft.replaceAll(/^/gm, '  | ')}`;

@@ -22,55 +22,55 @@ const STYLES: Readonly<Record<string, Style>> = {
 type Data = Readonly<Record<string, unknown>>;
 
 /** @param columns of the terminal; null: as long as it gets */
-export function eventLine(event: ExportedEvent, paint: Styler, columns: number | null): string {
+export function eventLine(event: ExportedEvent, style: Styler, columns: number | null): string {
   const data: Data = { ...event.data };
   const at = inOneLine(event.at);
   const seq = String(event.seq).padStart(SEQ);
   const type = inOneLine(event.type).padEnd(TYPE);
   const node = cut(inOneLine(typeof data['node'] === 'string' ? data['node'] : ''), 40).padEnd(NODE);
   const head = `${seq}  ${at}  ${type}  ${node}  `;
-  const room = columns === null ? GIST : Math.min(GIST, Math.max(20, columns - 1 - head.length));
-  const gist = cut(inOneLine((GISTS[event.type] ?? JSON.stringify)(data)), room);
-  const style = STYLES[event.type];
-  const painted = style === undefined ? type : paint(style, type);
-  return `${paint('dim', `${seq}  ${at}`)}  ${painted}  ${paint('cyan', node)}  ${gist}`.trimEnd();
+  const width = columns === null ? GIST : Math.min(GIST, Math.max(20, columns - 1 - head.length));
+  const gist = cut(inOneLine((GISTS[event.type] ?? JSON.stringify)(data)), width);
+  const typeStyle = STYLES[event.type];
+  const styledType = typeStyle === undefined ? type : style(typeStyle, type);
+  return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${gist}`.trimEnd();
 }
 
 const GISTS: Readonly<Record<string, (data: Data) => string>> = {
   RunRequested: ({ inputTopic, blueprintName, godMode, parent }) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
     const { runId, at } = recordIn(parent);
-    const origin = runId === undefined ? '' : `, forked from ${said(runId)} at ${said(at)}`;
+    const origin = runId === undefined ? '' : `, forked from ${textOf(runId)} at ${textOf(at)}`;
     return `${quoted(inputTopic)}, ${council}${godMode === true ? ', God Mode' : ''}${origin}`;
   },
-  RunClaimed: ({ reason, instanceId, epoch }) => `${said(reason)}, by ${said(instanceId)}, epoch ${said(epoch)}`,
-  RunReleased: ({ reason, epoch }) => `${said(reason)}, epoch ${said(epoch)}`,
-  RunStarted: ({ epoch }) => `epoch ${said(epoch)}`,
-  RunResumed: ({ nextNodes }) => `with ${said(nextNodes)}`,
-  NodeStarted: ({ step, attempt, model }) => `step ${said(step)}${again(attempt)}, ${said(model)}`,
+  RunClaimed: ({ reason, instanceId, epoch }) => `${textOf(reason)}, by ${textOf(instanceId)}, epoch ${textOf(epoch)}`,
+  RunReleased: ({ reason, epoch }) => `${textOf(reason)}, epoch ${textOf(epoch)}`,
+  RunStarted: ({ epoch }) => `epoch ${textOf(epoch)}`,
+  RunResumed: ({ nextNodes }) => `with ${textOf(nextNodes)}`,
+  NodeStarted: ({ step, attempt, model }) => `step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
   ToolCalled: ({ tool, arguments: given, hits, error, durationMs }) => {
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
-    return `${said(tool)} ${excerpt(given)}: ${error === null ? found : said(error)} in ${said(durationMs)} ms`;
+    return `${textOf(tool)} ${excerpt(given)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
   },
   NodeCompleted: ({ output, route }) => {
     const { draft, score, feedback } = recordIn(output);
     const { next } = recordIn(route);
-    const made = typeof draft === 'string' ? draftGist(draft) : `score ${said(score)} ${quoted(feedback)}`;
-    return `${said(next) === '' ? '' : `to ${said(next)}: `}${made}`;
+    const made = typeof draft === 'string' ? draftGist(draft) : `score ${textOf(score)} ${quoted(feedback)}`;
+    return `${textOf(next) === '' ? '' : `to ${textOf(next)}: `}${made}`;
   },
   NodeFailed: ({ kind, message, attempt, retryable }) =>
-    `${said(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${said(message)}`,
-  RunPaused: ({ nextNodes, gate }) => `pause ${said(gate)}, before ${said(nextNodes)}`,
+    `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${textOf(message)}`,
+  RunPaused: ({ nextNodes, gate }) => `pause ${textOf(gate)}, before ${textOf(nextNodes)}`,
   GateDecided: ({ action, gate, modifiedState, actor }) => {
     const changed = Object.keys(recordIn(modifiedState));
     const by = typeof actor === 'string' ? ` by ${actor}` : '';
-    return `${said(action)} of pause ${said(gate)}${by}${changed.length === 0 ? '' : `, sets ${changed.join(', ')}`}`;
+    return `${textOf(action)} of pause ${textOf(gate)}${by}${changed.length === 0 ? '' : `, sets ${changed.join(', ')}`}`;
   },
   RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
     const draft = typeof finalDraft === 'string' ? draftGist(finalDraft) : 'no draft';
-    return `score ${said(criticScore)}, ${said(iterationCount)} iterations, ${draft}`;
+    return `score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${draft}`;
   },
-  RunFailed: ({ kind, error }) => `${said(kind)}: ${said(error)}`,
+  RunFailed: ({ kind, error }) => `${textOf(kind)}: ${textOf(error)}`,
 };
 
 function draftGist(draft: string): string {
@@ -78,16 +78,16 @@ function draftGist(draft: string): string {
 }
 
 function again(attempt: unknown): string {
-  return attempt === 1 ? '' : `, attempt ${said(attempt)}`;
+  return attempt === 1 ? '' : `, attempt ${textOf(attempt)}`;
 }
 
 function recordIn(value: unknown): Data {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-function said(value: unknown): string {
+function textOf(value: unknown): string {
   if (value === null || value === undefined) return 'none';
-  if (Array.isArray(value)) return value.map(said).join(', ');
+  if (Array.isArray(value)) return value.map(textOf).join(', ');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
@@ -96,7 +96,7 @@ function quoted(value: unknown): string {
 }
 
 function excerpt(value: unknown): string {
-  return cut(inOneLine(said(value).slice(0, 4 * EXCERPT)), EXCERPT);
+  return cut(inOneLine(textOf(value).slice(0, 4 * EXCERPT)), EXCERPT);
 }
 
 function cut(text: string, most: number): string {

@@ -14,7 +14,7 @@ export class OutputLost extends CouncilError<{ readonly runId: string }> {
 export interface Output {
   readonly stream: {
     readonly isTTY: boolean;
-    write(text: string, told: (fault?: Error | null) => void): unknown;
+    write(text: string, done: (fault?: Error | null) => void): unknown;
   };
   /** The whole result instead of the final draft. */
   readonly isJson: boolean;

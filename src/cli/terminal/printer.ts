@@ -14,7 +14,7 @@ export type Style = keyof typeof STYLES;
 /** The text in a style, where there are styles. */
 export type Styler = (style: Style, text: string) => string;
 
-export interface Look {
+export interface TerminalTraits {
   readonly isTerminal: boolean;
   /** `NO_COLOR` (no-color.org): any text but the empty one takes colours away. */
   readonly noColor: string | undefined;
@@ -22,7 +22,7 @@ export interface Look {
   readonly term: string | undefined;
 }
 
-export function stylerFor({ isTerminal, noColor = '', term }: Look): Styler {
+export function stylerFor({ isTerminal, noColor = '', term }: TerminalTraits): Styler {
   if (!isTerminal || noColor !== '' || term === 'dumb') return (_, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
 }
@@ -46,7 +46,7 @@ export class OutputFailed extends CouncilError {
 }
 
 export interface PrintedStream {
-  write(text: string | Uint8Array, told: (fault?: Error | null) => void): unknown;
+  write(text: string | Uint8Array, done: (fault?: Error | null) => void): unknown;
 }
 
 /** Writes, one piece after the other. @throws {ReaderGone | OutputFailed} */

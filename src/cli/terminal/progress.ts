@@ -12,7 +12,7 @@ const COLUMNS = 80;
 const ERASE_LINE = '\r\x1b[K';
 
 export interface Progress {
-  show(standing: RunProgress): void;
+  show(progress: RunProgress): void;
   /** Writes whole lines; the moving line stays away until the next `show`. */
   say(text: string): void;
   /** Seconds since it was opened, as text. */
@@ -25,33 +25,33 @@ export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'colu
   const startMs = system.monotonicMs();
   const elapsed = (): string => `${((system.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
   /** Nodes whose line is written, in a pipe. */
-  let told: readonly string[] = [];
+  let written: readonly string[] = [];
   /** The moving line as it stands on the terminal. */
   let drawn = '';
   let cancelTick = (): void => undefined;
 
-  const draw = (standing: RunProgress): void => {
+  const draw = (progress: RunProgress): void => {
     cancelTick();
-    const line = lineOf(standing, standing.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
+    const line = lineOf(progress, progress.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
     if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
     drawn = line;
-    cancelTick = system.after(TICK_MS, () => draw(standing));
+    cancelTick = system.after(TICK_MS, () => draw(progress));
   };
   const erase = (): void => {
     cancelTick();
     if (drawn !== '') stream.write(ERASE_LINE);
     drawn = '';
   };
-  const tell = (standing: RunProgress): void => {
-    const fresh = standing.nodes.filter((node) => !told.includes(node));
-    for (const node of fresh) stream.write(`${lineOf(standing, node, elapsed())}\n`);
-    told = standing.nodes;
+  const writeLines = (progress: RunProgress): void => {
+    const fresh = progress.nodes.filter((node) => !written.includes(node));
+    for (const node of fresh) stream.write(`${lineOf(progress, node, elapsed())}\n`);
+    written = progress.nodes;
   };
   return {
     elapsed,
-    show(standing) {
-      if (!stream.isTTY) tell(standing);
-      else if (standing.nodes.length > 0) draw(standing);
+    show(progress) {
+      if (!stream.isTTY) writeLines(progress);
+      else if (progress.nodes.length > 0) draw(progress);
     },
     say(text) {
       erase();

@@ -39,15 +39,15 @@ function isField(name: keyof FoldedRun): name is Field {
   return name !== 'run_id' && name !== 'seq';
 }
 
-export function diffText({ from, to, changes }: StateDiff, paint: Styler): string {
+export function diffText({ from, to, changes }: StateDiff, style: Styler): string {
   const heads = [
-    paint('red', `--- ${inOneLine(from.run_id)} after event ${from.seq}`),
-    paint('green', `+++ ${inOneLine(to.run_id)} after event ${to.seq}`),
+    style('red', `--- ${inOneLine(from.run_id)} after event ${from.seq}`),
+    style('green', `+++ ${inOneLine(to.run_id)} after event ${to.seq}`),
   ];
   const bodies = Object.entries(changes).map(([name, change]) =>
     name === 'final_draft' && isOfDraft(change, changes.current_draft)
-      ? `${paint('bold', name)}: as current_draft`
-      : fieldText(name, change, paint),
+      ? `${style('bold', name)}: as current_draft`
+      : fieldText(name, change, style),
   );
   return [...heads, ...(bodies.length === 0 ? ['The states are the same.'] : bodies)]
     .map((each) => `${each}\n`)
@@ -59,12 +59,12 @@ function isOfDraft({ from, to }: Change, draft: Change | undefined): boolean {
   return draft !== undefined && to === draft.to && (from === null || from === draft.from);
 }
 
-function fieldText(name: string, change: Change, paint: Styler): string {
+function fieldText(name: string, change: Change, style: Styler): string {
   const [before, after] = [linesOf(change.from), linesOf(change.to)];
   if (before.length <= 1 && after.length <= 1) {
-    return `${paint('bold', name)}: ${paint('red', oneOf(change.from))} → ${paint('green', oneOf(change.to))}`;
+    return `${style('bold', name)}: ${style('red', oneOf(change.from))} → ${style('green', oneOf(change.to))}`;
   }
-  return [paint('bold', `${name}:`), ...hunks(lineDiff(before, after), paint)].join('\n');
+  return [style('bold', `${name}:`), ...hunks(lineDiff(before, after), style)].join('\n');
 }
 
 /** A list's items are lines too. */
@@ -79,7 +79,7 @@ function oneOf(value: Value): string {
   return line === undefined ? '-' : inOneLine(line);
 }
 
-function hunks(changes: readonly LineChange[], paint: Styler): readonly string[] {
+function hunks(changes: readonly LineChange[], style: Styler): readonly string[] {
   const isNear = new Array<boolean>(changes.length).fill(false);
   changes.forEach(({ kind }, index) => {
     if (kind !== 'same') isNear.fill(true, Math.max(0, index - CONTEXT), index + CONTEXT + 1);
@@ -88,8 +88,8 @@ function hunks(changes: readonly LineChange[], paint: Styler): readonly string[]
   let [before, after] = [0, 0];
   changes.forEach((change, index) => {
     if (isNear[index] === true) {
-      if (isNear[index - 1] !== true) lines.push(paint('cyan', `  @@ line ${before + 1} → ${after + 1} @@`));
-      lines.push(lineText(change, paint));
+      if (isNear[index - 1] !== true) lines.push(style('cyan', `  @@ line ${before + 1} → ${after + 1} @@`));
+      lines.push(lineText(change, style));
     }
     if (change.kind !== 'added') before += 1;
     if (change.kind !== 'removed') after += 1;
@@ -97,10 +97,10 @@ function hunks(changes: readonly LineChange[], paint: Styler): readonly string[]
   return lines;
 }
 
-function lineText({ kind, text }: LineChange, paint: Styler): string {
+function lineText({ kind, text }: LineChange, style: Styler): string {
   const line = printable(text);
   if (kind === 'same') return `    ${line}`;
-  return kind === 'removed' ? paint('red', `  - ${line}`) : paint('green', `  + ${line}`);
+  return kind === 'removed' ? style('red', `  - ${line}`) : style('green', `  + ${line}`);
 }
 
 // A folded run for a reader: a line a field, then its texts.
@@ -115,10 +115,10 @@ const STATUS_STYLES: Readonly<Record<FoldedRun['status'], Style>> = {
   failed: 'red',
 };
 
-export function stateText(run: FoldedRun, paint: Styler): string {
-  const field = (name: string, value: string | number | null, style?: Style): string => {
+export function stateText(run: FoldedRun, style: Styler): string {
+  const field = (name: string, value: string | number | null, valueStyle?: Style): string => {
     const text = value === null ? '-' : inOneLine(String(value));
-    return `${paint('bold', name.padEnd(NAME))}${style === undefined ? text : paint(style, text)}\n`;
+    return `${style('bold', name.padEnd(NAME))}${valueStyle === undefined ? text : style(valueStyle, text)}\n`;
   };
   const isDraftFinal = run.final_draft !== null && run.final_draft === run.current_draft;
   return [
@@ -132,12 +132,12 @@ export function stateText(run: FoldedRun, paint: Styler): string {
     field('score', run.critic_score),
     field('route', run.route_decision),
     ...run.feedback_history.map((feedback, index) => field(`feedback ${index + 1}`, feedback)),
-    text(isDraftFinal ? 'final draft' : 'draft', run.current_draft, paint),
-    ...(isDraftFinal ? [] : [text('final draft', run.final_draft, paint)]),
+    text(isDraftFinal ? 'final draft' : 'draft', run.current_draft, style),
+    ...(isDraftFinal ? [] : [text('final draft', run.final_draft, style)]),
   ].join('');
 }
 
-function text(name: string, content: string | null, paint: Styler): string {
+function text(name: string, content: string | null, style: Styler): string {
   if (content === null) return '';
-  return `${paint('bold', `${name}:`)}\n${printable(content).replaceAll(/^/gm, '  ')}\n`;
+  return `${style('bold', `${name}:`)}\n${printable(content).replaceAll(/^/gm, '  ')}\n`;
 }

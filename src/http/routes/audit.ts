@@ -5,7 +5,7 @@ import { RunUnknown } from '../../errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Answer } from '../answer.js';
 import { isKnown, tagged } from '../entity-tag.js';
-import { begun, chunkedBody } from '../chunked-body.js';
+import { readAhead, chunkedBody } from '../chunked-body.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
@@ -24,14 +24,14 @@ const RECORDS_AT_A_TIME = 16;
 const READINGS_AT_A_TIME = 16;
 
 /** GET /api/runs/{run_id}/events, …/state and …/verify. */
-export function auditRoutes(edge: HttpContext): readonly Route[] {
-  const room = semaphore(READINGS_AT_A_TIME);
-  return [eventsRoute(edge), stateRoute(edge, room), verifyRoute(edge, room)];
+export function auditRoutes(http: HttpContext): readonly Route[] {
+  const permits = semaphore(READINGS_AT_A_TIME);
+  return [eventsRoute(http), stateRoute(http, permits), verifyRoute(http, permits)];
 }
 
-function eventsRoute(edge: HttpContext): Route {
-  const query = queryOf(edge.schemas, 'events-query.json');
-  const room = semaphore(RECORDS_AT_A_TIME);
+function eventsRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'events-query.json');
+  const permits = semaphore(RECORDS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/events',
@@ -58,24 +58,24 @@ function eventsRoute(edge: HttpContext): Route {
       const runId = runIdIn(ctx);
       const isLines = ctx.accepts('application/json', NDJSON) === NDJSON;
       const all = { from: 0, limit: Number.MAX_SAFE_INTEGER };
-      const record = await edge.inTime(edge.queries.record(runId, isLines ? all : page));
+      const record = await http.inTime(http.queries.record(runId, isLines ? all : page));
       if (record === null) throw new RunUnknown({ runId });
       const headers = tagged(String(record.head));
       ctx.vary('Accept');
       if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
-      await edge.inTime(
-        room.enter().then((leave) => whenClosed(ctx.res, leave)),
+      await http.inTime(
+        permits.acquire().then((release) => whenClosed(ctx.res, release)),
         crowded,
       );
       const texts = isLines ? linesOf(record.events()) : pageText(record.events(), { runId, next: record.next });
       const type = isLines ? NDJSON : 'json';
-      return { status: 200, body: await bodyOf(texts, { ctx, edge }), type, headers };
+      return { status: 200, body: await bodyOf(texts, { ctx, http }), type, headers };
     },
   };
 }
 
-function stateRoute(edge: HttpContext, room: Semaphore): Route {
-  const query = queryOf(edge.schemas, 'state-query.json');
+function stateRoute(http: HttpContext, permits: Semaphore): Route {
+  const query = queryOf(http.schemas, 'state-query.json');
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/state',
@@ -88,7 +88,7 @@ function stateRoute(edge: HttpContext, room: Semaphore): Route {
     async handle(ctx) {
       const { at } = query.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await withPermit(room, edge, () => edge.queries.folded(runId, at));
+      const run = await withPermit(permits, http, () => http.queries.folded(runId, at));
       if (run === null) throw new RunUnknown({ runId });
       if (at !== undefined && run.seq < at) throw beyondTheEnd(run.seq);
       return { status: 200, body: foldedRun(run) };
@@ -96,7 +96,7 @@ function stateRoute(edge: HttpContext, room: Semaphore): Route {
   };
 }
 
-function verifyRoute(edge: HttpContext, room: Semaphore): Route {
+function verifyRoute(http: HttpContext, permits: Semaphore): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/verify',
@@ -107,7 +107,7 @@ function verifyRoute(edge: HttpContext, room: Semaphore): Route {
     problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const audit = await withPermit(room, edge, () => edge.verify(runId));
+      const audit = await withPermit(permits, http, () => http.verify(runId));
       if (audit === null) throw new RunUnknown({ runId });
       return { status: 200, body: verification(runId, audit) };
     },
@@ -122,13 +122,13 @@ export function beyondTheEnd(head: number): RequestRefused {
 
 async function bodyOf(
   texts: AsyncGenerator<string>,
-  { ctx, edge }: { readonly ctx: RouterContext; readonly edge: HttpContext },
+  { ctx, http }: { readonly ctx: RouterContext; readonly http: HttpContext },
 ): Promise<NonNullable<Answer['body']>> {
   // A body that nobody reads is not ended by whoever drops it: to HEAD, or when the client has gone.
   whenClosed(ctx.res, () => void texts.return(undefined).catch(() => undefined));
-  const beginning = begun(texts);
-  const body = await edge.inTime(beginning);
-  return typeof body === 'string' ? body : chunkedBody(body, { edge, response: ctx.res });
+  const beginning = readAhead(texts);
+  const body = await http.inTime(beginning);
+  return typeof body === 'string' ? body : chunkedBody(body, { http, response: ctx.res });
 }
 
 async function* linesOf(events: AsyncIterable<ExportedEvent>): AsyncGenerator<string> {

@@ -19,19 +19,19 @@ import { crowded, semaphore } from '../concurrency.js';
 import { whenClosed } from '../answer.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
-export function blueprintRoutes(edge: HttpContext): readonly Route[] {
+export function blueprintRoutes(http: HttpContext): readonly Route[] {
   return [
-    validateRoute(edge),
-    blueprintListRoute(edge),
-    createRoute(edge),
-    getRoute(edge),
-    putRoute(edge),
-    deleteRoute(edge),
+    validateRoute(http),
+    blueprintListRoute(http),
+    createRoute(http),
+    getRoute(http),
+    putRoute(http),
+    deleteRoute(http),
   ];
 }
 
-function validateRoute(edge: HttpContext): Route {
-  const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+function validateRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
   return {
     method: 'POST',
     path: '/api/councils/validate',
@@ -46,14 +46,14 @@ function validateRoute(edge: HttpContext): Route {
       const council = councilOf(draft);
       const findings = inspectGraph(council);
       const valid = !findings.some(({ isFault }) => isFault);
-      const told: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
-      return { status: 200, body: told };
+      const validation: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
+      return { status: 200, body: validation };
     },
   };
 }
 
-function createRoute(edge: HttpContext): Route {
-  const body = bodyOf(edge.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+function createRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
   return {
     method: 'POST',
     path: '/api/councils/',
@@ -66,16 +66,16 @@ function createRoute(edge: HttpContext): Route {
     async handle(ctx) {
       const draft = await body.read(ctx);
       assertRules(draft);
-      const id = draft.id ?? edge.system.uuid();
-      const blueprint = await edge.inTime(edge.blueprints.create({ ...draft, id }), outcomeUnknown(id));
-      edge.log.info({ blueprintId: id }, 'blueprint created');
-      const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, edge) };
+      const id = draft.id ?? http.system.uuid();
+      const blueprint = await http.inTime(http.blueprints.create({ ...draft, id }), outcomeUnknown(id));
+      http.log.info({ blueprintId: id }, 'blueprint created');
+      const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, http) };
       return { status: 201, body: blueprint, headers };
     },
   };
 }
 
-function getRoute(edge: HttpContext): Route {
+function getRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/{blueprint_id}',
@@ -87,17 +87,17 @@ function getRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const blueprintId = blueprintIdIn(ctx);
-      const blueprint = await edge.inTime(edge.blueprints.find(blueprintId));
+      const blueprint = await http.inTime(http.blueprints.find(blueprintId));
       if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-      const headers = tagOf(blueprint, edge);
+      const headers = tagOf(blueprint, http);
       if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
       return { status: 200, body: blueprint, headers };
     },
   };
 }
 
-function putRoute(edge: HttpContext): Route {
-  const body = bodyOf(edge.schemas, 'blueprint-update.json', { isRequired: true, lists: BODY_LIMITS });
+function putRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'blueprint-update.json', { isRequired: true, lists: BODY_LIMITS });
   return {
     method: 'PUT',
     path: '/api/councils/{blueprint_id}',
@@ -117,17 +117,14 @@ function putRoute(edge: HttpContext): Route {
       const change = await body.read(ctx);
       assertRules(change);
       const id = blueprintIdIn(ctx);
-      const blueprint = await edge.inTime(
-        edge.blueprints.update(id, change, expectedBy(ctx, edge)),
-        outcomeUnknown(id),
-      );
-      edge.log.info({ blueprintId: id, version: blueprint.version }, 'blueprint updated');
-      return { status: 200, body: blueprint, headers: tagOf(blueprint, edge) };
+      const blueprint = await http.inTime(http.blueprints.update(id, change, ifMatchOf(ctx, http)), outcomeUnknown(id));
+      http.log.info({ blueprintId: id, version: blueprint.version }, 'blueprint updated');
+      return { status: 200, body: blueprint, headers: tagOf(blueprint, http) };
     },
   };
 }
 
-function deleteRoute(edge: HttpContext): Route {
+function deleteRoute(http: HttpContext): Route {
   return {
     method: 'DELETE',
     path: '/api/councils/{blueprint_id}',
@@ -139,26 +136,26 @@ function deleteRoute(edge: HttpContext): Route {
     problems: [412, 503],
     async handle(ctx) {
       const id = blueprintIdIn(ctx);
-      await edge.inTime(edge.blueprints.remove(id, expectedBy(ctx, edge)), outcomeUnknown(id));
-      edge.log.info({ blueprintId: id }, 'blueprint deleted');
+      await http.inTime(http.blueprints.remove(id, ifMatchOf(ctx, http)), outcomeUnknown(id));
+      http.log.info({ blueprintId: id }, 'blueprint deleted');
       return { status: 204, body: null };
     },
   };
 }
 
 /** Of the record as a JSON value: it holds its version, and when it was made and changed. */
-function tagIn(blueprint: Blueprint, { system: { sha256 }, canonical }: HttpContext): string {
+function digestOf(blueprint: Blueprint, { system: { sha256 }, canonical }: HttpContext): string {
   return sha256(canonical(blueprint));
 }
 
-function tagOf(blueprint: Blueprint, edge: HttpContext): ReturnType<typeof tagged> {
-  return tagged(tagIn(blueprint, edge));
+function tagOf(blueprint: Blueprint, http: HttpContext): ReturnType<typeof tagged> {
+  return tagged(digestOf(blueprint, http));
 }
 
 /** What If-Match asks of the blueprint that a change would follow. */
-function expectedBy(ctx: RouterContext, edge: HttpContext): IsExpected | null {
+function ifMatchOf(ctx: RouterContext, http: HttpContext): IsExpected | null {
   const matches = ifMatch(ctx);
-  return matches === null ? null : (current) => matches(tagIn(current, edge));
+  return matches === null ? null : (current) => matches(digestOf(current, http));
 }
 
 function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
@@ -172,9 +169,9 @@ function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
 const LISTS_AT_A_TIME = 2;
 
 /** GET /api/councils/. */
-function blueprintListRoute(edge: HttpContext): Route {
-  const query = queryOf(edge.schemas, 'blueprint-query.json');
-  const room = semaphore(LISTS_AT_A_TIME);
+function blueprintListRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'blueprint-query.json');
+  const permits = semaphore(LISTS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/councils/',
@@ -186,19 +183,19 @@ function blueprintListRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const page = query.read(ctx);
-      const entered = room.enter().then((leave) => whenClosed(ctx.res, leave));
-      await edge.inTime(entered, crowded);
-      const { records, hasMore } = await edge.inTime(edge.blueprintList(page));
+      const entered = permits.acquire().then((release) => whenClosed(ctx.res, release));
+      await http.inTime(entered, crowded);
+      const { records, hasMore } = await http.inTime(http.blueprintList(page));
       const headers = hasMore ? nextLink(ctx, page) : {};
-      return { status: 200, body: chunkedBody(jsonList(records), { edge, response: ctx.res }), headers };
+      return { status: 200, body: chunkedBody(jsonList(records), { http, response: ctx.res }), headers };
     },
   };
 }
 
 /** JSON texts as one JSON list. */
-async function* jsonList(pieces: AsyncIterable<readonly string[]>): AsyncGenerator<string> {
+async function* jsonList(batches: AsyncIterable<readonly string[]>): AsyncGenerator<string> {
   let before = '[';
-  for await (const texts of pieces) {
+  for await (const texts of batches) {
     if (texts.length === 0) continue;
     yield before + texts.join(',');
     before = ',';

@@ -21,13 +21,13 @@ const AS_MERMAID = { [MERMAID]: { description: 'The same as a Mermaid diagram; a
 const RUNS_AT_A_TIME = 4;
 
 /** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
-export function diagramRoutes(edge: HttpContext): readonly Route[] {
-  const room = semaphore(RUNS_AT_A_TIME);
-  return [genealogyRoute(edge, room), runChartRoute(edge, room), councilChartRoute(edge)];
+export function diagramRoutes(http: HttpContext): readonly Route[] {
+  const permits = semaphore(RUNS_AT_A_TIME);
+  return [genealogyRoute(http, permits), runChartRoute(http, permits), councilChartRoute(http)];
 }
 
-function genealogyRoute(edge: HttpContext, room: Semaphore): Route {
-  const query = queryOf(edge.schemas, 'diagram-query.json');
+function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
+  const query = queryOf(http.schemas, 'diagram-query.json');
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/genealogy',
@@ -45,15 +45,15 @@ function genealogyRoute(edge: HttpContext, room: Semaphore): Route {
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const runId = runIdIn(ctx);
-      const genealogy = await withPermit(room, edge, () => edge.genealogy(runId));
+      const genealogy = await withPermit(permits, http, () => http.genealogy(runId));
       if (genealogy === null) throw new RunUnknown({ runId });
       return form === 'json' ? { status: 200, body: genealogy } : mermaid(genealogyDiagram(genealogy));
     },
   };
 }
 
-function runChartRoute(edge: HttpContext, room: Semaphore): Route {
-  const query = queryOf(edge.schemas, 'chart-query.json');
+function runChartRoute(http: HttpContext, permits: Semaphore): Route {
+  const query = queryOf(http.schemas, 'chart-query.json');
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/chart',
@@ -64,20 +64,20 @@ function runChartRoute(edge: HttpContext, room: Semaphore): Route {
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
     problems: [503],
     async handle(ctx) {
-      const asked = query.read(ctx);
-      const form = formOf(ctx, asked);
+      const parameters = query.read(ctx);
+      const form = formOf(ctx, parameters);
       const runId = runIdIn(ctx);
-      const run = await withPermit(room, edge, () => edge.queries.folded(runId, asked.at));
+      const run = await withPermit(permits, http, () => http.queries.folded(runId, parameters.at));
       if (run === null) throw new RunUnknown({ runId });
-      if (asked.at !== undefined && run.seq < asked.at) throw beyondTheEnd(run.seq);
+      if (parameters.at !== undefined && run.seq < parameters.at) throw beyondTheEnd(run.seq);
       const chart = runChart(run);
       return form === 'json' ? { status: 200, body: chart } : mermaid(chartDiagram(chart, run.plan.graph));
     },
   };
 }
 
-function councilChartRoute(edge: HttpContext): Route {
-  const query = queryOf(edge.schemas, 'diagram-query.json');
+function councilChartRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'diagram-query.json');
   return {
     method: 'GET',
     path: '/api/councils/{blueprint_id}/chart',
@@ -90,9 +90,9 @@ function councilChartRoute(edge: HttpContext): Route {
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const blueprintId = blueprintIdIn(ctx);
-      const blueprint = await edge.inTime(edge.blueprints.find(blueprintId));
+      const blueprint = await http.inTime(http.blueprints.find(blueprintId));
       if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-      const compiled = compileBlueprint(blueprint, edge.nodeDefaults);
+      const compiled = compileBlueprint(blueprint, http.nodeDefaults);
       if (!compiled.isRunnable) throw new RequestRefused(compiled.failure.error, { status: 409 });
       const chart = councilChart(compiled.graph, { blueprint_id: blueprintId, version: blueprint.version });
       return form === 'json' ? { status: 200, body: chart } : mermaid(chartDiagram(chart, compiled.graph));

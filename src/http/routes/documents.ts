@@ -18,19 +18,19 @@ const UPLOADS_AT_A_TIME = 8;
 const READINGS_AT_A_TIME = 4;
 
 /** POST /api/councils/upload-pdf and everything at /api/documents. */
-export function documentRoutes(edge: HttpContext): readonly Route[] {
-  return [uploadRoute(edge), listRoute(edge), getRoute(edge), verifyRoute(edge), deleteRoute(edge)];
+export function documentRoutes(http: HttpContext): readonly Route[] {
+  return [uploadRoute(http), listRoute(http), getRoute(http), verifyRoute(http), deleteRoute(http)];
 }
 
-function uploadRoute(edge: HttpContext): Route {
-  const room = semaphore(UPLOADS_AT_A_TIME);
-  const { system, uploadDir: folder, documents, log } = edge;
-  const entered = async (): Promise<() => void> => {
-    const entering = room.enter();
-    return await edge.inTime(entering, crowded).catch((error: unknown) => {
+function uploadRoute(http: HttpContext): Route {
+  const permits = semaphore(UPLOADS_AT_A_TIME);
+  const { system, uploadDir: folder, documents, log } = http;
+  const acquireInTime = async (): Promise<() => void> => {
+    const acquiring = permits.acquire();
+    return await http.inTime(acquiring, crowded).catch((error: unknown) => {
       // Who has given up waiting leaves as soon as there is room.
-      entering.then(
-        (leave) => leave(),
+      acquiring.then(
+        (release) => release(),
         () => undefined,
       );
       throw error;
@@ -39,7 +39,7 @@ function uploadRoute(edge: HttpContext): Route {
   const found = async (ingested: Ingested): Promise<void> => {
     const late = new AbortController();
     try {
-      await edge.inTime(documents.reached(ingested, late.signal), notFoundYet);
+      await http.inTime(documents.reached(ingested, late.signal), notSearchableYet);
     } finally {
       late.abort();
     }
@@ -61,7 +61,7 @@ function uploadRoute(edge: HttpContext): Route {
     problems: [400, 408, 503],
     async handle(ctx) {
       assertForm(ctx);
-      const leave = await entered();
+      const release = await acquireInTime();
       try {
         return await withUpload(ctx, { folder, name: system.uuid(), after: system.after }, async (upload) => {
           const { id: documentId, filename } = upload;
@@ -73,14 +73,14 @@ function uploadRoute(edge: HttpContext): Route {
           return { status: 200, body, headers: { 'Content-Location': `/api/documents/${documentId}` } };
         });
       } finally {
-        leave();
+        release();
       }
     },
   };
 }
 
 /** It is recorded for good: the same bytes add nothing, and wait for the index again. */
-function notFoundYet(): RequestRefused {
+function notSearchableYet(): RequestRefused {
   const headers = { 'Retry-After': '5' };
   return new RequestRefused('The file is taken in, but cannot be searched yet: send it again', {
     status: 503,
@@ -95,8 +95,8 @@ function messageOf(filename: string, { chunks, isNew }: Ingested): string {
   return chunks === 0 ? `No text was found in ${filename}: ${count} ingested` : `${count} of ${filename} ingested`;
 }
 
-function listRoute(edge: HttpContext): Route {
-  const query = queryOf(edge.schemas, 'document-query.json');
+function listRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'document-query.json');
   return {
     method: 'GET',
     path: '/api/documents',
@@ -107,14 +107,14 @@ function listRoute(edge: HttpContext): Route {
     success: { status: 200, description: 'A page of the documents', schema: 'document-list.json', headers: ['Link'] },
     problems: [503],
     async handle(ctx) {
-      const list = pageOf(ctx, query.read(ctx), (page) => edge.documentList(page));
-      const { items, headers } = await edge.inTime(list);
+      const list = pageOf(ctx, query.read(ctx), (page) => http.documentList(page));
+      const { items, headers } = await http.inTime(list);
       return { status: 200, body: items.map(listedDocument), headers };
     },
   };
 }
 
-function getRoute(edge: HttpContext): Route {
+function getRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/documents/{document_id}',
@@ -125,15 +125,15 @@ function getRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const documentId = documentIdIn(ctx.params);
-      const found = await edge.inTime(edge.documents.find(documentId));
+      const found = await http.inTime(http.documents.find(documentId));
       if (found === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentRecord(found) };
     },
   };
 }
 
-function verifyRoute(edge: HttpContext): Route {
-  const room = semaphore(READINGS_AT_A_TIME);
+function verifyRoute(http: HttpContext): Route {
+  const permits = semaphore(READINGS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/documents/{document_id}/verify',
@@ -144,14 +144,14 @@ function verifyRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const documentId = documentIdIn(ctx.params);
-      const audit = await withPermit(room, edge, () => edge.documents.verify(documentId));
+      const audit = await withPermit(permits, http, () => http.documents.verify(documentId));
       if (audit === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentVerification(documentId, audit) };
     },
   };
 }
 
-function deleteRoute(edge: HttpContext): Route {
+function deleteRoute(http: HttpContext): Route {
   return {
     method: 'DELETE',
     path: '/api/documents/{document_id}',
@@ -163,8 +163,8 @@ function deleteRoute(edge: HttpContext): Route {
     async handle(ctx) {
       const documentId = documentIdIn(ctx.params);
       const late = (): Error => new AppendOutcomeUnknown({ stream: documentStream(documentId) });
-      await edge.inTime(edge.documents.remove(documentId), late);
-      edge.log.info({ documentId }, 'document deleted');
+      await http.inTime(http.documents.remove(documentId), late);
+      http.log.info({ documentId }, 'document deleted');
       return { status: 204, body: null };
     },
   };

@@ -29,11 +29,11 @@ const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
 const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 
 /** POST /api/runs/{run_id}/fork. */
-export function forkRoutes(edge: HttpContext): readonly Route[] {
-  const body = bodyOf(edge.schemas, 'fork-request.json', { isRequired: true });
-  const query = queryOf(edge.schemas, 'fork-query.json');
-  const isOverride = edge.schemas.validator('state-override.json');
-  const room = semaphore(PARENTS_AT_A_TIME);
+export function forkRoutes(http: HttpContext): readonly Route[] {
+  const body = bodyOf(http.schemas, 'fork-request.json', { isRequired: true });
+  const query = queryOf(http.schemas, 'fork-query.json');
+  const isOverride = http.schemas.validator('state-override.json');
+  const permits = semaphore(PARENTS_AT_A_TIME);
   const route: Route = {
     method: 'POST',
     path: '/api/runs/{run_id}/fork',
@@ -53,12 +53,12 @@ export function forkRoutes(edge: HttpContext): readonly Route[] {
       const request = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(request, isOverride);
-      const requested = await askedFor(ctx, edge, { request, changes, room });
-      const facts = edge.registry.foresee(requested);
-      assertRoom(requested, boundReached(facts));
+      const requested = await requestedFork(ctx, http, { request, changes, permits });
+      const facts = http.registry.foresee(requested);
+      assertBoundNotReached(requested, boundReached(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
-      const begun = await edge.inTime(edge.registry.start(requested), outcomeUnknown(requested.runId));
-      edge.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
+      const begun = await http.inTime(http.registry.start(requested), outcomeUnknown(requested.runId));
+      http.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
       return { status: 202, body: runStart(begun) };
     },
   };
@@ -66,24 +66,24 @@ export function forkRoutes(edge: HttpContext): readonly Route[] {
 }
 
 /** What the new run begins with. */
-async function askedFor(
+async function requestedFork(
   ctx: RouterContext,
-  edge: HttpContext,
+  http: HttpContext,
   {
     request,
     changes,
-    room,
-  }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly room: Semaphore },
+    permits,
+  }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly permits: Semaphore },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
-  const point = await withPermit(room, edge, () => edge.queries.forkPoint(parentId, request.at));
+  const point = await withPermit(permits, http, () => http.queries.forkPoint(parentId, request.at));
   if (point === null) throw new RunUnknown({ runId: parentId });
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;
   assertKnown(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
-  const { uuid, sha256 } = edge.system;
-  const fork = { runId: uuid(), bodyHash: sha256(edge.canonical(request)), sha256 };
+  const { uuid, sha256 } = http.system;
+  const fork = { runId: uuid(), bodyHash: sha256(http.canonical(request)), sha256 };
   try {
     return forkedRun(parent, changes, fork);
   } catch (error) {
@@ -116,7 +116,7 @@ function assertBound({ plan }: RunState, wanted: number | null): void {
 }
 
 /** A fork that would fail before it calls anybody is not started; with a higher bound it goes on. */
-function assertRoom({ graph }: RunRequestedData, reached: string | null): void {
+function assertBoundNotReached({ graph }: RunRequestedData, reached: string | null): void {
   if (reached === null) return;
   const raise = `${AT_BOUND.slice(1).join('.')} raises it, up to ${mostNodeExecutions(graph.nodes.length)}`;
   throw brokenRules([

@@ -17,13 +17,13 @@ import { decisionResult, godModeState } from '../../api/serializers.js';
 const AT = ['body', 'modified_state'];
 
 /** POST /api/councils/run/{run_id}/approve and GET /api/councils/run/{run_id}/state. */
-export function godModeRoutes(edge: HttpContext): readonly Route[] {
-  return [approveRoute(edge), stateRoute(edge)];
+export function godModeRoutes(http: HttpContext): readonly Route[] {
+  return [approveRoute(http), stateRoute(http)];
 }
 
-function approveRoute(edge: HttpContext): Route {
-  const body = bodyOf(edge.schemas, 'approval-request.json', { isRequired: true });
-  const isOverride = edge.schemas.validator('state-override.json');
+function approveRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'approval-request.json', { isRequired: true });
+  const isOverride = http.schemas.validator('state-override.json');
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/approve',
@@ -41,20 +41,20 @@ function approveRoute(edge: HttpContext): Route {
       const read = await body.readToCompare(ctx);
       const request = read.value;
       assertFits(request.modified_state);
-      const { keyHash, bodyHash, sentHash } = keyed(ctx, edge, read);
+      const { keyHash, bodyHash, sentHash } = keyed(ctx, http, read);
       const runId = pausableRunId(ctx);
-      const deciding = edge.registry.decideGate(runId, {
+      const deciding = http.registry.decideGate(runId, {
         keyHash,
         bodyHash,
         sentHash,
         expectedSeq: request.expected_seq ?? null,
         choose: () => choiceOf(request, isOverride),
       });
-      const answer = await edge.inTime(
+      const answer = await http.inTime(
         deciding.catch((error: unknown) => refuseOverride(error, AT)),
         outcomeUnknown(runId),
       );
-      if (!answer.isRepeated) edge.log.info({ runId, action: request.action }, 'pause decided');
+      if (!answer.isRepeated) http.log.info({ runId, action: request.action }, 'pause decided');
       return { status: 200, body: decisionResult(runId, answer) };
     },
   };
@@ -83,7 +83,7 @@ function choiceOf(request: ApprovalRequest, isOverride: ValidateFunction<StateOv
   }
 }
 
-function stateRoute(edge: HttpContext): Route {
+function stateRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/run/{run_id}/state',
@@ -94,10 +94,10 @@ function stateRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const runId = runIdText(ctx);
-      const run = isRunId(runId) ? await edge.inTime(edge.queries.state(runId)) : null;
-      const session = run === null ? null : pauseViewOf(run);
-      if (session === null) throw new SessionUnknown({ runId });
-      return { status: 200, body: godModeState(session) };
+      const run = isRunId(runId) ? await http.inTime(http.queries.state(runId)) : null;
+      const pauseView = run === null ? null : pauseViewOf(run);
+      if (pauseView === null) throw new SessionUnknown({ runId });
+      return { status: 200, body: godModeState(pauseView) };
     },
   };
 }

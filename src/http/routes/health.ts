@@ -4,7 +4,7 @@ import { RequestRefused } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
 
 /** GET /api/health and GET /api/health/ready. */
-export function healthRoutes(edge: HttpContext): readonly Route[] {
+export function healthRoutes(http: HttpContext): readonly Route[] {
   const healthy: Health = { status: 'ok', service: 'council-run-service' };
   const ready: Readiness = { status: 'ready', service: 'council-run-service' };
   return [
@@ -26,9 +26,9 @@ export function healthRoutes(edge: HttpContext): readonly Route[] {
       success: { status: 200, description: 'Send work', schema: 'readiness.json' },
       problems: [503],
       async handle() {
-        const unreachable = edge.unreachableModels();
+        const unreachable = http.unreachableModels();
         const body = unreachable.length === 0 ? ready : { ...ready, models_unreachable: [...unreachable] };
-        if (await isReady(edge)) return { status: 200, body };
+        if (await isReady(http)) return { status: 200, body };
         const detail = 'Not ready: the event log does not answer, or the read models have not caught up';
         throw new RequestRefused(detail, { status: 503, headers: { 'Retry-After': '1' } });
       },
@@ -37,9 +37,9 @@ export function healthRoutes(edge: HttpContext): readonly Route[] {
 }
 
 /** A check that fails or hangs is an answer too. */
-async function isReady(edge: HttpContext): Promise<boolean> {
+async function isReady(http: HttpContext): Promise<boolean> {
   try {
-    return await edge.inTime(edge.ready());
+    return await http.inTime(http.ready());
   } catch {
     return false;
   }

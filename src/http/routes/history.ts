@@ -7,12 +7,12 @@ import { runIdIn } from '../route.js';
 import { historyRecord } from '../../api/serializers.js';
 
 /** GET /api/runs/ and GET /api/runs/{run_id}. */
-export function historyRoutes(edge: HttpContext): readonly Route[] {
-  return [listRoute(edge), recordRoute(edge)];
+export function historyRoutes(http: HttpContext): readonly Route[] {
+  return [listRoute(http), recordRoute(http)];
 }
 
-function listRoute(edge: HttpContext): Route {
-  const query = queryOf(edge.schemas, 'history-query.json');
+function listRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'history-query.json');
   return {
     method: 'GET',
     path: '/api/runs/',
@@ -23,14 +23,14 @@ function listRoute(edge: HttpContext): Route {
     success: { status: 200, description: 'A page of the history', schema: 'history-list.json', headers: ['Link'] },
     problems: [503],
     async handle(ctx) {
-      const list = pageOf(ctx, query.read(ctx), (page) => edge.queries.list(page));
-      const { items, headers } = await edge.inTime(list);
+      const list = pageOf(ctx, query.read(ctx), (page) => http.queries.list(page));
+      const { items, headers } = await http.inTime(list);
       return { status: 200, body: items.map(historyRecord), headers };
     },
   };
 }
 
-function recordRoute(edge: HttpContext): Route {
+function recordRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}',
@@ -41,7 +41,7 @@ function recordRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const run = await edge.inTime(edge.queries.find(runId));
+      const run = await http.inTime(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       return { status: 200, body: historyRecord(run) };
     },

@@ -25,8 +25,8 @@ const RETRY_MS = 1_000;
 const LAST_EVENT_ID = 'Last-Event-ID';
 
 /** GET /api/runs/{run_id}/stream. */
-export function streamRoute(edge: HttpContext): Route {
-  const query = queryOf(edge.schemas, 'stream-query.json');
+export function streamRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'stream-query.json');
   let open = 0;
   return {
     method: 'GET',
@@ -50,15 +50,15 @@ export function streamRoute(edge: HttpContext): Route {
       const { from } = query.read(ctx);
       const after = lastEventIdOf(ctx) ?? from;
       const runId = runIdIn(ctx);
-      const run = await edge.inTime(edge.queries.state(runId));
+      const run = await http.inTime(http.queries.state(runId));
       if (run === null) throw new RunUnknown({ runId });
       if (isFinished(run) && after >= run.seq) return { status: 204, body: null };
       if (open >= MAX_STREAMS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
       // The end is told to everyone, also to a client that claims to know events yet to come.
-      const place = { runId, after, from: Math.min(after, run.seq) + 1 };
-      return { status: 200, headers: HEADERS, body: eventStream(place, { edge, response: ctx.res }) };
+      const start = { runId, after, from: Math.min(after, run.seq) + 1 };
+      return { status: 200, headers: HEADERS, body: eventStream(start, { http, response: ctx.res }) };
     },
   };
 }
@@ -84,7 +84,7 @@ function lastEventIdOf(ctx: RouterContext): number | null {
   throw brokenRules([{ loc: ['header', LAST_EVENT_ID], msg, type: 'int_parsing' }]);
 }
 
-interface Place {
+interface StreamStart {
   readonly runId: string;
   /** Revision of the last event that is known. */
   readonly after: number;
@@ -92,33 +92,33 @@ interface Place {
 }
 
 function eventStream(
-  { runId, after, from }: Place,
-  { edge, response }: { readonly edge: HttpContext; readonly response: ServerResponse },
-): Outbox {
-  const outbox = new Outbox();
+  { runId, after, from }: StreamStart,
+  { http, response }: { readonly http: HttpContext; readonly response: ServerResponse },
+): SendQueue {
+  const queue = new SendQueue();
   const gone = new AbortController();
-  const stopBeats = keepAlive(outbox, { edge, response });
+  const stopBeats = keepAlive(queue, { http, response });
   whenClosed(response, () => {
     stopBeats();
     gone.abort();
-    outbox.close();
+    queue.close();
   });
   // Sent at once, and the headers with it.
-  outbox.put(`retry: ${RETRY_MS}\n\n`);
+  queue.put(`retry: ${RETRY_MS}\n\n`);
   const onEvent = (event: RunEvent): Promise<void> => {
-    if (event.seq > after) outbox.put(textOf(event));
-    if (outbox.chars > MAX_UNSENT_CHARS) response.destroy();
-    return outbox.emptied();
+    if (event.seq > after) queue.put(textOf(event));
+    if (queue.chars > MAX_UNSENT_CHARS) response.destroy();
+    return queue.emptied();
   };
-  edge.feed.follow(runId, { from, onEvent, signal: gone.signal }).then(
-    () => outbox.close(),
+  http.feed.follow(runId, { from, onEvent, signal: gone.signal }).then(
+    () => queue.close(),
     (error: unknown) => {
       // The answer has begun: all that is left is to break it off.
-      if (!response.destroyed && !(error instanceof ServiceStopping)) edge.onFault(edge.system.uuid(), error);
+      if (!response.destroyed && !(error instanceof ServiceStopping)) http.onFault(http.system.uuid(), error);
       response.destroy();
     },
   );
-  return outbox;
+  return queue;
 }
 
 /** JSON holds no line break, so that one line of data is all of it. */
@@ -128,28 +128,28 @@ function textOf({ seq, id, type, at, data, hash }: RunEvent): string {
 
 /** Comments while there is nothing to tell, and the end of a client that takes nothing; returns how to stop it. */
 function keepAlive(
-  outbox: Outbox,
-  { edge, response }: { readonly edge: HttpContext; readonly response: ServerResponse },
+  queue: SendQueue,
+  { http, response }: { readonly http: HttpContext; readonly response: ServerResponse },
 ): () => void {
   let [stalledBeats, takenBefore] = [0, 0];
   const beat = (): void => {
-    stalledBeats = outbox.chars > 0 && outbox.taken === takenBefore ? stalledBeats + 1 : 0;
-    takenBefore = outbox.taken;
+    stalledBeats = queue.chars > 0 && queue.taken === takenBefore ? stalledBeats + 1 : 0;
+    takenBefore = queue.taken;
     if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
-    if (outbox.chars === 0) outbox.put(':\n\n');
-    cancel = edge.system.after(KEEP_ALIVE_MS, beat);
+    if (queue.chars === 0) queue.put(':\n\n');
+    cancel = http.system.after(KEEP_ALIVE_MS, beat);
   };
-  let cancel = edge.system.after(KEEP_ALIVE_MS, beat);
+  let cancel = http.system.after(KEEP_ALIVE_MS, beat);
   return () => cancel();
 }
 
 /** Texts on their way to a client that takes them one by one. */
-class Outbox implements AsyncIterable<string> {
+class SendQueue implements AsyncIterable<string> {
   readonly #texts: string[] = [];
   #isClosed = false;
   #chars = 0;
   #taken = 0;
-  #news: () => void = () => undefined;
+  #wake: () => void = () => undefined;
   readonly #emptied: (() => void)[] = [];
 
   /** Characters not yet taken. */
@@ -166,14 +166,14 @@ class Outbox implements AsyncIterable<string> {
     if (this.#isClosed) return;
     this.#texts.push(text);
     this.#chars += text.length;
-    this.#news();
+    this.#wake();
   }
 
   /** Ends it once what is in it has been taken. */
   close(): void {
     this.#isClosed = true;
-    this.#news();
-    this.#tellEmptied();
+    this.#wake();
+    this.#notifyEmptied();
   }
 
   /** Resolves once everything has been taken, or nothing more is going to be. */
@@ -190,12 +190,12 @@ class Outbox implements AsyncIterable<string> {
         yield text;
       }
       if (this.#isClosed) return;
-      this.#tellEmptied();
-      await new Promise<void>((resolve) => (this.#news = resolve));
+      this.#notifyEmptied();
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 
-  #tellEmptied(): void {
+  #notifyEmptied(): void {
     for (const resolve of this.#emptied.splice(0)) resolve();
   }
 }

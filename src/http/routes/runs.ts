@@ -14,14 +14,14 @@ import { compileBlueprint } from '../../blueprint/compile.js';
 import type { RunRequest } from '../../generated/schemas.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
-export function runRoutes(edge: HttpContext): readonly Route[] {
-  return [startRoute(edge), pollRoute(edge), cancelRoute(edge)];
+export function runRoutes(http: HttpContext): readonly Route[] {
+  return [startRoute(http), pollRoute(http), cancelRoute(http)];
 }
 
-function startRoute(edge: HttpContext): Route {
-  const body = bodyOf(edge.schemas, 'run-request.json', { isRequired: true });
-  const graph = fixedGraph(edge.nodeDefaults);
-  const council = { graph, graphHash: edge.system.sha256(edge.canonical(graph)) };
+function startRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'run-request.json', { isRequired: true });
+  const graph = fixedGraph(http.nodeDefaults);
+  const council = { graph, graphHash: http.system.sha256(http.canonical(graph)) };
   return {
     method: 'POST',
     path: '/api/councils/run',
@@ -41,16 +41,16 @@ function startRoute(edge: HttpContext): Route {
     async handle(ctx) {
       const request = await body.readToCompare(ctx);
       const { input_topic: inputTopic, god_mode: godMode = false } = request.value;
-      const asked = { ...council, inputTopic, godMode, blueprint: null };
-      return await startOnce(ctx, edge, {
+      const base = { ...council, inputTopic, godMode, blueprint: null };
+      return await startOnce(ctx, http, {
         request,
-        begin: (run) => ({ requested: requestedRun({ ...asked, ...run }), failure: null }),
+        begin: (run) => ({ requested: requestedRun({ ...base, ...run }), failure: null }),
       });
     },
   };
 }
 
-function pollRoute(edge: HttpContext): Route {
+function pollRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/run/{run_id}',
@@ -61,15 +61,15 @@ function pollRoute(edge: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const run = await edge.inTime(edge.queries.find(runId));
+      const run = await http.inTime(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       return { status: 200, body: runResult(run) };
     },
   };
 }
 
-function cancelRoute(edge: HttpContext): Route {
-  const body = bodyOf(edge.schemas, 'cancel-request.json', { isRequired: false });
+function cancelRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'cancel-request.json', { isRequired: false });
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/cancel',
@@ -82,8 +82,8 @@ function cancelRoute(edge: HttpContext): Route {
     async handle(ctx) {
       await body.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await edge.inTime(edge.registry.cancel(runId), outcomeUnknown(runId));
-      edge.log.info({ runId }, 'run cancelled');
+      const run = await http.inTime(http.registry.cancel(runId), outcomeUnknown(runId));
+      http.log.info({ runId }, 'run cancelled');
       return { status: 200, body: runResult(summaryOf(run)) };
     },
   };
@@ -92,8 +92,8 @@ function cancelRoute(edge: HttpContext): Route {
 // Runs of saved councils: the blueprint is frozen into the run's first event.
 
 /** POST /api/councils/{blueprint_id}/run. */
-export function blueprintRunRoutes(edge: HttpContext): readonly Route[] {
-  const body = bodyOf(edge.schemas, 'run-request.json', { isRequired: true });
+export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
+  const body = bodyOf(http.schemas, 'run-request.json', { isRequired: true });
   const route: Route = {
     method: 'POST',
     path: '/api/councils/{blueprint_id}/run',
@@ -110,9 +110,9 @@ export function blueprintRunRoutes(edge: HttpContext): readonly Route[] {
     problems: [503],
     async handle(ctx) {
       const request = await body.readToCompare(ctx);
-      return await startOnce(ctx, edge, {
+      return await startOnce(ctx, http, {
         request,
-        begin: (run) => freeze(edge, { run, request: request.value, ctx }),
+        begin: (run) => freezeBlueprint(http, { run, request: request.value, ctx }),
       });
     },
   };
@@ -120,21 +120,21 @@ export function blueprintRunRoutes(edge: HttpContext): readonly Route[] {
 }
 
 /** The blueprint as it stands now, as the run will have it whatever becomes of the blueprint. */
-async function freeze(
-  edge: HttpContext,
+async function freezeBlueprint(
+  http: HttpContext,
   { run, request, ctx }: { readonly run: RunKey; readonly request: RunRequest; readonly ctx: RouterContext },
 ): Promise<Beginning> {
   const blueprintId = blueprintIdIn(ctx);
-  const blueprint = await edge.blueprints.find(blueprintId);
+  const blueprint = await http.blueprints.find(blueprintId);
   if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-  const compiled = compileBlueprint(blueprint, edge.nodeDefaults);
+  const compiled = compileBlueprint(blueprint, http.nodeDefaults);
   const requested = requestedRun({
     ...run,
     inputTopic: request.input_topic,
     godMode: request.god_mode ?? false,
     blueprint: { id: blueprint.id, name: blueprint.name },
     graph: compiled.graph,
-    graphHash: edge.system.sha256(edge.canonical(compiled.graph)),
+    graphHash: http.system.sha256(http.canonical(compiled.graph)),
   });
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
 }

@@ -108,9 +108,14 @@ describe(`council tail (SEED=${SEED})`, function () {
     const system = nodeSystem();
     // Here half a minute takes 300 ms.
     const hasty = { after: system.after, monotonicMs: () => 100 * system.monotonicMs() };
-    const told: string[] = [];
+    const notices: string[] = [];
     const { signal } = new AbortController();
-    const options = { system: hasty, schemas: openSchemas(), tell: (text: string) => void told.push(text), signal };
+    const options = {
+      system: hasty,
+      schemas: openSchemas(),
+      notify: (text: string) => void notices.push(text),
+      signal,
+    };
     const events = serviceRecords(service.url, options).follow(runId);
     const follow = async (): Promise<void> => {
       for await (const { seq } of events) if (seq === paused + 1) await service.stop();
@@ -121,7 +126,7 @@ describe(`council tail (SEED=${SEED})`, function () {
       'message',
       `Cannot follow run "${runId}", it may go on: the service has been away for 30 s`,
     );
-    expect(told).to.deep.equal(['Connection to the service lost, trying again']);
+    expect(notices).to.deep.equal(['Connection to the service lost, trying again']);
     expect(exitOfError(lost, 'tail')).to.equal(3);
   });
 
@@ -148,7 +153,7 @@ describe(`council tail (SEED=${SEED})`, function () {
     const system = { after: nodeSystem().after, monotonicMs: () => nowMs };
     const { signal } = new AbortController();
     const url = `http://127.0.0.1:${(still.address() as AddressInfo).port}`;
-    const options = { system, schemas: openSchemas(), tell: () => undefined, signal };
+    const options = { system, schemas: openSchemas(), notify: () => undefined, signal };
     const seqs: number[] = [];
     for await (const { seq } of serviceRecords(url, options).follow(runId)) seqs.push(seq);
     still.close();

@@ -107,8 +107,8 @@ describe('The toolbox', () => {
   it('has what there is a source for, and offers the reader while there is anything to read', () => {
     const web = { name: 'web', search: async () => ({ isFound: true as const, results: [] }) };
     expect(toolbox({}).available()).to.deep.equal([]);
-    expect(toolbox({ web, passages: memoryPassages([]) }).available()).to.deep.equal(['webSearch']);
-    const both = toolbox({ web, passages: memoryPassages([TREES]) });
+    expect(toolbox({ web, chunkSearch: memoryPassages([]) }).available()).to.deep.equal(['webSearch']);
+    const both = toolbox({ web, chunkSearch: memoryPassages([TREES]) });
     expect(both.available()).to.deep.equal(['webSearch', 'pdfReader']);
     expect(both.granted(['pdfReader']).map(({ name }) => name)).to.deep.equal(['pdf_reader']);
     expect(both.granted([])).to.deep.equal([]);
