@@ -4,7 +4,7 @@
  */
 import { ConditionInvalid } from '../errors.js';
 
-/** What a condition may look at. */
+/** The variables of a condition. */
 export interface ConditionFacts {
   /** The last critic's decision as routing sees it; null before the first. */
   readonly route: string | null;
@@ -12,7 +12,7 @@ export interface ConditionFacts {
   readonly score: number | null;
   /** Drafts of the run so far. */
   readonly iteration: number;
-  /** Code points of the draft, 0 without one. Conditions ask for it again and again: count it once. */
+  /** Code points of the draft, 0 without one. Read often, so an implementation should count once. */
   readonly draftLength: number;
 }
 
@@ -62,7 +62,7 @@ type Holds = Condition['holds'];
 type Value = string | number | null;
 type ValueOf = (facts: ConditionFacts) => Value;
 
-/** What stands between two signs, or in parentheses: something to compare, or something that holds or does not. */
+/** An operand: a value to compare, or a truth value. */
 type Part = { readonly kind: 'value'; readonly of: ValueOf } | { readonly kind: 'truth'; readonly holds: Holds };
 
 /** `||` binds weakest, then `&&`, then `!`, then a comparison. */
@@ -80,7 +80,7 @@ function allOf(reader: Reader, depth: number): Part {
   });
 }
 
-/** Parts with a sign between them; one alone is what it is. */
+/** Operands joined by an operator; a single one is returned as it is. */
 function joined(
   sign: '||' | '&&',
   reader: Reader,
@@ -124,7 +124,7 @@ function operand(reader: Reader, depth: number): Part {
   return reader.take(')') ? inner : unexpected(reader.peek(), inner.kind === 'truth' ? '")"' : SIGNS);
 }
 
-/** A value alone neither holds nor fails: it wants a comparison. */
+/** The truth value of an operand; a plain value has none and must be compared. */
 function truthOf(part: Part, reader: Reader): Holds {
   return part.kind === 'truth' ? part.holds : unexpected(reader.peek(), SIGNS);
 }
@@ -169,10 +169,10 @@ type Token = { readonly at: number; readonly text: string } & (
 
 interface Reader {
   peek(): Token;
-  /** The token, passed over; the end is given again and again. */
+  /** Consumes the next token; at the end returns the end token every time. */
   next(): Token;
   isNext(sign: string): boolean;
-  /** Passes over a sign when it is next. */
+  /** Consumes a sign if it is next. */
   take(sign: string): boolean;
 }
 
@@ -196,7 +196,7 @@ function readerOf(tokens: readonly Token[]): Reader {
 
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
-  // A copy of its own: a regular expression with a place in the text keeps that place.
+  // A copy per call, because a sticky regular expression keeps its `lastIndex`.
   const reader = new RegExp(TOKEN);
   while (reader.lastIndex < text.length) {
     const at = reader.lastIndex;

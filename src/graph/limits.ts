@@ -6,7 +6,7 @@ export const MAX_ITERATIONS = 5;
 /** The lowest score, of 0 to 10, that approves a draft (specification, "Limits"). */
 export const PASS_SCORE = 8;
 
-/** Largest draft in bytes of its JSON text (contract section 2). An event with two of them must fit one append. */
+/** Largest draft in bytes of its JSON text (contract section 2). An event with two drafts must fit one append. */
 export const MAX_DRAFT_BYTES = 128 * 1024;
 
 /** Largest feedback of one critic in bytes of its JSON text (contract section 2). */
@@ -20,7 +20,7 @@ export function maxNodeExecutions(nodes: number): number {
   return Math.max(50, 3 * nodes);
 }
 
-/** The most that a fork may raise that bound to, in times of it. */
+/** The factor by which a fork may at most raise that bound. */
 const MAX_RAISE = 10;
 
 /** The most node executions that a fork may be allowed, by the number of nodes in its graph (contract section 5). */
@@ -54,7 +54,7 @@ export function mostJsonBytes({ length }: string): number {
   return length * 6 + 2;
 }
 
-/** Whether a text's JSON form is longer than so many bytes; one that cannot be is not counted. */
+/** Whether a text's JSON form is longer than so many bytes; counts only texts long enough to be. */
 export function isLonger(text: string, bytes: number): boolean {
   return mostJsonBytes(text) > bytes && jsonBytes(text) > bytes;
 }

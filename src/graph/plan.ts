@@ -1,4 +1,4 @@
-/** A frozen graph with what routing and joining ask of it: who follows whom, in which order, and who can reach whom. */
+/** An index over a frozen graph for routing and joining: successors in order, and reachability. */
 import type { Condition } from './condition.js';
 import { conditionOrNull } from './condition.js';
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
@@ -7,21 +7,21 @@ import { edgesBySource, reachableFrom } from './traversal.js';
 
 export interface Plan {
   readonly graph: Graph;
-  /** @throws when the graph has no such node: a stream that names one is damaged. */
+  /** @throws when the graph has no such node: a stream that names one is corrupt. */
   node(id: string): GraphNode;
   /** Place of a node in the graph's list. */
   nodeOrder(id: string): number;
   edgesFrom(id: string): readonly GraphEdge[];
-  /** An edge's condition, read once; null when it cannot be read: such an edge is never followed. */
+  /** An edge's condition, parsed once; null when it cannot be parsed: such an edge is never followed. */
   condition(text: string): Condition | null;
   /** Place of the first edge between two nodes in the graph's list, -1 when there is none. */
   edgeOrder(source: string, target: string): number;
   /**
-   * Whether a path of edges that lead onward goes from one node to another. Around a loop every node reaches every
-   * other, and nodes of one front would wait for one another.
+   * Whether a path of forward edges leads from one node to another. Back edges do not count: around a loop every node
+   * reaches every other, and nodes of one frontier would wait for each other.
    */
   canStillReach(from: string, to: string): boolean;
-  /** Whether an edge leads back, or what follows it does before anything else can be chosen. */
+  /** Whether an edge leads back, or every continuation after it does. */
   leadsBack(source: string, target: string): boolean;
 }
 
@@ -36,8 +36,8 @@ export function planOf(graph: Graph): Plan {
     edgeOrders.set(edge.source, targets);
   });
   const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
-  let found: ReturnType<typeof edgeDirections<GraphEdge>> | null = null;
-  const directions = () => (found ??= edgeDirections(graph));
+  let computed: ReturnType<typeof edgeDirections<GraphEdge>> | null = null;
+  const directions = () => (computed ??= edgeDirections(graph));
 
   return {
     graph,
@@ -48,14 +48,14 @@ export function planOf(graph: Graph): Plan {
     },
     nodeOrder: (id) => order.get(id) ?? -1,
     edgesFrom,
-    condition: readOnce(),
+    condition: parsedOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
     canStillReach: reachability(() => edgesBySource(directions().forward)),
-    leadsBack: returning(edgesFrom, () => new Set(directions().back)),
+    leadsBack: leadingBack(edgesFrom, () => new Set(directions().back)),
   };
 }
 
-function readOnce(): Plan['condition'] {
+function parsedOnce(): Plan['condition'] {
   const read = new Map<string, Condition | null>();
   return (text) => {
     let condition = read.get(text);
@@ -64,7 +64,7 @@ function readOnce(): Plan['condition'] {
   };
 }
 
-/** Found out once a node, when first asked. */
+/** Reachability, computed per node on first use. */
 function reachability(edges: () => Outgoing): Plan['canStillReach'] {
   const reached = new Map<string, ReadonlySet<string>>();
   let outgoing: Outgoing | null = null;
@@ -78,8 +78,11 @@ function reachability(edges: () => Outgoing): Plan['canStillReach'] {
   };
 }
 
-/** A branch that is routed comes by one of several ways, one that is not by all: along onward edges this has an end. */
-function returning(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
+/**
+ * Whether a branch must come back: conditional edges are alternatives, of which each must, linear edges are all taken, of
+ * which one must. The recursion ends because forward edges have no cycle.
+ */
+function leadingBack(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
   const known = new Map<string, boolean>();
   let back: ReadonlySet<GraphEdge> | null = null;
   const returns = (edge: GraphEdge): boolean => (back ??= edgesBack()).has(edge) || comesBack(edge.target);
@@ -97,10 +100,7 @@ function returning(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<Gr
   return (source, target) => edgesFrom(source).some((edge) => edge.target === target && returns(edge));
 }
 
-// Which edges of a graph lead onward and which lead back, so that branches do not wait for work still to be done
-// again.
-
-/** What the walk looks at of an edge. */
+/** An edge, as far as the traversal looks at it. */
 interface Edge {
   readonly source: string;
   readonly target: string;
@@ -108,23 +108,24 @@ interface Edge {
   readonly condition: string | null;
 }
 
-/** A graph, of whose edges all have both their nodes. */
+/** A graph in which both ends of every edge exist. */
 interface Walkable<E extends Edge> {
   readonly entry: string;
   readonly nodes: readonly { readonly id: string }[];
   readonly edges: readonly E[];
 }
 
-/** The edges that can be come by, in the order of the walk; those onward have no cycle. */
+/** The edges reachable from the entry, in the order of the traversal; forward edges have no cycle. */
 interface Directions<E extends Edge> {
   readonly forward: readonly E[];
   readonly back: readonly E[];
 }
 
 /**
- * Walks depth first from the entry, targets in the graph's order of nodes, edges that wait for a critic's `rework` last
- * of all. An edge leads back when its target leads onward to its source. The order matters only for a cycle that is
- * entered at several nodes (see {@link ambiguousBackEdges}).
+ * Which edges lead forward and which lead back, so that branches do not wait for work that is only done again in a loop.
+ * Traverses depth first from the entry, targets in the graph's order of nodes, edges with the condition `rework` last. An
+ * edge leads back when forward edges lead from its target to its source. The order matters only for a cycle entered at
+ * several nodes (see {@link ambiguousBackEdges}).
  */
 export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable<E>): Directions<E> {
   const places = new Map(nodes.map(({ id }, index) => [id, index]));
@@ -141,11 +142,11 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
       const { value: edge } = top.next();
       if (edge === undefined) path.pop();
       else if (isRework(edge)) reworks.push(edge);
-      else if (isNewGround(edge)) path.push((outgoing.get(edge.target) ?? []).values());
+      else if (leadsToNewNode(edge)) path.push((outgoing.get(edge.target) ?? []).values());
     }
   };
-  /** Takes an edge for what it is; whether it leads onward to a node not seen before. */
-  const isNewGround = (edge: E): boolean => {
+  /** Classifies an edge; returns whether it leads forward to a node not seen before. */
+  const leadsToNewNode = (edge: E): boolean => {
     const { source, target } = edge;
     const isBack = source === target || (seen.has(target) && reachableFrom(target, taken).has(source));
     (isBack ? back : onward).push(edge);
@@ -155,19 +156,19 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   };
 
   walkFrom(entry);
-  // The walk from a node found late adds to them.
-  for (const edge of reworks) if (isNewGround(edge)) walkFrom(edge.target);
+  // Grows while it is iterated: the traversal from a new node may find more.
+  for (const edge of reworks) if (leadsToNewNode(edge)) walkFrom(edge.target);
   return { forward: onward, back };
 }
 
 /**
- * The edges that lead back by the order of the nodes alone: another order would take them for onward ones. A rework
- * that other edges answer is sure; so is any edge back to a node that every way to its source comes by.
+ * The back edges that are such only by the order of the nodes: in another order they would be forward edges. A `rework`
+ * edge whose loop is closed by other edges is unambiguous, and so is an edge back to a node that dominates its source.
  */
 export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly E[] {
   const { forward: onward, back } = edgeDirections(graph);
-  const answers = edgesBySource(onward.filter((edge) => !isRework(edge)));
-  const sure = new Set(back.filter((edge) => isRework(edge) && reachableFrom(edge.target, answers).has(edge.source)));
+  const closing = edgesBySource(onward.filter((edge) => !isRework(edge)));
+  const sure = new Set(back.filter((edge) => isRework(edge) && reachableFrom(edge.target, closing).has(edge.source)));
   const others = back.filter((edge) => !sure.has(edge));
   const ways = [...onward, ...others];
   return others.filter(
@@ -175,7 +176,7 @@ export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly
   );
 }
 
-/** Whether a way leads from the entry to a node past another. */
+/** Whether a path leads from the entry to a node without passing another. */
 function isReached(
   node: string,
   entry: string,

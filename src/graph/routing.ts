@@ -1,4 +1,4 @@
-/** Where a run goes after a node: the edges' conditions read on recorded facts, nothing guessed. */
+/** Where a run goes after a node, by the conditions of its edges. */
 import type { ConditionFacts } from './condition.js';
 import type { GraphEdge, Route } from '../generated/schemas.js';
 import type { Plan } from './plan.js';

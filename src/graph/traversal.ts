@@ -1,11 +1,11 @@
-/** Paths in a graph that may be anything a client has drawn. */
+/** Paths in a graph as a client has drawn it: edges may have missing ends, and nodes may be unreachable. */
 
 interface Ends {
   readonly source: string;
   readonly target: string;
 }
 
-/** Edges by where they begin, in their order. */
+/** Edges by source, in their order. */
 export type Outgoing<E extends Ends = Ends> = ReadonlyMap<string, readonly E[]>;
 
 /** The edges of each source. */
@@ -19,7 +19,7 @@ export function edgesBySource<E extends Ends>(edges: readonly E[]): Outgoing<E> 
   return outgoing;
 }
 
-/** All that a path of one edge or more leads to. */
+/** All nodes that a path of at least one edge leads to. */
 export function reachableFrom(start: string, outgoing: Outgoing): Set<string> {
   const found = new Set<string>();
   const open = [start];
@@ -33,18 +33,18 @@ export function reachableFrom(start: string, outgoing: Outgoing): Set<string> {
   return found;
 }
 
-/** A graph's edges, and the same edges the other way round. */
+/** A graph's edges, and the same edges reversed. */
 export interface Reachability {
   readonly forward: Outgoing;
   readonly back: Outgoing;
 }
 
 export function reachability(edges: readonly Ends[]): Reachability {
-  const turned = edges.map(({ source, target }) => ({ source: target, target: source }));
-  return { forward: edgesBySource(edges), back: edgesBySource(turned) };
+  const reversed = edges.map(({ source, target }) => ({ source: target, target: source }));
+  return { forward: edgesBySource(edges), back: edgesBySource(reversed) };
 }
 
-/** All nodes that lie on a cycle with this one, itself first; null when none leads back to it. */
+/** All nodes that lie on a cycle with this one, itself first; null when it is on no cycle. */
 export function cycleOf(start: string, { forward: onward, back }: Reachability): ReadonlySet<string> | null {
   const reached = reachableFrom(start, onward);
   if (!reached.has(start)) return null;

@@ -1,13 +1,13 @@
 /**
- * What travels along the edges of a graph: one branch's draft, score and feedback. Branches part at a fork and are
- * joined where they meet again (contract, "How a blueprint runs").
+ * What travels along the edges of a graph: the draft, score and feedback of one branch. Branches part at a fork and
+ * are joined where they meet again (contract, "How a blueprint runs").
  */
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../graph/limits.js';
 
 export type RouteDecision = 'approve' | 'rework';
 
 export interface Feedback {
-  /** Who gave it: a step number or a gate; feedback that two branches share is kept once. */
+  /** Source: a step number or a gate. Feedback with the same source in two branches is kept once when they join. */
   readonly from: string;
   readonly text: string;
 }
@@ -22,19 +22,22 @@ export interface Branch {
   readonly score: number | null;
   /** Step or gate the score comes from; null before the first one. */
   readonly scoreFrom: string | null;
-  /** Critic that gave the score, also of one that was corrected; null for a human's own. */
+  /** Critic that gave the score, kept when a human corrects it; null for a score given by a human alone. */
   readonly scoreBy: string | null;
-  /** What the critic gave. */
+  /** The score as the critic gave it, before any correction. */
   readonly givenScore: number | null;
   /** Oldest first. */
   readonly feedback: readonly Feedback[];
-  /** The last verdict, as it is shown and as conditions see it: from a critic's last say on `approve`, unless a human asks for rework. */
+  /**
+   * The last verdict, as shown and as conditions see it. Once a critic has scored `maxIterations` times it is `approve`,
+   * unless a human asks for rework.
+   */
   readonly decision: RouteDecision | null;
   /** Where this branch parted from others, outermost first. */
   readonly forks: readonly Fork[];
 }
 
-/** The step after which branches parted, and what they had in common there. */
+/** The step after which branches parted, and the draft and score they shared there. */
 export interface Fork {
   readonly step: number;
   readonly draftFrom: string | null;
@@ -55,7 +58,7 @@ export const EMPTY_BRANCH: Branch = {
   forks: [],
 };
 
-/** A branch on its way to a join, and its place among the others. */
+/** A branch on its way to a join, and its order among the others. */
 export interface Joining {
   readonly branch: Branch;
   readonly order: number;
@@ -63,7 +66,7 @@ export interface Joining {
 
 /**
  * Joins branches: drafts in order, each under its author's label; of every critic the last score, of these the lowest;
- * all feedback. What no branch has changed since they parted stays as it is.
+ * all feedback. What no branch has changed since the fork stays as it is.
  *
  * @param from the step that joins them, or null at the end of a run
  */
@@ -84,7 +87,7 @@ export function joinBranches(
   };
 }
 
-/** The branches whose drafts a join puts together, in order; none: it takes over one draft as it is. */
+/** The branches whose drafts a join concatenates, in order; empty when it takes over a single draft unchanged. */
 export function partsOfJoin(joining: readonly Joining[]): readonly Branch[] {
   const branches = inOrder(joining);
   if (isShared(branches)) return [];
@@ -95,7 +98,7 @@ function inOrder(joining: readonly Joining[]): readonly Branch[] {
   return [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
 }
 
-/** The branches that have a draft of their own since they parted. */
+/** The branches that have written a draft of their own since they parted. */
 function writtenSince(branches: readonly Branch[], fork: Fork | undefined): readonly Branch[] {
   return distinct(
     branches.filter((branch) => branch.draft !== null && branch.draftFrom !== (fork?.draftFrom ?? null)),
@@ -136,7 +139,7 @@ function joinVerdicts(
   return { score, scoreFrom, scoreBy, givenScore, decision };
 }
 
-/** Whether the same critic has given another branch its score later. */
+/** Whether the same critic has scored the other branch later. */
 function isOutdated({ scoreBy, scoreFrom }: Branch, other: Branch): boolean {
   return scoreBy !== null && other.scoreBy === scoreBy && ageOf(other.scoreFrom ?? '') > ageOf(scoreFrom ?? '');
 }
@@ -146,14 +149,14 @@ function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
   return boundedFeedback(distinct(all, (feedback) => feedback.from).sort((a, b) => ageOf(a.from) - ageOf(b.from)));
 }
 
-/** What a human's words are known by: the gate they were given at, 0 for a fork, and the steps that had been before. */
+/** Source id of a human's draft, score or feedback: the gate, 0 for a fork, and the number of steps before it. */
 export function humanSource(gate: number, steps: number): string {
   return `g${gate}-${steps}`;
 }
 
 /**
- * The step something was given in; what a human gave comes after the steps before it. Events of before do not tell
- * those of a gate: their overrides reached every branch, so all that was given later follows.
+ * The step a source belongs to, as a sort key; what a human gave sorts right after the steps before it. Older events name
+ * a gate without its steps: their overrides reached every branch, so everything given later sorts after them.
  */
 function ageOf(from: string): number {
   if (!from.startsWith('g')) return Number(from);
@@ -175,18 +178,18 @@ function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] 
   return [...seen.values()];
 }
 
-/** Whether its draft, which may be joined of several, is larger than one may be. */
+/** Whether a branch's draft, which may be joined from several, exceeds the size limit. */
 export function isTooLarge(branch: Branch): boolean {
   return branch.draft !== null && isLonger(branch.draft, MAX_DRAFT_BYTES);
 }
 
-/** A critic's verdict on its score; null without one. */
+/** The verdict that a score stands for; null without a score. */
 export function verdict(score: number | null, passScore: number): RouteDecision | null {
   if (score === null) return null;
   return score >= passScore ? 'approve' : 'rework';
 }
 
-/** All feedback in the state, as a JSON list, stays within its limit: the oldest is dropped (contract, section 2, sizes). */
+/** All feedback in the state, as a JSON list, is cut to its limit by dropping the oldest (contract, section 2, sizes). */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
   const listBy = (bytesOf: (text: string) => number): number =>
     feedback.reduce((sum, each) => sum + bytesOf(each.text) + COMMA, COMMA);
@@ -201,5 +204,5 @@ export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedbac
   return dropped === 0 ? feedback : feedback.slice(dropped);
 }
 
-/** Bytes each text of a JSON list takes beside its own; the brackets are one comma's worth more. */
+/** Bytes of a separator in a JSON list; both brackets together count as one more, since the last item has no comma. */
 const COMMA = 1;

@@ -1,6 +1,6 @@
 /**
- * Decisions: what a command makes of a run, as facts to record in one append. Pure; what follows a fact is asked of
- * the chart before it is written down, so nothing is recorded that the chart does not allow.
+ * Decisions: the facts a command leads to, to be recorded in one append. Pure; each fact is checked against the chart
+ * before the next is decided, so nothing is recorded that the chart does not allow.
  */
 import type { ConditionFacts } from '../graph/condition.js';
 import { unknownMarks } from '../council/citations.js';
@@ -33,12 +33,12 @@ export type RunCommand =
       readonly retryInMs: number | null;
     }
   | { readonly type: 'CancelRun' }
-  /** A fault of the service itself: no node is to blame. */
+  /** A fault of the service itself, not of a node. */
   | { readonly type: 'FailRun'; readonly error: string }
-  /** The instance stops: anyone may go on. */
+  /** The instance stops: any other may claim the run. */
   | { readonly type: 'ReleaseRun' };
 
-/** The facts a command leads to, and where they lead; none when it comes too late to mean anything. */
+/** The facts a command leads to, and the state after them; none when the command comes too late to have an effect. */
 export function decide(
   chart: Chart,
   snapshot: RunSnapshot,
@@ -85,11 +85,11 @@ function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handov
     fail(pending, { kind: 'takeover_limit', error, node: run.activeNode });
     return;
   }
-  takeUp(pending, run.status === 'pending' ? frontOfFork(run) : []);
+  resumeWork(pending, run.status === 'pending' ? missingStarts(run) : []);
 }
 
-/** Goes on where the record stands: with the steps under way, and `others` beside them, or with what comes next. */
-function takeUp(pending: PendingEvents, others: readonly string[]): void {
+/** Continues from the recorded state: with the steps in flight, and `others` beside them, or with the next frontier. */
+function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   const { run, context } = pending;
   const stuck = run.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
   const outstanding = run.frontier.filter((each) => each.active);
@@ -97,7 +97,7 @@ function takeUp(pending: PendingEvents, others: readonly string[]): void {
     failWithoutRoute(pending, stuck.node, routingFacts(stuck.branch, run.iterationCount));
   } else if (outstanding.length > 0) {
     for (const each of outstanding) startAgain(pending, each, delayLeft(each, context.at));
-    startFront(pending, others);
+    startFrontier(pending, others);
   } else if (run.isApproved) {
     proceed(pending, nextFrontier(run));
   } else {
@@ -105,8 +105,8 @@ function takeUp(pending: PendingEvents, others: readonly string[]): void {
   }
 }
 
-/** What belongs to the front of a run forked while that was being started. */
-function frontOfFork(run: RunState): readonly string[] {
+/** Nodes still to be started when a run was forked in the middle of starting a frontier. */
+function missingStarts(run: RunState): readonly string[] {
   return run.frontier.length > 0 && run.frontier.every((each) => each.active) ? notYetStarted(run) : [];
 }
 
@@ -115,13 +115,13 @@ function failWithoutRoute(pending: PendingEvents, node: string, facts: Condition
 }
 
 function recordToolCall(pending: PendingEvents, call: Omit<ToolCalledData, 'node'>): void {
-  const at = underWay(pending.run, call);
+  const at = attemptInFlight(pending.run, call);
   if (at !== undefined) pending.write({ type: 'ToolCalled', data: { node: at.node, ...call } });
 }
 
 function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'route' | 'node'>): void {
   const { run } = pending;
-  const at = underWay(run, result);
+  const at = attemptInFlight(run, result);
   if (at === undefined) return;
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
   const route = routeOf(run, { node: at.node, branch, iterationCount });
@@ -137,7 +137,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
 }
 
 function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
-  const at = underWay(pending.run, failure);
+  const at = attemptInFlight(pending.run, failure);
   if (at === undefined) return;
   pending.write({ type: 'NodeFailed', data: { node: at.node, ...failure } });
   if (retryInMs !== null) {
@@ -147,26 +147,26 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   }
 }
 
-/** An attempt's report counts only while that attempt is the one under way. */
-function underWay(
+/** The attempt a report is about, undefined when it is no longer in flight: late reports have no effect. */
+function attemptInFlight(
   run: RunState,
   report: { readonly step: number; readonly attempt: number },
 ): FrontierNode | undefined {
   return run.frontier.find((each) => each.active && each.step === report.step && each.attempt === report.attempt);
 }
 
-/** All nodes of the front have ended: the next front, a pause before it, or the end. */
+/** All nodes of the frontier have ended: starts the next frontier, pauses before it, or completes the run. */
 function advance(pending: PendingEvents): void {
-  goOn(pending, nextFrontier(pending.run), pending.run.godMode ? pause : startFront);
+  continueWith(pending, nextFrontier(pending.run), pending.run.godMode ? pause : startFrontier);
 }
 
-/** A pause was decided: these nodes start, or the run ends when there are none. */
+/** Continues after a decided pause: starts these nodes, or completes the run when there are none. */
 export function proceed(pending: PendingEvents, nodes: readonly string[]): void {
-  goOn(pending, nodes, startFront);
+  continueWith(pending, nodes, startFrontier);
 }
 
-/** Goes on with a front, however that begins, as far as the limits allow. */
-function goOn(pending: PendingEvents, next: readonly string[], begin: typeof startFront): void {
+/** Begins a frontier by starting it or pausing before it, unless there is none or a limit would be passed. */
+function continueWith(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;
   const { maxNodeExecutions } = run.limits;
   const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.steps + 1)));
@@ -183,7 +183,7 @@ function goOn(pending: PendingEvents, next: readonly string[], begin: typeof sta
   }
 }
 
-function startFront(pending: PendingEvents, nodes: readonly string[]): void {
+function startFrontier(pending: PendingEvents, nodes: readonly string[]): void {
   for (const node of nodes) {
     const step = pending.run.steps + 1;
     const branch = branchInto(pending.run, node, step);

@@ -18,7 +18,7 @@ export type RunEvent = RunFact & {
   readonly schemaVersion?: number;
 };
 
-/** Whether an instance takes the run with these facts. */
+/** Whether one of these facts makes an instance the owner of the run. */
 export function claimsRun(facts: readonly RunFact[]): boolean {
   return facts.some((fact) => fact.type === 'RunClaimed');
 }
@@ -34,34 +34,34 @@ export function runIdOf(stream: string): string | null {
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
-// * Events of earlier schema versions, as today's fold reads them. Applied where events are folded, never where
-// they are checked or shown: a record is hashed, exported and listed as it was written.
-
-/** A change that came with a version of the events' data. */
+/** A change that came with a version of the events' data: how data of an earlier version is read today. */
 export interface Upcast {
   /** Type of the events it changes. */
   readonly type: string;
   /** The first version written so. */
   readonly to: number;
   /**
-   * Data of any earlier version, after the changes that came before this one, as version `to` writes it. An export does
-   * not tell its version, so data that is written so already must come out as it went in.
+   * Turns data of any earlier version, already through the changes before this one, into what version `to` writes. An
+   * export does not name its version, so data already in the new form must come out unchanged.
    */
   readonly change: (data: object) => object;
 }
 
-/** Every change since version 1, oldest first. Raise log/chain's version with each. */
+/** Every change since version 1, oldest first. Raise `SCHEMA_VERSION` in eventsourcing/hash-chain.ts with each. */
 const UPCASTS: readonly Upcast[] = [];
 
-/** What may be upcast. */
+/** An event, as far as upcasting looks at it. */
 interface Versioned {
   readonly type: string;
   readonly data: object;
-  /** Version its data was written in; absent: today's, or not told. */
+  /** Version its data was written in; absent: today's, or unknown. */
   readonly schemaVersion?: number;
 }
 
-/** The event as today's version would have written it. */
+/**
+ * The event as today's version would have written it. Applied where events are folded, never where they are verified or
+ * shown: a record is hashed, exported and listed as it was written.
+ */
 export function upcast<E extends Versioned>(event: E, upcasts: readonly Upcast[] = UPCASTS): E {
   const { type, schemaVersion = 0 } = event;
   const due = upcasts.filter((each) => each.type === type && each.to > schemaVersion);

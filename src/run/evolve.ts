@@ -1,4 +1,4 @@
-/** The fold: a run's state after one more recorded event. Total and pure; what may follow what is the chart's business. */
+/** The fold: a run's state after one more recorded event. Total and pure; the chart checks which event may follow. */
 import { withSources } from '../council/citations.js';
 import type { Plan } from '../graph/plan.js';
 import { planOf } from '../graph/plan.js';
@@ -18,9 +18,9 @@ import { leave, rerouted } from './take-route.js';
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
 /**
- * The state of a run after its first event: at its beginning, or where the run stood that it is a fork of.
+ * The state of a run after its first event: an empty one, or for a fork the state of its parent at the fork point.
  *
- * @param plan of its graph; made when it is not given
+ * @param plan of its graph; computed when absent
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { data } = event;
@@ -179,13 +179,13 @@ function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
   const at = { source: humanSource(data.gate, state.steps), shown: state.gate.nextNodes };
   const changed =
     data.overrideVersion === undefined
-      ? decidedBefore(state, override, data)
+      ? overriddenV1(state, override, data)
       : overrideState(state, override, { ...at, route, nextNodes });
   return { ...changed, gate, shown: branchShown(changed, nextNodes) };
 }
 
-/** Under the rule of decisions that name none. */
-function decidedBefore(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
+/** An override by version 1 of the rules: its decision was recorded without an `overrideVersion`. */
+function overriddenV1(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
   const overridden = overrideEveryBranch(state, override, `g${gate}`);
   return route === null ? overridden : rerouted(overridden, route.next);
 }

@@ -1,10 +1,10 @@
-/** A run's state as its fork's first event holds it, and back (schemas/run-fold.json): data alone, no chart's snapshot. */
+/** A run's state as plain data for its fork's first event, and back (schemas/run-fold.json); not an XState snapshot. */
 import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import type { FrontierNode, RunState } from './state.js';
 import { openGate } from './state.js';
 
-/** What a fork takes over from its parent. */
+/** The fields a fork takes over from its parent. */
 type Restored = Pick<
   RunState,
   | 'inputTopic'
@@ -21,7 +21,7 @@ type Restored = Pick<
   | 'shown'
 >;
 
-/** Where a run stands, as its fork will go on from there. */
+/** The state that a fork of this run continues from. */
 export function forkSnapshot(run: RunState): RunFold {
   const drafts = new Places<string>((text) => text);
   const feedback = new Places<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
@@ -56,12 +56,12 @@ export function forkSnapshot(run: RunState): RunFold {
   };
 }
 
-/** Whether a step has no result: it is under way, or its attempt has failed and the next has not started. */
+/** Whether a step has no result yet: it is in flight, or its attempt has failed and the next has not started. */
 export function isOutstanding({ arrivals, ended }: RunState, { active, step }: FrontierNode): boolean {
   return active || ![...arrivals, ...ended].some(({ from }) => from === step);
 }
 
-/** What a fork begins with. Outstanding steps are as if never tried: their attempts count anew. */
+/** The state a fork begins with. Outstanding steps count their attempts from 0 again. */
 export function restoreSnapshot(fold: RunFold, at: string): Restored {
   const branchOf = ({ route, givenScore, ...folded }: FoldedBranch): Branch => ({
     ...folded,
@@ -87,7 +87,7 @@ export function restoreSnapshot(fold: RunFold, at: string): Restored {
   };
 }
 
-/** Values kept once each, known by their place. */
+/** A list of distinct values, each referred to by its index. */
 class Places<T> {
   readonly all: T[] = [];
   readonly #keyOf: (value: T) => string;

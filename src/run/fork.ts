@@ -1,4 +1,4 @@
-/** A fork: a new run that goes on from an event of another, with whatever is changed there. */
+/** A fork: a new run that continues from an event of another run, with changes made at that point. */
 import { planOf } from '../graph/plan.js';
 import type {
   Graph,
@@ -14,13 +14,13 @@ import { canonical } from '../eventsourcing/canonical-json.js';
 import { humanSource } from './branch.js';
 import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
-import { wayUnder } from './override.js';
+import { routeUnderOverride } from './override.js';
 import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
 import type { RunState } from './state.js';
 
-/** What a fork does otherwise than its parent. */
+/** What a fork changes against its parent. */
 export interface ForkChanges {
-  /** What the new run is asked for; null: what the parent was. */
+  /** The new run's topic; null: the parent's. */
   readonly inputTopic: string | null;
   /** A human's override of the state at the fork point. */
   readonly override: StateOverride | null;
@@ -30,14 +30,14 @@ export interface ForkChanges {
   readonly maxNodeExecutions: number | null;
 }
 
-/** What a fork would do. */
+/** A preview of a fork. */
 export interface ForkPlan {
   readonly reusedResults: number;
-  /** What it starts with, or waits before; none: it ends at once. */
+  /** Nodes it starts with, or pauses before; empty: it ends at once. */
   readonly nextNodes: readonly string[];
 }
 
-/** What a human's words at a fork are known by: no pause was decided with them, and gates count from 1. */
+/** Source id of what a human gives at a fork: gate 0, since gates of pauses count from 1. */
 export function forkSource({ steps }: Pick<RunState, 'steps'>): string {
   return humanSource(0, steps);
 }
@@ -45,20 +45,19 @@ export function forkSource({ steps }: Pick<RunState, 'steps'>): string {
 /**
  * The first event of a fork.
  *
- * @param parent where it is forked, not yet finished
- * @throws {OverrideRefused} when the override holds what it cannot
- * @throws {OverrideRefused} when the last node has no route under the override
+ * @param parent its state at the fork point, not yet finished
+ * @throws {OverrideRefused} when the override is not allowed, or leaves the last node without a route
  */
 export function forkedRun(
   parent: RunState,
-  asked: ForkChanges,
+  requested: ForkChanges,
   fork: { readonly runId: string; readonly bodyHash: string; readonly sha256: (text: string) => string },
 ): RunRequestedData {
-  const changes = { ...asked, override: effectiveAt(parent, asked.override) };
+  const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
   const graph = changedGraph(parent.plan.graph, nodes);
   const named = namesOf(changes);
-  const decided = withItsDecision(parent, isAny(named));
+  const decided = withDecision(parent, changesAnything(named));
   const run = { ...decided, plan: planOf(graph), inputTopic: inputTopic ?? parent.inputTopic };
   return {
     runId: fork.runId,
@@ -78,20 +77,20 @@ export function forkedRun(
   };
 }
 
-/** What an override changes at a fork point; null: nothing. */
+/** The effective part of an override at a fork point; null when it changes nothing. */
 function effectiveAt(parent: RunState, override: StateOverride | null): StateOverride | null {
   if (override === null) return null;
   const effective = effectiveOverride(parent, override, nodesAhead(parent));
   return Object.keys(effective).length === 0 ? null : effective;
 }
 
-/** Why a fork would end as soon as it starts, by the facts of that: its bound of executions is reached; null: it would not. */
+/** The error of a fork whose first facts already fail it at the execution limit; null when they do not. */
 export function boundReached(facts: readonly RunFact[]): string | null {
   const last = facts.at(-1);
   return last?.type === 'RunFailed' && last.data.kind === 'execution_limit' ? last.data.error : null;
 }
 
-/** What a fork would do, by the facts that its start would record. */
+/** The preview of a fork, from the facts that its start would record. */
 export function planFork(facts: readonly RunFact[]): ForkPlan {
   const nextNodes = facts.flatMap((fact) => {
     if (fact.type === 'NodeStarted') return [fact.data.node];
@@ -102,12 +101,12 @@ export function planFork(facts: readonly RunFact[]): ForkPlan {
   return { reusedResults: state === null ? 0 : reusedResults(state), nextNodes };
 }
 
-/** Results of the parent that a fork goes on with. */
+/** How many results of the parent a fork reuses. */
 export function reusedResults({ steps, front }: RunFold): number {
   return steps - front.filter((each) => each.isOutstanding).length;
 }
 
-/** What was asked for, by name: the values stand in the event beside it, drafts and prompts only once. */
+/** The names of what is changed: the values are recorded in the graph and state beside them, and not repeated here. */
 function namesOf({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
   const named = (change: NodeChange): string[] => Object.keys(change).filter((field) => CHANGEABLE.has(field));
   return {
@@ -118,16 +117,16 @@ function namesOf({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges
   };
 }
 
-/** Whether anything is changed: an empty override is no change, nor is a node of which nothing is said. */
-function isAny({ inputTopic, state, nodes, maxNodeExecutions = false }: RunChanges): boolean {
+/** Whether anything is changed: an empty override is no change, nor is a node without changed fields. */
+function changesAnything({ inputTopic, state, nodes, maxNodeExecutions = false }: RunChanges): boolean {
   return inputTopic || maxNodeExecutions || state.length > 0 || nodes.some(({ fields }) => fields.length > 0);
 }
 
 /**
- * A run that was forked between a human's word and its going on: the word stands while nothing is changed. Whoever
- * changes something is asked again, at the same gate.
+ * A run forked between a human's decision and its resumption: without changes the decision still holds; with changes the
+ * run pauses again at the same gate.
  */
-function withItsDecision(run: RunState, isChanged: boolean): RunState {
+function withDecision(run: RunState, isChanged: boolean): RunState {
   const { gate } = run;
   if (gate === null || gate.decision === null) return run;
   return isChanged ? { ...run, gate: { ...gate, decision: null } } : { ...run, isApproved: true };
@@ -139,12 +138,12 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof NodeChange>([
   'tools',
 ]);
 
-/** The state under an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
+/** The state after an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
   const hasEnded = run.frontier.every((each) => !isOutstanding(run, each));
-  const way = hasEnded ? wayUnder(run, override, at) : { route: null, nextNodes: at.shown };
-  const changed = overrideState(run, override, { ...at, ...way });
+  const continuation = hasEnded ? routeUnderOverride(run, override, at) : { route: null, nextNodes: at.shown };
+  const changed = overrideState(run, override, { ...at, ...continuation });
   const next = nextFrontier(changed);
   const [first] = changed.frontier;
   const isBefore = first === undefined || (run.status === 'paused' && next.length > 0);
@@ -157,7 +156,7 @@ function changedGraph(graph: Graph, changes: readonly NodeChange[]): Graph {
   return { ...graph, nodes: graph.nodes.map((node) => changedNode(node, byId.get(node.id))) };
 }
 
-/** Field by field: id, role and place in the graph stay. */
+/** Copies field by field, so that id, role and place in the graph stay. */
 function changedNode(node: GraphNode, change: NodeChange | undefined): GraphNode {
   if (change === undefined) return node;
   const { label, systemPrompt, model, temperature, maxOutputTokens, timeoutMs, maxAttempts, tools = {} } = change;

@@ -1,6 +1,6 @@
 /**
- * A human's word on a pause, as facts: approved, modified or rejected. What is chosen runs under this decision, claimed
- * by the instance that takes it in the same append.
+ * A human's decision on a pause, as facts: approve, modify or reject. The instance that takes the decision claims the run
+ * in the same append.
  */
 import type { GateAction, GateChoice, GateDecidedData, RunResumedData } from '../generated/schemas.js';
 import { humanSource } from './branch.js';
@@ -10,27 +10,27 @@ import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride } from './override.js';
-import { wayUnder } from './override.js';
+import { routeUnderOverride } from './override.js';
 import type { Gate, RunState } from './state.js';
 import { openGate } from './state.js';
 
-/** What is decided, and how the request can be known again. */
+/** What is decided, and the hashes by which a repeated request is recognized. */
 export type GateDecision = GateChoice & {
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
 };
 
-/** What a run fails with when it is rejected (contract, section 2). */
+/** Error of a rejected run (contract, section 2). */
 const REJECTED = 'Rejected by the user in God Mode';
 
-/** What a decision makes of the run, as far as the decision itself tells. */
+/** The run's status after a decision, as far as the decision alone determines it. */
 export interface GateOutcome {
   readonly status: 'running' | 'failed';
   readonly error: string | null;
 }
 
-/** A function of the action alone, so that a repeated request gets the same answer. */
+/** The outcome of an action. Depends on nothing else, so that a repeated request gets the same answer. */
 export function outcomeOf(action: GateAction): GateOutcome {
   return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
 }
@@ -49,18 +49,18 @@ export function decideGate(
   const gate = openGate(run);
   if (gate === null) return [];
   const pending = new PendingEvents(chart, snapshot, context);
-  const way = wayOn(run, gate, decision);
-  pending.write({ type: 'GateDecided', data: { ...decision, ...recordOf(pending, gate), ...way } });
+  const continuation = continuationOf(run, gate, decision);
+  pending.write({ type: 'GateDecided', data: { ...decision, ...answeredPause(pending, gate), ...continuation } });
   if (decision.action === 'reject') {
     fail(pending, { kind: 'rejected', error: REJECTED, node: null });
   } else {
-    resume(pending, { gate: gate.gate, nextNodes: way.nextNodes });
-    proceed(pending, way.nextNodes);
+    resume(pending, { gate: gate.gate, nextNodes: continuation.nextNodes });
+    proceed(pending, continuation.nextNodes);
   }
   return pending.facts;
 }
 
-/** The instance that takes a decision owns the run from there. */
+/** The instance that takes a decision owns the run from then on. */
 function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>): void {
   const { run, context } = pending;
   const epoch = run.epoch + 1;
@@ -68,26 +68,31 @@ function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>):
   pending.write({ type: 'RunResumed', data: { epoch, ...resumed } });
 }
 
-function recordOf({ run, context }: PendingEvents, { gate, seq }: Gate) {
+/** Which pause a decision answers, and what was shown at it. */
+function answeredPause({ run, context }: PendingEvents, { gate, seq }: Gate) {
   const { draft } = run.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft), actor: null };
 }
 
-/** Where the run goes under a decision. */
-type WayOn = Pick<GateDecidedData, 'nextNodes' | 'route' | 'overrideVersion'>;
+/** How the run continues after a decision. */
+type Continuation = Pick<GateDecidedData, 'nextNodes' | 'route' | 'overrideVersion'>;
 
 /** @throws {OverrideRefused} when no edge of the last node holds under the override */
-function wayOn(run: RunState, { gate, nextNodes: shown }: Gate, { action, modifiedState }: GateDecision): WayOn {
+function continuationOf(
+  run: RunState,
+  { gate, nextNodes: shown }: Gate,
+  { action, modifiedState }: GateDecision,
+): Continuation {
   if (action === 'reject') return { nextNodes: [], route: null };
   if (action === 'approve' || modifiedState === null) return { nextNodes: [...shown], route: null };
-  const { nextNodes, route } = wayUnder(run, modifiedState, { source: humanSource(gate, run.steps), shown });
+  const { nextNodes, route } = routeUnderOverride(run, modifiedState, { source: humanSource(gate, run.steps), shown });
   return { nextNodes: [...nextNodes], route, overrideVersion: 2 };
 }
 
 /**
- * What a choice comes to at a pause: of an override only what differs from what is shown.
+ * A choice reduced to its effect: of an override only what differs from what is shown at the pause.
  *
- * @throws {OverrideRefused} when it holds what it cannot
+ * @throws {OverrideRefused} when the override is not allowed
  */
 export function effectiveChoice(run: RunState, { nextNodes }: Gate, choice: GateChoice): GateChoice {
   if (choice.action !== 'modify' || choice.modifiedState === null) return choice;

@@ -1,8 +1,8 @@
 /**
  * The statechart of a run, compiled from its graph: pending, running, paused, completed, failed. It moves on recorded
- * facts only; what it does not allow never happened. While running, each node of a graph that forks has a region of
- * its own, so that a front of branches is simply the active regions. A graph that never forks has at most one node
- * active, and its chart says so with one state per node: a third less a transition at three nodes.
+ * facts only and refuses those that may not follow. While running, each node of a graph that forks has a parallel region
+ * of its own, so that the frontier is the set of active regions. A graph that never forks has at most one node active,
+ * so its chart has one state per node: a transition takes a third less time at three nodes.
  */
 import type { SnapshotFrom, StateValue } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
@@ -15,7 +15,7 @@ import { isFrontierDone } from './state.js';
 import { branchAtEnd } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
 
-/** A recorded fact as the chart takes it: facts of a node carry the node's region in their name. */
+/** A recorded fact as an XState event: the type of a node's fact ends in the key of the node's state. */
 interface ChartEvent {
   readonly type: string;
   readonly fact: RunEvent;
@@ -25,7 +25,7 @@ type RunMachine = ReturnType<typeof compileMachine>;
 export type RunSnapshot = SnapshotFrom<RunMachine>;
 type RunContext = RunSnapshot['context'];
 
-/** A compiled chart with its one shared scope for pure transitions. Costs about 0.6 ms to make: cache it by graph hash. */
+/** A compiled chart with pure transitions. Compiling takes about 0.6 ms: cache it by graph hash. */
 export interface Chart {
   readonly machine: RunMachine;
   /** The snapshot after a run's first event. */
@@ -36,11 +36,11 @@ export interface Chart {
    * @throws {TransitionRefused} when the chart does not allow it
    */
   next(snapshot: RunSnapshot, fact: RunEvent): RunSnapshot;
-  /** The fact as `machine` takes it. */
+  /** The fact as an event of `machine`. */
   eventOf(fact: RunEvent): ChartEvent;
 }
 
-/** A recorded fact that the chart does not allow where it stands. */
+/** A fact that the chart does not allow in its current state. */
 export class TransitionRefused extends Error {
   readonly fact: RunEvent;
   constructor(fact: RunEvent, state: RunState) {
@@ -54,7 +54,7 @@ export function compileChart(graph: Graph): Chart {
   const keys = new Map(graph.nodes.map((node, index) => [node.id, stateKeyOf(index)]));
   const scope = inertScope(machine);
   const plan = planOf(graph);
-  const moves = new TransitionCache<RunSnapshot>();
+  const transitions = new TransitionCache<RunSnapshot>();
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
     machine,
@@ -72,19 +72,19 @@ export function compileChart(graph: Graph): Chart {
       const { run } = context;
       if (fact.seq !== run.seq + 1 || !mayFollow(run, fact)) throw new TransitionRefused(fact, run);
       const event = eventOf(fact);
-      const known = moves.find(value, event.type);
-      if (known !== undefined) return standing(known, { run: evolve(run, fact) });
+      const known = transitions.find(value, event.type);
+      if (known !== undefined) return withContext(known, { run: evolve(run, fact) });
       const next = machine.transition(snapshot, event, scope);
       if (next.context.run === run) throw new TransitionRefused(fact, run);
-      return standing(moves.keep(value, event.type, standing(next, NOBODY)), next.context);
+      return withContext(transitions.keep(value, event.type, withContext(next, NO_CONTEXT)), next.context);
     },
   };
 }
 
-/** Of a snapshot that is kept for where it stands: it holds no run. */
-const NOBODY = {} as RunContext;
+/** Context of a cached snapshot, of which only the state value counts. */
+const NO_CONTEXT = {} as RunContext;
 
-function standing(snapshot: RunSnapshot, context: RunContext): RunSnapshot {
+function withContext(snapshot: RunSnapshot, context: RunContext): RunSnapshot {
   return { ...snapshot, context };
 }
 
@@ -113,27 +113,27 @@ function compileMachine(graph: Graph) {
         on: {
           RunClaimed: { actions: 'adopt' },
           RunReleased: { actions: 'adopt' },
-          ...goes('RunStarted', 'running'),
-          ...fails(),
+          ...transitionTo('RunStarted', 'running'),
+          ...canFail(),
         },
       },
       running: {
-        ...(canFork(graph) ? regions(keys) : turns(keys)),
+        ...(canFork(graph) ? parallelNodes(keys) : sequentialNodes(keys)),
         on: {
           RunClaimed: { actions: 'adopt' },
           RunReleased: { actions: 'adopt' },
-          ...goes('RunPaused', 'paused', GUARDED),
-          ...goes('RunCompleted', 'completed', GUARDED),
-          ...fails(),
+          ...transitionTo('RunPaused', 'paused', GUARDED),
+          ...transitionTo('RunCompleted', 'completed', GUARDED),
+          ...canFail(),
         },
       },
       paused: {
         initial: 'waiting',
         states: {
           waiting: { on: { GateDecided: { target: 'decided', actions: 'adopt' } } },
-          decided: { on: { RunClaimed: { actions: 'adopt' }, ...goes('RunResumed', 'running') } },
+          decided: { on: { RunClaimed: { actions: 'adopt' }, ...transitionTo('RunResumed', 'running') } },
         },
-        on: { RunReleased: { actions: 'adopt' }, ...fails() },
+        on: { RunReleased: { actions: 'adopt' }, ...canFail() },
       },
       completed: { type: 'final' },
       failed: { type: 'final' },
@@ -142,12 +142,12 @@ function compileMachine(graph: Graph) {
 }
 
 const GUARDED = { guard: 'mayFollow' } as const;
-const goes = (fact: string, state: string, when: { readonly guard?: 'mayFollow' } = {}) => ({
+const transitionTo = (fact: string, state: string, when: { readonly guard?: 'mayFollow' } = {}) => ({
   [fact]: { target: `#run.${state}`, actions: 'adopt' as const, ...when },
 });
-const fails = () => goes('RunFailed', 'failed');
+const canFail = () => transitionTo('RunFailed', 'failed');
 
-/** Whether two branches can live at once: only several linear edges lead to several nodes. */
+/** Whether two branches can be live at once: a run parts only where several linear edges lead to several nodes. */
 function canFork(graph: Graph): boolean {
   return graph.nodes.some(({ id }) => {
     const linear = graph.edges.filter((edge) => edge.source === id && edge.condition === null);
@@ -155,8 +155,8 @@ function canFork(graph: Graph): boolean {
   });
 }
 
-/** Every node idle or active, side by side; a further attempt starts it again. */
-function regions(keys: readonly string[]) {
+/** A region per node, idle or active; a further attempt starts an active node again. */
+function parallelNodes(keys: readonly string[]) {
   const region = (key: string) => ({
     initial: 'idle',
     states: {
@@ -167,8 +167,8 @@ function regions(keys: readonly string[]) {
   return { type: 'parallel' as const, states: Object.fromEntries(keys.map((key) => [key, region(key)])) };
 }
 
-/** One node active, or none. */
-function turns(keys: readonly string[]) {
+/** A state per node: at most one is active. */
+function sequentialNodes(keys: readonly string[]) {
   const node = (key: string) => ({ on: { ...starts(key, key), ...proceeds(key, 'idle') } });
   return {
     initial: 'idle',
@@ -182,7 +182,7 @@ function turns(keys: readonly string[]) {
 const starts = (key: string, target: string) => ({
   [`NodeStarted.${key}`]: { target, actions: 'adopt' as const, ...GUARDED },
 });
-/** What an active node does, up to its end. */
+/** Transitions of an active node. */
 const proceeds = (key: string, target: string) => ({
   [`ToolCalled.${key}`]: { actions: 'adopt' as const },
   [`NodeCompleted.${key}`]: { target, actions: 'adopt' as const },
@@ -223,9 +223,7 @@ function inertScope(machine: RunMachine): Parameters<RunMachine['transition']>[2
   };
 }
 
-// The one guard of every chart.
-
-/** What the chart asks of a run beyond the state that it is in, before it takes a fact. */
+/** The one guard of every chart: what a fact requires of the run beyond the chart's state. */
 function mayFollow(run: RunState, fact: RunEvent): boolean {
   switch (fact.type) {
     case 'NodeStarted':
@@ -233,68 +231,66 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
     case 'RunPaused':
       return isFrontierDone(run);
     case 'RunCompleted':
-      return isTheEnd(run, fact.data);
+      return isResult(run, fact.data);
     default:
       return true;
   }
 }
 
-/** Whether a node starts to which a branch was sent, or is started again. */
+/** Whether a start is expected: of a node with an arrival, or a further attempt of an outstanding step. */
 function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
   const begun = run.frontier.find((each) => each.step === step);
   if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
   return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
 }
 
-/** Whether all branches have ended, and this is what they have come to. */
-function isTheEnd(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
+/** Whether all branches have ended and their join is the recorded result. */
+function isResult(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
   if (!isFrontierDone(run) || run.arrivals.length > 0) return false;
   const { draft, score } = branchAtEnd(run);
   return finalDraft === draft && criticScore === score;
 }
 
-// * Where a chart goes, once it has been asked. From one state by one kind of event a run's chart always comes to
-// the same state, for whether the event is allowed there is one guard's business; so XState works each move out
-// once, and later ones take the state from here, in a fraction of the time.
-
 /**
- * Most that is kept of a chart, in characters of its states as JSON, and what a move counts for; a character stands for
- * six bytes. A graph that forks has more states than can be kept: moves beyond are worked out each time.
+ * Most that is cached of a chart, in characters of its state values as JSON, and what a transition counts for; a character
+ * stands for about six bytes. A graph that forks has more states than can be cached: others are computed each time.
  */
 const MAX_CHARS = 100_000;
-const MOVE_CHARS = 50;
+const TRANSITION_CHARS = 50;
 
-/** Of the snapshots kept only the state counts. States are told apart by the identity of their values, which are shared. */
+/**
+ * Target states by state value and event type, so that XState computes each transition once. That is sound because only
+ * the guard depends on the context, and it is checked before. State values are compared by identity: `keep` shares them.
+ */
 export class TransitionCache<State extends { readonly value: StateValue }> {
   readonly #from = new Map<StateValue, Map<string, State>>();
   readonly #byValue = new Map<string, State>();
   #chars = 0;
 
-  /** The state that an event leads to; undefined when it has not been worked out. */
+  /** The state that an event leads to; undefined when it is not cached. */
   find(from: StateValue, event: string): State | undefined {
     return this.#from.get(from)?.get(event);
   }
 
-  /** Keeps where an event has led; returns the state that goes for it from now on. */
+  /** Caches where an event has led; returns the shared instance of that state. */
   keep(from: StateValue, event: string, to: State): State {
     const text = JSON.stringify(to.value);
     const known = this.#byValue.get(text) ?? to;
     if (this.#chars >= MAX_CHARS) return known;
-    this.#chars += MOVE_CHARS + (known === to ? text.length : 0);
+    this.#chars += TRANSITION_CHARS + (known === to ? text.length : 0);
     this.#byValue.set(text, known);
-    const moves = this.#from.get(from) ?? new Map<string, State>();
-    this.#from.set(from, moves.set(event, known));
+    const transitions = this.#from.get(from) ?? new Map<string, State>();
+    this.#from.set(from, transitions.set(event, known));
     return known;
   }
 }
 
-// Compiled charts by graph hash: a council that runs often is compiled once.
-
+/** Compiled charts by graph hash: a council that runs often is compiled once. */
 export interface MachineCache {
   of(frozen: { readonly graph: Graph; readonly graphHash: string }): Chart;
 }
 
-/** @param limit charts kept, the longest unused go first; a chart of 20 nodes takes about 113 KB, its moves up to 1 MB */
+/** @param limit most charts kept, the least recently used is dropped first; a chart of 20 nodes takes about 113 KB, its transitions up to 1 MB */
 export function machineCache(limit = 100): MachineCache {
   const cache = new Map<string, Chart>();
   return {

@@ -7,8 +7,8 @@ import { routingFacts } from './output.js';
 import type { RunState } from './state.js';
 
 /**
- * The route after a node, null when no edge of it holds. From a critic's last say on only a human's word for rework leads
- * back: conditions that a corrected score would lead back by see the score that the critic gave.
+ * The route after a node, null when none of its edges holds. Once a critic may no longer ask for rework, only a human's
+ * `rework` leads back: if a corrected score would lead back, conditions see the score that the critic gave.
  */
 export function routeOf(
   run: RunState,

@@ -1,4 +1,4 @@
-/** The start of a node's attempt: what it is told and which tools it is given, as recorded. */
+/** The start of a node's attempt, with the prompt it sends and the tools it has. */
 import { renderPrompt } from '../council/prompt.js';
 import { renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
@@ -38,13 +38,13 @@ export function startNode(
   });
 }
 
-/** What an attempt is to do: its promptInput, and that as the model is told it. */
+/** The prompt of an attempt: its input, and the rendered texts. */
 export function assignmentOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' | 'tools'>): Assignment {
   const promptInput = promptInputFor(run, at);
   return { promptInput, rendered: renderPrompt(promptInput) };
 }
 
-/** The promptInput of an attempt: pure, so that its prompt can be derived from its NodeStarted event and those before it. */
+/** The prompt input of an attempt: pure, so that it can be derived again from its NodeStarted event and those before. */
 export function promptInputFor(
   run: RunState,
   { node, branch, tools }: Pick<FrontierNode, 'node' | 'branch' | 'tools'>,

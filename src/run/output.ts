@@ -1,4 +1,4 @@
-/** What the conditions behind a node look at. */
+/** What a node's output does to its branch, and the facts that conditions read from it. */
 import type { ConditionFacts } from '../graph/condition.js';
 import { codePoints } from '../graph/limits.js';
 import type { Branch } from './branch.js';
@@ -6,7 +6,7 @@ import { boundedFeedback, verdict } from './branch.js';
 import type { NodeOutput } from '../generated/schemas.js';
 import type { RunState } from './state.js';
 
-/** The draft is counted when the first condition asks, and only then. */
+/** The facts for conditions. The draft's length is counted only when a condition first asks for it. */
 export function routingFacts(branch: Branch, iteration: number): ConditionFacts {
   return new RoutingFacts(branch, iteration);
 }
@@ -30,12 +30,11 @@ class RoutingFacts implements ConditionFacts {
   }
 }
 
-// What a node's output makes of its branch and of the run's counters; decisions route on it before it is recorded.
-
 /**
- * The node's branch, and the counters, once it has ended. A branch is written field by field, as states are copied.
+ * The node's branch and the run's counters after its output. Used both to decide a route before the output is recorded and
+ * in the fold. Branches are built field by field, which is faster on Node 20.
  *
- * @throws when the step is not under way
+ * @throws when the run has no such step in its frontier
  */
 export function afterOutput(
   state: RunState,
@@ -80,12 +79,12 @@ export function afterOutput(
   return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
 }
 
-/** Whether the critic that gave a branch its score has had its last say: from then on only a human can ask for rework. */
+/** Whether the critic that scored a branch has scored `maxIterations` times: then only a human can ask for rework. */
 export function isBeyondRework({ scores, limits }: RunState, { scoreBy }: Branch): boolean {
   return scoreBy !== null && timesScored(scores, scoreBy) >= limits.maxIterations;
 }
 
-/** Nodes may be called `constructor` or `__proto__`: only a score of their own counts. */
+/** How often a critic has scored. Nodes may be called `constructor` or `__proto__`, so only own properties count. */
 function timesScored(scores: RunState['scores'], critic: string): number {
   return Object.hasOwn(scores, critic) ? (scores[critic] ?? 0) : 0;
 }

@@ -1,10 +1,10 @@
-/** Overrides as they were applied before decisions told their rule: recorded ones must fold as they did. */
+/** Overrides as applied before decisions recorded an `overrideVersion`: old events must fold unchanged. */
 import type { StateOverride } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import { boundedFeedback, verdict } from './branch.js';
 import type { RunState } from './state.js';
 
-/** The state under an override that reaches every branch, ended ones too; what it sets is common ground at a later join. */
+/** The state after an override of every branch, ended ones too; what it sets counts as shared at a later join. */
 export function overrideEveryBranch(state: RunState, override: StateOverride, gate: string): RunState {
   const change = <T extends { readonly branch: Branch }>(each: T): T => ({
     ...each,

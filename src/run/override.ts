@@ -1,6 +1,6 @@
 /**
- * What a human's override makes of a run's state. Drafts reach the branches about to run; a branch that has ended, or
- * that waits at a join, keeps its own. Everything else holds in every branch that lives.
+ * Applies a human's override to a run's state. Drafts go to the branches about to run; a branch that has ended, or that
+ * waits at a join, keeps its own. Everything else applies to every live branch.
  */
 import type { Route, StateOverride } from '../generated/schemas.js';
 import type { Branch, Fork } from './branch.js';
@@ -15,27 +15,27 @@ import { routeOf } from './node-route.js';
 import { isOutstanding } from './fork-snapshot.js';
 import { CouncilError } from '../errors.js';
 
-/** Where a run goes under an override. */
-interface OverrideWay {
-  /** The last node's new route; null: it was not routed again. */
+/** How a run continues after an override. */
+interface OverrideRoute {
+  /** The last node's new route; null: the route is unchanged. */
   readonly route: Route | null;
   readonly nextNodes: readonly string[];
 }
 
-/** The state under an override. */
-export function overrideState(run: RunState, override: StateOverride, at: OverrideAt & OverrideWay): RunState {
+/** The state after an override. */
+export function overrideState(run: RunState, override: StateOverride, at: OverrideAt & OverrideRoute): RunState {
   const drafts = draftsGiven(run, override, at);
-  const changed = beforeItsRoute(run, override, { source: at.source, drafts });
+  const changed = beforeRouting(run, override, { source: at.source, drafts });
   const routed = at.route === null ? changed : rerouted(changed, at.route.next);
   return overrideDrafts(routed, drafts, at.nextNodes);
 }
 
-/** The state that the last node is routed in again. */
+/** The state in which the last node is routed again. */
 function overriddenLast(run: RunState, override: StateOverride, at: OverrideAt): RunState {
-  return beforeItsRoute(run, override, { source: at.source, drafts: draftsGiven(run, override, at) });
+  return beforeRouting(run, override, { source: at.source, drafts: draftsGiven(run, override, at) });
 }
 
-function beforeItsRoute(
+function beforeRouting(
   run: RunState,
   override: StateOverride,
   { source, drafts }: { readonly source: string; readonly drafts: DraftsGiven },
@@ -43,7 +43,7 @@ function beforeItsRoute(
   return overrideLastDraft(overrideAllBut(run, override, source), drafts);
 }
 
-/** Everything but drafts, in every branch that lives. */
+/** Overrides everything but drafts, in every live branch. */
 function overrideAllBut(run: RunState, override: StateOverride, source: string): RunState {
   const parted = new Set(run.ended.flatMap(({ branch }) => branch.forks.map(({ step }) => step)));
   const change = <T extends { readonly branch: Branch }>(each: T, scored: readonly Branch[]): T => ({
@@ -61,7 +61,7 @@ function overrideAllBut(run: RunState, override: StateOverride, source: string):
   };
 }
 
-/** Whose score a corrected one is: that of a critic that has had its last say, before that of the one shown. */
+/** Whose score a human corrects: that of a critic that may no longer ask for rework, else that of the branch shown. */
 interface Judged {
   readonly isBeyondRework: boolean;
   readonly scoreBy: string | null;
@@ -75,7 +75,7 @@ function judgedOf(run: RunState, branches: readonly Branch[]): Judged {
   return { isBeyondRework: last !== undefined, scoreBy, givenScore, passScore: run.limits.passScore };
 }
 
-/** A score without a verdict brings its own, which from a critic's last say on is never rework. */
+/** A score without a route decision implies one; it is never `rework` once the critic may no longer ask for rework. */
 function overrideBranch(
   branch: Branch,
   override: StateOverride,
@@ -93,7 +93,7 @@ function overrideBranch(
     changed.scoreBy = judged.scoreBy;
     changed.givenScore = judged.givenScore;
     changed.decision = judged.isBeyondRework ? 'approve' : verdict(score, judged.passScore);
-    // Common ground at a later join, unless one that parted there has ended with a score of its own.
+    // Shared at a later join, unless a branch that parted at this fork has ended with a score of its own.
     changed.forks = branch.forks.map((fork) => (parted.has(fork.step) ? fork : { ...fork, scoreFrom: source }));
   }
   if (feedback !== undefined) {
@@ -104,11 +104,11 @@ function overrideBranch(
 }
 
 /**
- * What an override changes: without the keys, and the branches, whose value is the one shown, so that sending back what
- * was shown changes nothing.
+ * The effective part of an override: without the keys and branches whose value is already the one shown, so that sending
+ * back what was shown changes nothing.
  *
  * @param shown nodes about to run
- * @throws {OverrideRefused} when it names a branch that is none of theirs, or has another value of what cannot be changed
+ * @throws {OverrideRefused} when it names a branch that is not about to run, or changes a read-only field
  */
 export function effectiveOverride(run: RunState, override: StateOverride, shown: readonly string[]): StateOverride {
   const { active_node: activeNode = run.activeNode, run_id: runId = run.runId, ...rest } = override;
@@ -180,15 +180,13 @@ function refuse(
   throw new OverrideRefused({ runId, place, ...why });
 }
 
-// The last node routed again, because a human has changed what its route depends on.
-
 /**
- * Where a run goes under an override. One that holds a score or a route routes the last node again, when exactly one
- * went before; else what was shown runs. All nodes of the front must have ended.
+ * Where a run goes after an override. A changed score or route decision routes the last node again, if the last frontier
+ * was a single node; else the nodes shown run. All nodes of the frontier must have ended.
  *
  * @throws {OverrideRefused} when no edge of the last node holds then
  */
-export function wayUnder(run: RunState, override: StateOverride, at: OverrideAt): OverrideWay {
+export function routeUnderOverride(run: RunState, override: StateOverride, at: OverrideAt): OverrideRoute {
   const [last, ...others] = run.frontier;
   if (!isRouting(override) || last === undefined || others.length > 0) return { route: null, nextNodes: at.shown };
   const overridden = overriddenLast(run, override, at);
@@ -204,11 +202,9 @@ function isRouting(override: StateOverride): boolean {
   return override.critic_score !== undefined || override.route_decision !== undefined;
 }
 
-// Drafts that a human gives to branches about to run, and what they mean where those join others.
-
-/** Where a human overrides a run. */
+/** The place of an override in its run. */
 interface OverrideAt {
-  /** What the human's words are known by (see humanSource). */
+  /** Source id of what the human gives (see humanSource). */
   readonly source: string;
   /** Nodes about to run, as they were shown. */
   readonly shown: readonly string[];
@@ -216,15 +212,15 @@ interface OverrideAt {
 
 export interface DraftGiven {
   readonly draft: string | null;
-  /** What it is known by: the decision, and for a single branch its node's place. */
+  /** Source id: the decision's, for a draft of a single branch with the index of its node. */
   readonly from: string;
 }
 
-/** Drafts by the node that is to work on them. */
+/** Drafts by the node that will work on them. */
 export type DraftsGiven = ReadonlyMap<string, DraftGiven>;
 
 /**
- * The drafts of an override: that of a single branch wins over the one for all, and a branch that is named with the
+ * The drafts of an override: one for a single branch takes precedence over the one for all, and a branch that is named with the
  * draft it holds keeps it.
  */
 export function draftsGiven(
@@ -247,39 +243,46 @@ export function draftsGiven(
   return drafts;
 }
 
-/** A branch with the draft it is given, and the node that is to work on it; null: it keeps its own. */
-interface Holding {
+/** A branch with the draft a human gives it, and the node that will work on it; null: it keeps its own. */
+interface Redrafted {
   readonly branch: Branch;
   readonly given: (DraftGiven & { readonly node: string }) | null;
 }
 
 /** The state with the drafts given to those of `nodes` that are about to run. */
 function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly string[]): RunState {
-  const underWay = run.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
-  const holding = ({ node, branch }: { readonly node: string; readonly branch: Branch }, isNext: boolean): Holding => {
+  const outstanding = run.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
+  const redrafted = (
+    { node, branch }: { readonly node: string; readonly branch: Branch },
+    isNext: boolean,
+  ): Redrafted => {
     const given = isNext && nodes.includes(node) ? drafts.get(node) : undefined;
     return { branch, given: given === undefined ? null : { ...given, node } };
   };
-  const ofFront = (each: FrontierNode): Holding => holding(each, underWay.includes(each.node));
-  const ofArrival = (each: RunState['arrivals'][number]): Holding => holding(each, !underWay.includes(each.node));
-  const ground = commonGround([
-    ...run.frontier.filter((each) => isOutstanding(run, each)).map(ofFront),
+  const ofFrontier = (each: FrontierNode): Redrafted => redrafted(each, outstanding.includes(each.node));
+  const ofArrival = (each: RunState['arrivals'][number]): Redrafted =>
+    redrafted(each, !outstanding.includes(each.node));
+  const shared = sharedDrafts([
+    ...run.frontier.filter((each) => isOutstanding(run, each)).map(ofFrontier),
     ...run.arrivals.map(ofArrival),
-    ...run.ended.map((each) => holding(each, false)),
+    ...run.ended.map((each) => redrafted(each, false)),
   ]);
   const meets = (node: string): boolean => run.arrivals.filter((each) => each.node === node).length > 1;
   return {
     ...run,
-    frontier: run.frontier.map((each) => ({ ...each, branch: withDraft(ofFront(each), { ground, isJoined: false }) })),
+    frontier: run.frontier.map((each) => ({
+      ...each,
+      branch: withDraft(ofFrontier(each), { shared, isJoined: false }),
+    })),
     arrivals: run.arrivals.map((each) => {
-      return { ...each, branch: withDraft(ofArrival(each), { ground, isJoined: meets(each.node) }) };
+      return { ...each, branch: withDraft(ofArrival(each), { shared, isJoined: meets(each.node) }) };
     }),
   };
 }
 
 /**
- * The last node, if it was alone, holds the draft that its branch is given onward: it may be routed again, at once or,
- * in a fork, at the pause that the fork begins with.
+ * The last node, if it was the frontier's only one, takes the draft given to the branch it sent on, because it may be
+ * routed again: at once or, in a fork, at the pause that the fork begins with.
  */
 function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
   const [last, ...others] = run.frontier;
@@ -289,51 +292,49 @@ function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
   if (target === undefined || given === undefined) return run;
   const branch = withDraft(
     { branch: last.branch, given: { ...given, node: target.node } },
-    { ground: new Map(), isJoined: false },
+    { shared: new Map(), isJoined: false },
   );
   return { ...run, frontier: [{ ...last, branch }] };
 }
 
 /**
- * Forks since which every branch has been given the same: that is what they have in common there from now on, as the
- * draft of before was. Where a branch keeps its own, the draft given counts as written since.
+ * Draft sources by fork, for forks whose branches have all been given the same draft: it becomes what they share there,
+ * as the draft before it was. Where one branch keeps its own, a given draft counts as written after the fork.
  */
-function commonGround(branches: readonly Holding[]): ReadonlyMap<number, string> {
-  const ground = new Map<number, string>();
+function sharedDrafts(branches: readonly Redrafted[]): ReadonlyMap<number, string> {
+  const shared = new Map<number, string>();
   const differing = new Set<number>();
   for (const { branch, given } of branches) {
     for (const { step } of branch.forks) {
       const from = given?.from;
-      if (from === undefined || (ground.has(step) && ground.get(step) !== from)) differing.add(step);
-      else ground.set(step, from);
+      if (from === undefined || (shared.has(step) && shared.get(step) !== from)) differing.add(step);
+      else shared.set(step, from);
     }
   }
-  for (const step of differing) ground.delete(step);
-  return ground;
+  for (const step of differing) shared.delete(step);
+  return shared;
 }
 
 function withDraft(
-  { branch, given }: Holding,
-  { ground, isJoined }: { readonly ground: ReadonlyMap<number, string>; readonly isJoined: boolean },
+  { branch, given }: Redrafted,
+  { shared, isJoined }: { readonly shared: ReadonlyMap<number, string>; readonly isJoined: boolean },
 ): Branch {
   if (given === null) return branch;
-  const forks = branch.forks.map((fork): Fork => ({ ...fork, draftFrom: ground.get(fork.step) ?? fork.draftFrom }));
+  const forks = branch.forks.map((fork): Fork => ({ ...fork, draftFrom: shared.get(fork.step) ?? fork.draftFrom }));
   const isShared = branch.forks.at(-1)?.draftFrom === branch.draftFrom && forks.at(-1)?.draftFrom !== given.from;
-  // An edit keeps its author; that of a joined draft, or of one that others share, is the node's that works on it.
+  // An edited draft keeps its author. A joined draft, or one that other branches share, is ascribed to the node it is for.
   const draftBy = isJoined || isShared ? given.node : branch.draftBy;
   return { ...branch, draft: given.draft, draftFrom: given.from, draftBy, forks };
 }
 
-// A human's override that cannot be applied.
-
 /** What is wrong with an override, and where. */
 interface OverrideFault {
   readonly runId: string;
-  /** The way into the override; empty: it as a whole. */
+  /** Path to the field in the override; empty: the whole override. */
   readonly place: readonly (string | number)[];
   /**
-   * `no_route`: the last node would lead nowhere. `extra_forbidden`: another value of what is only shown. Of a branch:
-   * `unknown_node`, `duplicate`, or `not_next` when it is none of those about to run.
+   * `no_route`: the last node would have no route. `extra_forbidden`: a read-only field is changed. Of a branch:
+   * `unknown_node`, `duplicate`, or `not_next` when it is not about to run.
    */
   readonly kind: 'no_route' | 'extra_forbidden' | 'unknown_node' | 'duplicate' | 'not_next';
   readonly reason: string;

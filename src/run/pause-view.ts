@@ -1,4 +1,4 @@
-/** What a human decides on: a God Mode run as it is shown at its pauses, between them and after its end. */
+/** What a human decides on: a God Mode run as shown at its pauses, between them and after its end. */
 import { branchInto } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
 import type { FrontierNode, Gate, RunState } from './state.js';
@@ -13,31 +13,31 @@ export interface PauseView {
   readonly branches: readonly LiveBranch[];
 }
 
-/** Where a branch stands, and the draft it holds. */
+/** A live branch: the node it is at or waits for, and its draft. */
 export interface LiveBranch {
   readonly node: string;
   readonly draft: string | null;
 }
 
-/** The session of a run; null when it was not started in God Mode. */
+/** The pause view of a run; null when it was not started in God Mode. */
 export function pauseViewOf(run: RunState): PauseView | null {
   if (!run.godMode) return null;
   const gate = openGate(run);
   return { run, gate, seq: gate?.seq ?? run.seq, branches: isFinished(run) ? [] : liveBranches(run) };
 }
 
-/** Nodes under way or next, in the order of the front, then those that wait for a branch still to come. */
+/** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
-  const underWay = run.frontier.filter((each) => isOutstanding(run, each)).map(standing);
+  const outstanding = run.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
   const next = run.gate?.nextNodes ?? [];
   const reached = [...run.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
   const waiting = [...new Set([...next, ...reached])].map((node) => ({
     node,
     draft: branchInto(run, node, run.steps + 1).draft,
   }));
-  return [...underWay, ...waiting];
+  return [...outstanding, ...waiting];
 }
 
-function standing({ node, branch }: FrontierNode): LiveBranch {
+function liveBranchOf({ node, branch }: FrontierNode): LiveBranch {
   return { node, draft: branch.draft };
 }

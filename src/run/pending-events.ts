@@ -1,4 +1,4 @@
-/** Facts being written down: each is checked against the chart before the next one is thought of. */
+/** The facts a decision collects for one append: each is checked against the chart before the next is decided. */
 import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { Toolbox } from '../council/tools/tool.js';
@@ -7,7 +7,7 @@ import type { Chart, RunSnapshot } from './machine.js';
 import type { FrontierNode, RunState } from './state.js';
 import type { RenderedPrompt } from '../council/prompt.js';
 
-/** What a decision needs to know of the world. */
+/** What a decision takes into account besides the run's state. */
 export interface DecisionContext {
   readonly at: string;
   readonly instanceId: string;
@@ -33,15 +33,15 @@ export function decisionContext({
   return { at: system.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
 }
 
-/** The facts of one append in the making; `run` is the state they add up to. */
+/** The facts collected for one append; `run` is the state they lead to. */
 export class PendingEvents {
   readonly context: DecisionContext;
-  /** What the attempts that are started are to do, by their calls: who makes them need not work it out again. */
+  /** Assignments of the attempts that are started, by call key, so that the actor need not derive them again. */
   readonly assignments = new Map<string, Assignment>();
   readonly #chart: Chart;
   readonly #facts: RunFact[] = [];
   #snapshot: RunSnapshot;
-  /** Written, but not gone through with yet: often nobody asks what the last fact leads to. */
+  /** Written, but not applied yet: the state after the last fact is often not needed. */
   #pending: RunEvent | null = null;
 
   constructor(chart: Chart, snapshot: RunSnapshot, context: DecisionContext) {
@@ -55,44 +55,43 @@ export class PendingEvents {
   }
 
   /**
-   * Where the facts lead; the last of them has neither id nor hash there.
+   * The snapshot after the facts; the state's last event has neither id nor hash yet.
    *
-   * @throws {TransitionRefused} when the chart does not allow the last fact where it stands
+   * @throws {TransitionRefused} when the chart does not allow the last fact in its state
    */
   get snapshot(): RunSnapshot {
-    this.#settle();
+    this.#apply();
     return this.#snapshot;
   }
 
-  /** What has been written. @throws {TransitionRefused} when the chart does not allow the last fact where it stands */
+  /** The facts written so far. @throws {TransitionRefused} when the chart does not allow the last fact in its state */
   get facts(): readonly RunFact[] {
-    this.#settle();
+    this.#apply();
     return this.#facts;
   }
 
-  /** @throws {TransitionRefused} when the chart does not allow the fact before, where that stands */
+  /** Adds a fact. @throws {TransitionRefused} when the chart does not allow the fact before it */
   write(fact: RunFact): void {
     const { seq } = this.run;
     this.#pending = { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact };
     this.#facts.push(fact);
   }
 
-  #settle(): void {
+  /** Applies the last fact to the snapshot. */
+  #apply(): void {
     if (this.#pending !== null) this.#snapshot = this.#chart.next(this.#snapshot, this.#pending);
     this.#pending = null;
   }
 }
 
-// Attempts as the actor makes them: their names, and what each is to do.
-
-/** What an attempt is to do. */
+/** What an attempt sends to its model. */
 export interface Assignment {
   readonly promptInput: PromptInput;
-  /** The brief as the model is told it. */
+  /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
 }
 
-/** One call of a run: an attempt of a step. */
+/** Key of one attempt of a step, unique in its run. */
 export function callOf({ step, attempt }: Pick<FrontierNode, 'step' | 'attempt'>): string {
   return `${step}.${attempt}`;
 }

@@ -1,4 +1,4 @@
-/** A run replayed from its events: every link of its hash chain checked, every step asked of its chart. */
+/** Replays a run from its events: verifies every link of its hash chain and every transition of its chart. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from '../errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -11,6 +11,7 @@ import { assertFollows, verified, isRunEvent, readRun } from './stream.js';
 import type { Upcast } from './events.js';
 import { upcast } from './events.js';
 
+/** A replayed run. */
 export interface Replay {
   readonly chart: Chart;
   readonly snapshot: RunSnapshot;
@@ -20,19 +21,19 @@ export interface Replay {
 export interface ReplayDeps {
   readonly machines: MachineCache;
   readonly sha256: System['sha256'];
-  /** Default: those of run/upcast.ts. */
+  /** Default: those of events.ts. */
   readonly upcasts?: readonly Upcast[];
 }
 
-/** The runs whose records were found not to bear out. */
+/** The runs whose records were found corrupt. */
 export interface KnownCorruptRuns {
-  /** Takes note of one. */
+  /** Remembers one. */
   readonly found: (error: RunCorrupt) => void;
   /** @throws {RunCorrupt} for one that was found before */
   readonly assertNotCorrupt: (runId: string) => void;
 }
 
-/** A run replayed event by event through its chart, every link of its hash chain checked. */
+/** Replays a run event by event. */
 export class RunReplayer {
   readonly #runId: string;
   readonly #deps: ReplayDeps;
@@ -60,7 +61,7 @@ export class RunReplayer {
     return this.#hash;
   }
 
-  /** @throws {RunCorrupt} when the chain or the chart does not bear the event out; it is not taken then */
+  /** @throws {RunCorrupt} when the event does not follow by its hash or by the chart; it is not taken then */
   take(event: ExportedEvent): void {
     this.#replay = verified({ runId: this.#runId, seq: this.#next }, () => {
       if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
@@ -91,8 +92,8 @@ export class RunReplayer {
 /**
  * A run replayed from the log; null when there is no such run.
  *
- * @throws {RunCorrupt} at the first event that the chain or the chart does not bear out; also of a run that was found
- * damaged by something else, such as a tail that is missing, for nothing may be recorded on it
+ * @throws {RunCorrupt} at the first event that does not follow by its hash or by the chart; also for a run found corrupt
+ * otherwise, for instance with a missing tail, because nothing may be appended to it
  */
 export async function replayRun(
   log: EventLog,

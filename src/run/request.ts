@@ -1,4 +1,4 @@
-/** What a start endpoint asks for, as the first event of a run. */
+/** The request of a start endpoint, as the first events of a run. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { decide } from './decide.js';
@@ -13,7 +13,7 @@ export interface RunRequest {
   readonly runId: string;
   readonly inputTopic: string;
   readonly godMode: boolean;
-  /** Null: the fixed graph, which does not act on God Mode. */
+  /** Null: the fixed graph, which ignores God Mode. */
   readonly blueprint: { readonly id: string; readonly name: string } | null;
   readonly graph: Graph;
   readonly graphHash: string;
@@ -46,7 +46,7 @@ export function requestedRun(request: RunRequest): RunRequestedData {
   };
 }
 
-/** Where an Idempotency-Key was sent; the same key on another path means another request. */
+/** An Idempotency-Key with its endpoint; the same key on another path is another request. */
 export interface KeyScope {
   readonly method: string;
   /** Without trailing slash. */
@@ -55,8 +55,8 @@ export interface KeyScope {
 }
 
 /**
- * The id of the run an Idempotency-Key stands for: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID,
- * so that the log itself decides which of many equal requests is the first (architecture, section 3).
+ * The run id derived from an Idempotency-Key: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID. Equal
+ * requests so append to the same stream, and the log decides which of them is the first (architecture, section 3).
  */
 export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: string) => string): string {
   const hex = sha256(`${method}\n${path}\n${key}`);
@@ -70,7 +70,7 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
   ].join('-');
 }
 
-/** The facts of a new run; with `claim` it starts at once, without it waits for an instance with room. */
+/** The facts of a new run; with `claim` it starts at once, without it is pending until an instance has a free slot. */
 export function requestRun(
   chart: Chart,
   requested: RunRequestedData,

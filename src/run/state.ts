@@ -1,35 +1,35 @@
-/** A run as its events tell it: the one fold from which poll, channel, history, recovery and decisions are answered. */
+/** The state of a run, folded from its events: polls, channels, history, recovery and decisions all read this one. */
 import type { ExecutionMode, GateAction, Graph, RunFailureKind, RunLimits, RunParent } from '../generated/schemas.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
 
 export type RunStatus = 'pending' | 'running' | 'paused' | 'completed' | 'failed';
 
-/** One node of the front: running, or done and waiting for the others. */
+/** One node of the frontier: running, or done and waiting for the others. */
 export interface FrontierNode {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
   /** Failed attempts of this step; attempts lost with their instance or to an outage do not count. */
   readonly failures: number;
-  /** The outage of its model's server that its attempts wait out; null: none was met since the last other failure. */
+  /** The outage of its model's server that its attempts wait for to end; null: none since the last failure of another kind. */
   readonly outage: Outage | null;
   /** When the attempt was started, ISO 8601. */
   readonly startedAt: string;
-  /** How long it waits from then on before it asks its model. */
+  /** How long it waits from then on before it calls its model. */
   readonly delayMs: number;
-  /** Its tools as recorded at the attempt's start: what it was granted, and what it was told is missing. */
+  /** Its tools as recorded at the attempt's start: those it may call, and those marked unavailable. */
   readonly tools: readonly string[];
   readonly active: boolean;
-  /** What the node works on; once it is done, what it made of it. */
+  /** The branch the node works on; once it is done, the branch with its output. */
   readonly branch: Branch;
 }
 
-/** A model's server is out, as a step has met it. */
+/** A model's server cannot be reached, as a step has found. */
 export interface Outage {
   /** When that was recorded, ISO 8601. */
   readonly since: string;
-  /** How long it is waited out from then on, in milliseconds. */
+  /** How long the step waits for it to end from then on, in milliseconds. */
   readonly budgetMs: number;
 }
 
@@ -38,7 +38,7 @@ export interface Arrival {
   readonly node: string;
   /** Step it comes from, 0 for the start. */
   readonly from: number;
-  /** Place of the edge it came by, -1 for the start: one arrival an edge. Joins and fronts keep this order. */
+  /** Index of the edge it came by, -1 for the start; at most one arrival per edge. Joins and frontiers keep this order. */
   readonly order: number;
   readonly branch: Branch;
 }
@@ -58,7 +58,7 @@ export interface Gate {
   /** Revision of its RunPaused event. */
   readonly seq: number;
   readonly pausedAt: string;
-  /** The human's word once it is recorded and the run about to go on. */
+  /** The human's decision, between its record and the run's resumption. */
   readonly decision: GateAction | null;
 }
 
@@ -98,8 +98,8 @@ export interface RunState {
   /** Instance that runs it now; null when anyone may claim it. */
   readonly owner: string | null;
   /**
-   * Owners since the last completed step that took the run over from a dead one; a run that kills its owner shows so.
-   * While it waits out an outage it does nothing that could.
+   * How often since the last completed step the run was taken over from a dead owner: a high count is a run that kills
+   * its owners. Takeovers while it only waits for an outage to end do not count.
    */
   readonly takeovers: number;
 
@@ -108,28 +108,28 @@ export interface RunState {
   readonly iterationCount: number;
   /** How often each critic has scored. */
   readonly scores: Readonly<Record<string, number>>;
-  /** Marks of the document pages that the run's tools have given out; null: more than are kept, no mark can be judged. */
+  /** Marks of the document pages that the run's tools have given out; null: there are more than are kept, so no mark can be checked. */
   readonly sources: readonly string[] | null;
   readonly frontier: readonly FrontierNode[];
   readonly arrivals: readonly Arrival[];
   readonly ended: readonly Ended[];
-  /** What a client is shown: the only branch, or while several live that of the first node of the front. */
+  /** What a client is shown: the only branch, or while there are several that of the frontier's first node. */
   readonly shown: Branch;
   readonly activeNode: string | null;
   readonly gate: Gate | null;
   readonly gates: number;
   /** The last decision that let the run go on. */
   readonly resumedBy: GateAction | null;
-  /** Whether a human has let the next front start, and none of it has. */
+  /** Whether a human has approved the next frontier and none of its nodes has started. */
   readonly isApproved: boolean;
-  /** Decisions that were sent with an Idempotency-Key, so that they are known again; at most one a gate. */
+  /** Decisions that were sent with an Idempotency-Key, so that a repeated request is recognized; at most one per gate. */
   readonly decisions: readonly KeyedDecision[];
 
   readonly finalDraft: string | null;
   readonly failure: { readonly kind: RunFailureKind; readonly error: string; readonly node: string | null } | null;
 }
 
-/** A run that is pending or running, with the instance that runs it; null: nobody does. */
+/** A run that is pending or running, with its owner; null: no instance runs it. */
 export interface UnfinishedRun {
   readonly runId: string;
   readonly owner: string | null;
@@ -149,21 +149,21 @@ export function openGate(state: RunState): Gate | null {
   return state.status === 'paused' && state.gate?.decision === null ? state.gate : null;
 }
 
-/** What is left of an attempt's wait, in ms: a provider's Retry-After outlives the instance that was asked to wait. */
+/** What is left of an attempt's delay, in ms: a provider's Retry-After holds for the next owner of the run too. */
 export function delayLeft({ startedAt, delayMs }: FrontierNode, at: string): number {
   const left = Date.parse(startedAt) + delayMs - Date.parse(at);
   return Math.min(delayMs, Math.max(0, left));
 }
 
 /**
- * Failed attempts of a step that count against its tries, with one more. An outage does not, unless it follows right on
- * another: a server that goes out at every second call of an attempt would have it begin anew without an end.
+ * Failed attempts of a step that count towards its maximum, after one more. An outage does not count, unless it directly
+ * follows another: else a server that fails at every second call of an attempt would make it start over for ever.
  */
 export function failuresWith({ failures, outage }: FrontierNode, isOutage: boolean): number {
   return isOutage && outage === null ? failures : failures + 1;
 }
 
-/** Whether a step waits out an outage at a time: its budget has not ended. */
+/** Whether a step is waiting for an outage to end at a given time: the outage's budget is not used up. */
 export function isInOutage(state: RunState, at: string): boolean {
   return state.frontier.some(
     ({ active, outage }) => active && outage !== null && Date.parse(at) < Date.parse(outage.since) + outage.budgetMs,
@@ -178,9 +178,7 @@ export function labelOf(graph: Graph, node: string): string {
   return graph.nodes.find((each) => each.id === node)?.label ?? node;
 }
 
-// A state copied for the next event.
-
-/** A state that is being made. */
+/** A run state under construction. */
 export type NextState = { -readonly [Field in keyof RunState]: RunState[Field] };
 
 /** A copy of a state, field by field: Node 20 takes several times as long to spread an object of this size. */

@@ -1,4 +1,4 @@
-/** A run's stream on the log: facts sealed for an append, recorded events read back, a run folded. */
+/** A run's stream on the log: seals facts for an append, reads recorded events back, folds a run. */
 import type { System } from '../system/system.js';
 import { RevisionConflict, RunCorrupt } from '../errors.js';
 import type { RunFacts } from '../generated/schemas.js';
@@ -55,7 +55,10 @@ export function runEventOf(recorded: RecordedEvent): RunEvent {
   });
 }
 
-/** Data of a known type is taken at its word: only this service writes run streams, and the chain guards them. */
+/**
+ * Whether an event is one of a run, by its type. Its data is not validated: only this service writes run streams, and the
+ * hash chain protects them.
+ */
 export function isRunEvent(event: ExportedEvent): event is ExportedEvent & RunEvent {
   return Object.hasOwn(RUN_FACT_TYPES, event.type);
 }
@@ -96,7 +99,7 @@ export async function* readChecked(
   runId: string,
   { sha256, from = 0, max }: { readonly sha256: System['sha256']; readonly from?: number; readonly max?: number },
 ): AsyncIterable<RunEvent> {
-  // The event before the first one tells the hash that it follows.
+  // The event before the first is read too, for its hash.
   const first = Math.max(0, from - 1);
   let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
   const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
@@ -140,7 +143,7 @@ export async function foldRun(
 /**
  * The state after one more event; of no state, after the first.
  *
- * @throws {RunCorrupt} when nothing can be made of the event
+ * @throws {RunCorrupt} when the event cannot be folded
  */
 export function foldNext(
   runId: string,
@@ -156,21 +159,22 @@ export function foldNext(
     return firstState(event);
   });
 }
-/** What is read of an event, or the damage that keeps it from being read. */
+
+/** What `read` returns; any error of it becomes a RunCorrupt at that event. */
 export function verified<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw damage(at, error);
+    throw corruption(at, error);
   }
 }
 
-function damage(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunCorrupt {
+function corruption(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunCorrupt {
   if (cause instanceof RunCorrupt) return cause;
   return new RunCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
 }
 
-/** Takes the rejection of an append for null when another append came first; throws every other error again. */
+/** For the `catch` of an append: null when another append came first; rethrows every other error. */
 export function nullOnConflict(error: unknown): null {
   if (error instanceof RevisionConflict) return null;
   throw error;

@@ -1,8 +1,8 @@
-/** A branch leaves the node that it was at: where it goes on to, or that it ends there. */
+/** Moves a branch along its route: to the nodes it arrives at, or to its end. */
 import type { Branch } from './branch.js';
 import type { Arrival, RunState } from './state.js';
 
-/** A branch, the step that it comes from, and the nodes that it goes on to; none: it ends. */
+/** A branch that leaves a node, and the nodes it goes to; none: it ends. */
 export interface Leaving {
   readonly node: string;
   readonly step: number;
@@ -12,7 +12,7 @@ export interface Leaving {
 
 export function leave(state: RunState, { node, step, branch, next }: Leaving): Pick<RunState, 'arrivals' | 'ended'> {
   if (next.length === 0) {
-    // Inside a rework loop a branch may end at a node again: the round before is out of date.
+    // In a rework loop a branch may end at a node again, which replaces its end of the round before.
     const others = state.ended.filter((each) => each.node !== node);
     return { arrivals: state.arrivals, ended: [...others, { node, from: step, branch }] };
   }
@@ -24,12 +24,12 @@ export function leave(state: RunState, { node, step, branch, next }: Leaving): P
     order: state.plan.edgeOrder(node, target),
     branch: parted,
   }));
-  // Sent back before its target has run, a branch comes by the same edge again: what it left there is out of date.
+  // A branch sent back before its target has run arrives by the same edge again, which replaces its earlier arrival.
   const others = state.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
   return { arrivals: [...others, ...arrivals], ended: state.ended };
 }
 
-/** The state after its last front's only node has taken another route. */
+/** The state after the only node of the last frontier takes another route. */
 export function rerouted(state: RunState, next: readonly string[]): RunState {
   const [last] = state.frontier;
   if (last === undefined) return state;

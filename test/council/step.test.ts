@@ -57,7 +57,7 @@ describe('executeStep with an agent', () => {
     await execute(model, nodeWith({ model: 'm', temperature: 0, maxOutputTokens: 9 }));
     await execute(model, agent);
     expect(model.requests[0]).to.include({ model: 'm', temperature: 0, maxOutputTokens: 9, answer: 'text' });
-    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'brief', 'answer');
+    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer');
   });
 
   it('makes the draft well-formed', async () => {

@@ -1,4 +1,4 @@
-/** Failing an unfinished run at the user's wish, wherever it stands: here, elsewhere, paused or still waiting. */
+/** Cancels an unfinished run, wherever it is: live here or elsewhere, paused or still pending. */
 import { RunFinished, RunUnknown } from '../../errors.js';
 import type { RunActor } from '../live/actor.js';
 import { nullOnConflict } from '../stream.js';
@@ -9,10 +9,10 @@ import type { DecisionContext } from '../pending-events.js';
 import type { RunState } from '../state.js';
 import type { Replay } from '../replay.js';
 
-/** What the registry lends. */
+/** What the registry provides. */
 export interface CancelDeps {
   readonly context: () => DecisionContext;
-  /** The run's actor when it is run here. */
+  /** The run's actor when it is live here. */
   readonly live: () => RunActor | undefined;
   /** The run as it is recorded; null when there is none. @throws {ServiceStopping} */
   readonly replay: () => Promise<Replay | null>;
@@ -22,7 +22,7 @@ export interface CancelDeps {
 
 const CANCEL: RunCommand = { type: 'CancelRun' };
 
-/** @throws {RunUnknown | RunFinished | RunDamaged} */
+/** @throws {RunUnknown | RunFinished | RunCorrupt} */
 export async function cancelRun(runId: string, deps: CancelDeps): Promise<RunState> {
   for (;;) {
     const actor = deps.live();
@@ -31,7 +31,7 @@ export async function cancelRun(runId: string, deps: CancelDeps): Promise<RunSta
   }
 }
 
-/** @returns null when the actor has lost the run in the meantime */
+/** @returns null when the run has left the actor in the meantime */
 async function cancelLive(actor: RunActor): Promise<RunState | null> {
   const facts = await actor.send(CANCEL);
   if (facts?.length === 0) throw tooLate(actor.run);

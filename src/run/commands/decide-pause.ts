@@ -1,4 +1,4 @@
-/** Of many decisions on one pause exactly one is recorded, whoever takes them: the revision they append at decides. */
+/** Decides a pause. Of concurrent decisions on one pause, at any instance, the first append at its revision wins. */
 import { PauseMoved, RunNotPaused } from '../../errors.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { nullOnConflict } from '../stream.js';
@@ -11,25 +11,25 @@ import type { Gate } from '../state.js';
 import { openGate } from '../state.js';
 import type { Replay } from '../replay.js';
 
-/** A human's decision on a paused run, as it was asked for. */
+/** A request for a decision on a paused run. */
 export interface GateRequest {
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
-  /** What earlier versions, which hashed bodies as they were sent, recorded of an equal request. */
+  /** The body hash that earlier versions, which hashed bodies as sent, recorded for an equal request. */
   readonly sentHash?: string;
-  /** Revision of the pause it answers; null: whichever is open. */
+  /** Revision of the pause it answers; null: the open one. */
   readonly expectedSeq: number | null;
-  /** What is chosen; asked only once the run is known to be paused. What it throws leaves the pause as it is. */
+  /** Reads the choice; called only once the run is known to be paused. If it throws, nothing is recorded. */
   readonly choose: () => GateChoice;
 }
 
-/** What a decision has made of the run, by this request or by an equal one before it. */
+/** The outcome of a decision, made by this request or by an equal one before it. */
 export interface GateAnswer extends GateOutcome {
   readonly isRepeated: boolean;
 }
 
-/** What the registry lends. */
+/** What the registry provides. */
 export interface DecidePauseDeps {
   readonly context: () => DecisionContext;
   /** The run as it is recorded; null when there is none. */
@@ -39,7 +39,7 @@ export interface DecidePauseDeps {
 }
 
 /**
- * Records a decision on the open pause. A repeated key is answered before anything else is looked at.
+ * Records a decision on the open pause. A repeated Idempotency-Key gets its earlier answer, whatever the run's state.
  *
  * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
  */
@@ -51,7 +51,7 @@ export async function decidePause(runId: string, request: GateRequest, deps: Dec
     if (earlier !== null) return { ...earlier, isRepeated: true };
     const paused = pausedOf(replayed);
     if (paused === null) throw new RunNotPaused({ runId, status: replayed?.snapshot.context.run.status ?? 'unknown' });
-    // Lost to another decision: the next pause is not the one that was decided on.
+    // Another decision was recorded first: the pause now open is not the one this request was about.
     if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
     answers = paused.gate.seq;
     const outcome = await recordDecision(runId, { request, paused, deps });

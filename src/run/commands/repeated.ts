@@ -1,4 +1,4 @@
-/** What an earlier request with the same Idempotency-Key has led to, as the run's own stream tells it. */
+/** Finds the outcome of an earlier request with the same Idempotency-Key in the run's own stream. */
 import { KeyReused } from '../../errors.js';
 import type { RunRequestedData } from '../../generated/schemas.js';
 import type { EventLog } from '../../eventlog/port.js';
@@ -8,10 +8,10 @@ import type { RunState } from '../state.js';
 import { readRun } from '../stream.js';
 
 /**
- * What the start of a run asked for; null when there is no such run.
+ * The recorded request of a run; null when there is no such run.
  *
- * @param bodyHashes that an equal body may have been recorded with
- * @throws {KeyReused} its body was another
+ * @param bodyHashes hashes that an equal body may have been recorded with
+ * @throws {KeyReused} when its body was another
  */
 export async function requestedBefore(
   log: EventLog,
@@ -26,18 +26,18 @@ export async function requestedBefore(
   return null;
 }
 
-/** How a decision is known again. */
+/** The hashes by which a repeated decision is recognized. */
 interface KeyedRequest {
   readonly keyHash: string | null;
   readonly bodyHash: string;
-  /** What earlier versions, which hashed bodies as they were sent, recorded of an equal request. */
+  /** The body hash that earlier versions, which hashed bodies as sent, recorded for an equal request. */
   readonly sentHash?: string;
 }
 
 /**
- * What a decision with this key made of the run; null when there was none, or no key is given.
+ * The outcome of an earlier decision with this key; null when there was none, or no key is given.
  *
- * @throws {KeyReused} its body was another
+ * @throws {KeyReused} when its body was another
  */
 export function decidedBefore(
   { runId, decisions }: RunState,

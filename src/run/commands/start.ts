@@ -1,4 +1,4 @@
-/** How runs begin: recorded once for equal requests, claimed when there is room, left waiting when there is none. */
+/** Starts runs: records equal requests once, claims the run if a slot is free and leaves it pending otherwise. */
 import { LogUnavailable, RevisionConflict } from '../../errors.js';
 import { checkAppend } from '../../eventlog/append-check.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
@@ -17,13 +17,13 @@ export interface RunStartsDeps {
   readonly actorDeps: RunActorDeps;
   readonly machines: MachineCache;
   readonly admission: Admission;
-  /** Appends a new run's facts; if they claim it, it runs from there. */
+  /** Appends a new run's facts; if they claim the run, its actor starts. */
   readonly record: (runId: string, chart: Chart, facts: readonly RunFact[]) => Promise<unknown>;
 }
 
 export class RunStarts {
   readonly #deps: RunStartsDeps;
-  /** Starts under way: an equal one waits for the first, whatever room there is, and gets its answer. */
+  /** Starts in flight: an equal request waits for the first and gets its answer. */
   readonly #starting = new Map<string, Promise<RunRequestedData>>();
 
   constructor(deps: RunStartsDeps) {
@@ -31,12 +31,12 @@ export class RunStarts {
   }
 
   /**
-   * Records a new run and starts it, or lets it wait when as many as may be are active. Resolves once its first event
-   * is durable.
+   * Records a new run and starts it, or leaves it pending when no slot is free. Resolves once its first event is
+   * durable.
    *
-   * @returns what was requested: on a repeated key that of the first request
+   * @returns the recorded request: with a repeated key that of the first
    * @throws {KeyReused} the run exists and was requested with another body
-   * @throws {TooManyPending} nothing is recorded
+   * @throws {TooManyPending} when no further run may be pending; nothing is recorded
    */
   async start(requested: RunRequestedData): Promise<RunRequestedData> {
     const { runId, bodyHash } = requested;
@@ -57,7 +57,7 @@ export class RunStarts {
     }
   }
 
-  /** Records a run that cannot begin: it is requested and fails in one append. Answers and throws as start does. */
+  /** Records a run that cannot begin: it is requested and fails in one append. Returns and throws as `start` does. */
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     const { machines, record } = this.#deps;
     try {
@@ -69,7 +69,7 @@ export class RunStarts {
   }
 
   /**
-   * The facts that a start would record now if there is room; nothing is recorded.
+   * The facts that a start would record now if a slot is free; records nothing.
    *
    * @throws {AppendTooLarge} as the start would
    */
@@ -102,11 +102,11 @@ export class RunStarts {
     }
   }
 
-  /** What the first of equal requests asked for, when the log says that this one is not the first. */
+  /** The recorded request of the first of equal requests, when this one lost to it on the log. */
   async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
     const first = await requestedBefore(this.#deps.actorDeps.log, requested.runId, [requested.bodyHash]);
-    // A log shows what a conflict names; one that does not cannot be asked at the moment.
+    // After a conflict the first event must be readable; if it is not, the log is unavailable at the moment.
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;
   }

@@ -1,24 +1,24 @@
-/** Taking a run that nobody runs: one that waits for an instance with room, or that its owner has left or died with. */
+/** Takes a run without a live owner: one that is pending, was released, or whose owner is suspected to be dead. */
 import { nullOnConflict } from '../stream.js';
 import { decide } from '../decide.js';
 import type { RunFact } from '../events.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { Replay } from '../replay.js';
 
-/** What the registry lends. */
+/** What the registry provides. */
 export interface TakeoverDeps {
   readonly context: () => DecisionContext;
   /** The run as it is recorded; null when there is none. */
   readonly replay: () => Promise<Replay | null>;
   /** @throws {RevisionConflict} when another append came first */
   readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<unknown>;
-  /** Whether the run is run here, or is about to be by somebody else's doing. */
+  /** Whether the run is live here, or is being claimed here by another call. */
   readonly isHeld: () => boolean;
-  /** Whether another instance is taken for dead. */
+  /** Whether another instance is suspected to be dead. */
   readonly isSuspect: (instanceId: string) => boolean;
 }
 
-/** Claims a run for this instance, unless it is somebody's who lives; returns whether it is run here from now on. */
+/** Claims a run for this instance, unless a live instance owns it; returns whether it is live here from now on. */
 export async function takeRun(deps: TakeoverDeps): Promise<boolean> {
   for (;;) {
     const replayed = await deps.replay();
@@ -34,7 +34,7 @@ function claimOf({ chart, snapshot }: Replay, { context, isHeld, isSuspect }: Ta
   const now = context();
   const isOwn = owner === now.instanceId;
   if (isOwn ? isHeld() : owner !== null && !isSuspect(owner)) return [];
-  // An instance that had let its runs go is alive: that counts against no run.
+  // Reclaiming an own run that was abandoned is no takeover from a dead owner, so it does not count as one.
   const reason = status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
   return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, context: now }).facts;
 }

@@ -1,7 +1,6 @@
 /**
- * One live run. Commands come in one at a time; what they decide is appended, then adopted by the run's live actor,
- * then acted on: nodes that have become active are executed, nodes that are no longer active are given up. What they
- * report comes back as commands.
+ * One live run. Commands are handled one at a time: their facts are appended, then adopted by the XState actor, then
+ * acted on: attempts of nodes that have become active are executed, others aborted. Attempts report by commands.
  */
 import type { ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
@@ -40,13 +39,13 @@ export interface RunActorDeps {
   readonly log: EventLog;
   readonly model: BoundedModel;
   readonly tools: Toolbox;
-  /** Hears drafts as they are written, while anybody listens. */
+  /** Receives drafts as they are written, while anybody listens. */
   readonly tokens: TokenBus;
   readonly system: System;
   readonly instanceId: string;
-  /** Told when a run is no longer run here: ended, paused, released, or another instance's. */
+  /** Called when a run is no longer live here: finished, paused, released, or taken by another instance. */
   readonly onLeft: (run: RunState) => void;
-  /** Told of faults that no caller waits for. */
+  /** Called with errors that no caller waits for. */
   readonly onFault: (runId: string, error: unknown) => void;
 }
 
@@ -59,13 +58,13 @@ export class RunActor {
   readonly #chart: Chart;
   readonly #deps: RunActorDeps;
   readonly #live: ActorRefFrom<RunActorLogic>;
-  /** Attempts taken up, by step and attempt; null once all that is left is to record what came of it. */
+  /** Attempts in flight by call key; null once only the record of the outcome is outstanding. */
   readonly #calls = new Map<string, AbortController | null>();
-  /** Of a call that has ended by itself, for the next one: a signal is dear, and nobody listens to this one any more. */
+  /** Unused controller of a completed attempt, reused for the next: they are expensive to make, and it has no listeners left. */
   #spareController: AbortController | null = null;
   readonly #stopped = new AbortController();
   #releasing = false;
-  /** The tail of the one command queue; at most one entry per node under way and one per waiting request. */
+  /** Tail of the command queue; at most one entry per node in flight and one per waiting request. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
@@ -75,16 +74,16 @@ export class RunActor {
     this.#live.start();
   }
 
-  /** The run as far as it is recorded and adopted. */
+  /** The state after the last adopted event. */
   get run(): RunState {
     return this.#live.getSnapshot().context.run;
   }
 
   /**
-   * Decides and records a command, after those before it.
+   * Decides and records a command, after those queued before it.
    *
-   * @returns the facts it led to, none when it came too late to mean anything; null when the run is no longer ours
-   * @throws what the log throws when it surely did not take the facts
+   * @returns the recorded facts, none when the command came too late to have an effect; null when the run has left
+   * @throws what the log throws when the facts are certainly not written
    */
   send(command: RunCommand): Promise<readonly RunFact[] | null> {
     const handled = this.#queue.then(() => this.#handle(command));
@@ -92,12 +91,12 @@ export class RunActor {
     return handled;
   }
 
-  /** Resolves once every command sent so far is recorded and adopted, or refused. */
+  /** Resolves once every command sent so far is handled. */
   async settled(): Promise<void> {
     await this.#queue;
   }
 
-  /** Adopts what others have appended, after the commands before it. */
+  /** Adopts what other instances have appended, after the commands queued before. */
   catchUp(): Promise<void> {
     const caughtUp = this.#queue.then(() => retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy));
     this.#queue = caughtUp.catch(() => undefined);
@@ -105,7 +104,9 @@ export class RunActor {
   }
 
   /**
-   * Takes facts that are recorded already: what was decided and appended here, or what another instance did.
+   * Moves to the state after recorded facts, of this or another instance, and acts on it.
+   *
+   * @param decided the decision that led to them, when it was made here: saves computing the transitions again
    *
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
@@ -119,18 +120,18 @@ export class RunActor {
     else this.stop();
   }
 
-  /** Gives up the calls under way and releases the run; reports still queued are recorded before. */
+  /** Aborts all attempts and releases the run; reports still queued are recorded before. */
   async release(): Promise<void> {
     this.#releasing = true;
-    this.#giveUpAll();
+    this.#abortAll();
     await this.send({ type: 'ReleaseRun' });
   }
 
-  /** Gives up all calls and forgets; what is recorded stays. May be called twice. */
+  /** Aborts all attempts and ends the actor without recording anything. May be called twice. */
   stop(): void {
     if (this.#stopped.signal.aborted) return;
-    this.#stopped.abort(GIVEN_UP);
-    this.#giveUpAll();
+    this.#stopped.abort(NO_LONGER_EXECUTED);
+    this.#abortAll();
     this.#live.stop();
     this.#deps.onLeft(this.run);
   }
@@ -171,12 +172,12 @@ export class RunActor {
     return { append: { stream: runStream(run.runId), events, expected: run.seq }, recorded };
   }
 
-  /** Brings the calls under way in line with the nodes that are active. */
+  /** Aborts attempts that are no longer active and executes those that have become active. */
   #act(assignments?: PendingEvents['assignments']): void {
     const active = new Map(this.run.frontier.filter((each) => each.active).map((each) => [callOf(each), each]));
     for (const [key, call] of this.#calls) {
       if (active.has(key)) continue;
-      call?.abort(GIVEN_UP);
+      call?.abort(NO_LONGER_EXECUTED);
       this.#calls.delete(key);
     }
     if (this.#releasing) return;
@@ -189,8 +190,8 @@ export class RunActor {
     }
   }
 
-  #giveUpAll(): void {
-    for (const call of this.#calls.values()) call?.abort(GIVEN_UP);
+  #abortAll(): void {
+    for (const call of this.#calls.values()) call?.abort(NO_LONGER_EXECUTED);
   }
 
   async #execute(at: FrontierNode, call: AbortController, assigned?: Assignment): Promise<void> {
@@ -215,10 +216,10 @@ export class RunActor {
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random() }));
   }
 
-  /** Resolves once the call of a tool is recorded: its result may be used from then on, and not before. */
+  /** Resolves once a tool call is recorded: only then may its result be used. */
   async #record({ step, attempt }: FrontierNode, call: CallRecord): Promise<void> {
     const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
-    if (facts === null || facts.length === 0) throw GIVEN_UP;
+    if (facts === null || facts.length === 0) throw NO_LONGER_EXECUTED;
   }
 
   #fault(error: unknown): void {
@@ -229,7 +230,7 @@ export class RunActor {
   }
 }
 
-/** The calls of an attempt. Once one has ended, its step's outage has too: a later call may meet another. */
+/** How an attempt calls the model. Once a call has ended, so has the step's outage: a later call may meet another. */
 function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
   let { outage } = options;
   return async (request) => {
@@ -241,5 +242,5 @@ function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1
   };
 }
 
-/** Made once: an abort without a reason of its own builds an exception with a stack each time. */
-const GIVEN_UP = new Error('The node is no longer executed');
+/** Made once: `abort()` without a reason builds an exception with a stack each time. */
+const NO_LONGER_EXECUTED = new Error('The node is no longer executed');

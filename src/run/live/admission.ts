@@ -1,33 +1,33 @@
-/** How many runs are active here at once; the others wait their turn, first come first served. */
+/** Bounds how many runs are active here at once; the others are queued, first come first served. */
 import { TooManyPending } from '../../errors.js';
 
-/** Most runs that may wait (contract, section 1, MAX_ACTIVE_RUNS). */
+/** Most runs that may be pending (contract, section 1, MAX_ACTIVE_RUNS). */
 export const MAX_PENDING_RUNS = 10_000;
 
 export interface Admission {
-  /** Takes a place if one is free and nobody waits for it. */
+  /** Takes a slot if one is free and no run is waiting for it. */
   tryEnter(): boolean;
-  /** Takes a place in any case: a run that was paused goes on. */
+  /** Takes a slot in any case, for a paused run that is resumed. */
   enter(): void;
-  /** Gives a place back; the longest waiting run gets it. */
+  /** Frees a slot; the run that has waited longest gets it. */
   leave(): void;
   /**
-   * Keeps room for a run that will wait once it is recorded; nobody who comes later gets a place before it.
+   * Reserves a place in the queue for a run that will wait once it is recorded; no later run overtakes it.
    *
    * @throws {TooManyPending} when no further run may wait
    */
   announce(): void;
-  /** A run that was announced waits by now, or does not come. */
+  /** Ends a reservation: the run is queued by now, or could not be recorded. */
   arrived(): void;
-  /** Queues a run for a place. */
+  /** Queues a run for a slot. */
   wait(runId: string): void;
-  /** A waiting run is gone. */
+  /** Removes a run from the queue. */
   forget(runId: string): void;
-  /** Nobody is admitted any more. */
+  /** Admits no further runs. */
   close(): void;
 }
 
-/** @param admit runs the run, which holds a place from then on; it must give it back whatever happens */
+/** @param admit runs a queued run, which holds a slot from then on; it must free it whatever happens */
 export function admission(maxActive: number, admit: (runId: string) => void): Admission {
   const waiting = new Set<string>();
   let announced = 0;

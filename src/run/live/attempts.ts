@@ -1,10 +1,10 @@
-/** What came of an attempt, as the command that records it. */
+/** The outcome of an attempt, as the command that records it, and the delay before the next attempt. */
 import type { StepFailure, StepOutcome } from '../../council/step.js';
 import type { RunCommand } from '../decide.js';
 import type { FrontierNode } from '../state.js';
 import { failuresWith } from '../state.js';
 
-/** @param random in [0, 1): spreads the waits of attempts that failed together */
+/** @param random in [0, 1): spreads the retries of attempts that failed together */
 export function reportOf(
   at: FrontierNode,
   outcome: StepOutcome,
@@ -29,8 +29,6 @@ export function reportOf(
   return { type: 'CompleteNode', result: { step, attempt, output, usage, durationMs } };
 }
 
-// How long a node waits before it is tried again.
-
 /** First wait in milliseconds; doubles with every failure up to the longest. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
@@ -38,8 +36,9 @@ const LONGEST_WAIT_MS = 30_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
- * Milliseconds until the next attempt: exponential with full jitter, never less than the provider asked for. Where an
- * outage begins only what was asked for, within its budget: the attempt itself waits the outage out, beside all others.
+ * Milliseconds until the next attempt: exponential with full jitter, never less than the provider asked for. At the
+ * beginning of an outage only what the provider asked for, within the outage's budget: the next attempt itself waits for
+ * the outage to end, together with all others.
  *
  * @param failures failed attempts of the step that count, this one included if it does
  * @param random in [0, 1)

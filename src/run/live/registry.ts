@@ -1,7 +1,7 @@
 /**
- * The runs of this instance: starts them, finds them, stops them, takes up what a dead owner left. A run lives in
- * memory while it runs here; every other run is replayed from the log when something is asked of it, and the exact
- * revision of its append is all the locking there is.
+ * The live runs of this instance, and the way to all others: starts, resumes, cancels and takes over. A run has an actor
+ * in memory while it is live here; any other is replayed from the log when a command comes for it. The expected revision
+ * of each append is the only lock.
  */
 import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
@@ -28,20 +28,20 @@ import type { KnownCorruptRuns, Replay } from '../replay.js';
 import { replayRun } from '../replay.js';
 import { taskTracker } from '../../system/async/task-tracker.js';
 
-/** Longest that stop() waits for the log to take the releases, in milliseconds; what it misses is recovered instead. */
+/** How long stop() waits for the log to take the releases, in milliseconds; runs not released by then are recovered as orphans. */
 const RELEASE_DEADLINE_MS = 5_000;
 
 export interface RegistryOptions {
   readonly maxActiveRuns: number;
-  /** Whether a run may be taken from another instance that owns it, because that one is taken for dead. */
+  /** Whether a run may be taken from another instance that owns it, because that one is suspected to be dead. */
   readonly isSuspect: (instanceId: string) => boolean;
-  /** Told when a run is no longer run here, with the state it left in. */
+  /** Called when a run is no longer live here, with its last state. */
   readonly onLeft: (run: RunState) => void;
-  /** None of them is gone on with; told of one that is found on its replay. */
+  /** Runs that are not continued; one found corrupt on its replay is added. */
   readonly corruptRuns: KnownCorruptRuns;
 }
 
-/** A run replayed, or about to begin. */
+/** A replayed run, or a new one without a snapshot. */
 type Replayed = Pick<Replay, 'chart'> & { readonly snapshot: RunSnapshot | null };
 
 export class RunRegistry {
@@ -51,7 +51,7 @@ export class RunRegistry {
   readonly #options: RegistryOptions;
   readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
-  /** Runs about to be run here: what claims them is on its way to the log, or not adopted yet. */
+  /** Runs being claimed here: their claim is not appended or not adopted yet. */
   readonly #claiming = new RefCount();
   /** Admissions, claims and commands, so that stop() can wait for them. */
   readonly #tasks = taskTracker();
@@ -69,42 +69,42 @@ export class RunRegistry {
     });
   }
 
-  /** The run as its actor holds it, when it runs here. */
+  /** The state of a run that is live here; null for any other. */
   live(runId: string): RunState | null {
     return this.#live.get(runId)?.run ?? null;
   }
 
-  /** Whether a run is run here, or about to be. */
+  /** Whether a run is live here or being claimed. */
   holds(runId: string): boolean {
     return this.#live.has(runId) || this.#claiming.of(runId) > 0;
   }
 
-  /** Records a new run and starts it, or lets it wait: see starts.ts. */
+  /** Records a new run and starts it, or leaves it pending: see commands/start.ts. */
   async start(requested: RunRequestedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
     return await this.#tasks.track(this.#starts.start(requested));
   }
 
-  /** Records a run that cannot begin: see starts.ts. */
+  /** Records a run that cannot begin: see commands/start.ts. */
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     this.#assertTakingWork();
     return await this.#tasks.track(this.#starts.refuse(requested, failure));
   }
 
-  /** What a start would record: see starts.ts. */
+  /** The facts a start would record: see commands/start.ts. */
   foresee(requested: RunRequestedData): readonly RunFact[] {
     return this.#starts.foresee(requested);
   }
 
-  /** What an earlier request with the same key asked for; null: there was none. @throws {KeyReused} its body was another */
+  /** The recorded request of a run with the same key; null: there is none. @throws {KeyReused} when its body was another */
   repeated(runId: string, bodyHashes: readonly string[]): Promise<RunRequestedData | null> {
     return requestedBefore(this.#deps.log, runId, bodyHashes);
   }
 
   /**
-   * Fails an unfinished run at the user's wish, wherever it stands.
+   * Cancels an unfinished run, wherever it is.
    *
-   * @throws {RunUnknown | RunFinished | RunDamaged}
+   * @throws {RunUnknown | RunFinished | RunCorrupt}
    */
   async cancel(runId: string): Promise<RunState> {
     const cancelled = cancelRun(runId, {
@@ -122,16 +122,16 @@ export class RunRegistry {
   }
 
   /**
-   * Records a human's decision on the open pause and, unless it ends the run, runs it here.
+   * Records a human's decision on the open pause and, unless it ends the run, continues it here.
    *
-   * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused | RunDamaged} or what `choose` throws; nothing is recorded
+   * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused | RunCorrupt} or what `choose` throws; nothing is recorded
    */
   decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
     return this.#tasks.track(
       decidePause(runId, request, {
         context: () => decisionContext(this.#deps),
         replay: async () => {
-          // What is recorded may still have to be adopted.
+          // Facts already recorded may still have to be adopted.
           await this.#live.get(runId)?.settled();
           return await this.#replayForWork(runId);
         },
@@ -140,29 +140,29 @@ export class RunRegistry {
     );
   }
 
-  /** Queues runs that nobody runs, pending ones and those of a dead or stopped owner, in the order given. */
+  /** Queues runs without a live owner, pending ones and orphans, in the order given. */
   recover(runIds: Iterable<string>): void {
     for (const runId of runIds) this.#admission.wait(runId);
   }
 
-  /** A run that waits for a place here is somebody's by now, or over. */
+  /** Removes a run from the queue: another instance owns it by now, or it has finished. */
   leaveTo(runId: string): void {
     this.#admission.forget(runId);
   }
 
-  /** Another instance has appended an event to a run; if it is run here, its actor adopts what it does not know. */
+  /** Another instance has appended an event to a run; if the run is live here, its actor catches up. */
   noticed(runId: string, seq: number): void {
     const actor = this.#live.get(runId);
     if (actor === undefined || actor.run.seq >= seq) return;
     this.#tasks.track(actor.catchUp()).catch((error: unknown) => this.#deps.onFault(runId, error));
   }
 
-  /** Lets all runs go without a word to the log: gives up their calls and forgets them. */
+  /** Stops all runs without recording anything: aborts their attempts and forgets them. */
   abandon(): void {
     for (const actor of [...this.#live.values()]) actor.stop();
   }
 
-  /** Takes no new work, gives up the calls under way and releases every run, so that anyone may go on with it. */
+  /** Takes no new work, aborts all attempts and releases every run, so that any instance may claim it. */
   async stop(): Promise<void> {
     this.#admission.close();
     await this.#tasks.end();
@@ -175,17 +175,17 @@ export class RunRegistry {
     this.#live.clear();
   }
 
-  /** Records what was decided at a pause; a run that goes on takes a place in any case. */
+  /** Records the facts of a decided pause; a run that continues takes a slot even if none is free. */
   async #resume(runId: string, replayed: Replay, facts: readonly RunFact[]): Promise<void> {
-    const takesPlace = claimsRun(facts);
-    if (takesPlace) this.#admission.enter();
+    const takesSlot = claimsRun(facts);
+    if (takesSlot) this.#admission.enter();
     await this.#record(runId, replayed, facts).catch((error: unknown) => {
-      if (takesPlace) this.#admission.leave();
+      if (takesSlot) this.#admission.leave();
       throw error;
     });
   }
 
-  /** Runs a run that holds a place: one that waited, or that was left by its owner. */
+  /** Claims a queued run that has been given a slot; frees the slot when the run cannot be claimed. */
   async #admit(runId: string): Promise<void> {
     try {
       if (!this.holds(runId) && (await this.#claiming.during(runId, () => this.#take(runId)))) return;
@@ -207,7 +207,7 @@ export class RunRegistry {
     });
   }
 
-  /** Appends facts to a run at rest, or to a new one; if they claim it, its actor goes on from there. */
+  /** Appends facts to a run that is not live here, or to a new one; if they claim the run, its actor starts. */
   #record(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const append = (): Promise<RunState> => this.#append(runId, replayed, facts);
     return claimsRun(facts) ? this.#claiming.during(runId, append) : append();
@@ -242,7 +242,7 @@ export class RunRegistry {
     return replayRun(this.#deps.log, runId, replayDeps);
   }
 
-  /** A run is no longer run here: it has ended, paused, or gone to another owner. */
+  /** A run is no longer live here: it has finished, paused, or gone to another owner. */
   #left(run: RunState): void {
     if (!this.#live.delete(run.runId)) return;
     this.#options.onLeft(run);
@@ -254,7 +254,7 @@ export class RunRegistry {
   }
 }
 
-/** Counts things by name; what nobody counts any more is forgotten. */
+/** Reference counts by name; a count of 0 is removed. */
 class RefCount {
   readonly #counts = new Map<string, number>();
 
@@ -262,7 +262,7 @@ class RefCount {
     return this.#counts.get(name) ?? 0;
   }
 
-  /** Counts a name for as long as some work lasts. */
+  /** Counts a name while some work lasts. */
   async during<T>(name: string, work: () => Promise<T>): Promise<T> {
     this.#counts.set(name, this.of(name) + 1);
     try {

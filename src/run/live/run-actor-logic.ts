@@ -1,13 +1,13 @@
 /**
- * A run's life as an XState actor. Where its chart moves is worked out by `Chart.next`, before a fact is recorded; the
- * actor stands where what is recorded has led.
+ * The XState actor logic of a run. Transitions are computed by `Chart.next` before a fact is recorded; the actor only
+ * moves to the resulting snapshot once the log has acknowledged it.
  */
 import type { ActorLogic } from 'xstate';
 import type { RunEvent } from '../events.js';
 import type { RunSnapshot } from '../machine.js';
 import { copyOf } from '../state.js';
 
-/** An append has been acknowledged: its facts, and where the chart goes by them. */
+/** An append has been acknowledged: its facts, and the snapshot after them. */
 interface Recorded {
   readonly type: 'recorded';
   readonly facts: readonly RunEvent[];
@@ -24,12 +24,12 @@ export const runActorLogic: RunActorLogic = {
   getPersistedSnapshot: (snapshot) => snapshot,
 };
 
-/** A snapshot foreseen as its facts were decided, at the last of them as it was recorded: now with its id and hash. */
-export function asRecorded(foreseen: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
-  const { run } = foreseen.context;
-  if (last?.seq !== run.seq) throw new Error(`Event ${last?.seq} does not end the facts foreseen up to ${run.seq}`);
+/** A snapshot computed when its facts were decided, completed with the id and hash of the last as recorded. */
+export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
+  const { run } = decided.context;
+  if (last?.seq !== run.seq) throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.seq}`);
   const recorded = copyOf(run);
   recorded.hash = last.hash;
   recorded.lastEventId = last.id;
-  return { ...foreseen, context: { run: recorded } };
+  return { ...decided, context: { run: recorded } };
 }

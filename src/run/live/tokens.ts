@@ -1,5 +1,4 @@
-/** Drafts as they are written, told to whoever listens at that moment. Nothing is kept and nothing is recorded. */
-
+/** Passes drafts on as they are written, to whoever listens at that moment. Nothing is kept and nothing is recorded. */
 import type { TokenSink } from '../../council/step.js';
 
 /** A piece of a draft. A node's next attempt begins its draft anew, and so does a later turn of the same attempt. */
@@ -8,15 +7,15 @@ export interface Token {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
-  /** From 1: grows when what was told before turns out to be no part of the draft (thoughts, words before tool calls). */
+  /** From 1: grows when what was sent before turns out not to belong to the draft (thoughts, words before tool calls). */
   readonly turn: number;
   readonly text: string;
 }
 
-/** Called while the model is still answering: must not wait, and bounds what it keeps itself. One that throws hears no more. */
+/** Called while the model is still answering: must not block, and bounds what it keeps. One that throws is unsubscribed. */
 export type TokenListener = (token: Token) => void;
 
-/** Listeners of all runs together; one more is refused, and its client does without tokens. */
+/** Most listeners of all runs together; a further one is refused, and its client gets no tokens. */
 const MAX_LISTENERS = 10_000;
 
 export class TokenBus {
@@ -29,34 +28,34 @@ export class TokenBus {
   }
 
   /**
-   * Hears a run's tokens from its next call to a model on.
+   * Listens to a run's tokens from its next call to a model on.
    *
-   * @returns ends it, may be called twice; null when too many listen
+   * @returns unsubscribes, may be called twice; null when there are too many listeners
    */
   subscribe(runId: string, listener: TokenListener): (() => void) | null {
     if (this.#count >= MAX_LISTENERS) return null;
     const listeners = this.#listeners.get(runId) ?? new Set();
-    const leave = (): void => {
+    const unsubscribe = (): void => {
       if (!listeners.delete(guarded)) return;
       this.#count -= 1;
       if (listeners.size === 0) this.#listeners.delete(runId);
     };
-    // A listener's fault is no fault of the model that speaks.
+    // An error of a listener must not fail the call to the model.
     const guarded: TokenListener = (token) => {
       try {
         listener(token);
       } catch (error) {
-        leave();
+        unsubscribe();
         this.#onFault(runId, error);
       }
     };
     listeners.add(guarded);
     this.#listeners.set(runId, listeners);
     this.#count += 1;
-    return leave;
+    return unsubscribe;
   }
 
-  /** Where a call to a model sends its text; null while nobody listens to the run, so that nothing need be streamed. */
+  /** Where a call to a model sends its text; null while nobody listens to the run, so that the answer need not be streamed. */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#listeners.has(runId)) return null;
     return (text, turn) => {
