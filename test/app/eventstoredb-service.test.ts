@@ -61,8 +61,7 @@ describe('The process on EventStoreDB', () => {
     expect(isOver(await rest.until(runId, isOver))).to.equal(true);
   });
 
-  it('takes up at once what each of those left that were killed before it, not the last alone', async function () {
-    this.timeout(60_000);
+  it('takes up at once what each of those left that were killed before it, not the last alone', async () => {
     const [stuck, single] = [{ OFFLINE_LATENCY_MS: '60000' }, { MAX_ACTIVE_RUNS: '1' }];
     const first = start(stuck);
     const url = await addressOf(first);

@@ -16,8 +16,7 @@ const { sha256, uuid } = nodeSystem();
 const means = { machines: machineCache(), sha256 };
 const RUN_ID = uuid();
 
-describe('The verification of an export', function () {
-  this.timeout(IS_SOAK ? 600_000 : 60_000);
+describe('The verification of an export', () => {
   let lines: readonly string[];
 
   before(async () => {

@@ -7,8 +7,7 @@ import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { isOver, restClient } from '../support/rest-client.js';
 
-describe('council migrate', function () {
-  this.timeout(60_000);
+describe('council migrate', () => {
   let bench: CouncilBench;
   let server: FakeEventStore;
 

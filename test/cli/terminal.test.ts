@@ -29,7 +29,7 @@ function onTerminal(): void {
   it('moves one line, and leaves it clean', async () => {
     const { code, stdout } = await typed(['The sea'], { OFFLINE_LATENCY_MS: '300' }).exit;
     expect(code, stdout).to.equal(0);
-    expect(stdout).to.match(/\r\x1b\[K +0\.\d s {2}master_agent\r\x1b\[K +0\.\d s {2}master_agent/);
+    expect(stdout).to.match(/\r\x1b\[K +\d+\.\d s {2}master_agent\r\x1b\[K +\d+\.\d s {2}\w+_agent/);
     expect(stdout).to.match(/\r\x1b\[KCompleted in /);
     expect(stdout.slice(stdout.indexOf('Completed'))).to.not.include('\x1b');
   });

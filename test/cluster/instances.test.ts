@@ -27,8 +27,7 @@ interface Instance extends TestEngine {
   readonly line: LogLine;
 }
 
-describe('Instances on one log', function () {
-  this.timeout(IS_SOAK ? 300_000 : 30_000);
+describe('Instances on one log', () => {
   let dir: TempDir;
   let shared: SharedLog;
   let instances: Instance[];

@@ -26,9 +26,7 @@ interface Known {
   open: { readonly version: number | null; readonly name: string } | null;
 }
 
-describe(`A service killed while blueprints change (SEED=${SEED})`, function () {
-  this.timeout(IS_SOAK ? 300_000 : 60_000);
-
+describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
   it('loses no change it has answered, makes none twice, and lists what it has, with old read models and without', async () => {
     const random = seededRandom(SEED);
     const dir = tempDir();

@@ -28,9 +28,7 @@ const BOUNDARIES: readonly (readonly [Boundary, readonly number[]])[] = [
   ['call under way', CALLS],
 ];
 
-describe('A crash of a run in God Mode', function () {
-  this.timeout(60_000);
-
+describe('A crash of a run in God Mode', () => {
   for (const [boundary, ordinals] of BOUNDARIES) {
     it(`loses and repeats no pause, decision or branch of a front at any "${boundary}"`, async () => {
       const left = [...ordinals];

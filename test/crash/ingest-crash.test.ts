@@ -29,8 +29,7 @@ const PDF = pdfWith(
 /** Of a process without a crash: two with chunks, two with vectors, one that says it is whole. */
 const APPENDS = 5;
 
-describe('An upload whose process is killed', function () {
-  this.timeout(120_000);
+describe('An upload whose process is killed', () => {
   let dir: TempDir;
   let provider: FakeProvider;
 

@@ -55,9 +55,7 @@ interface Seat {
   service: ServiceProcess;
 }
 
-describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' : ', a real server'})`, function () {
-  this.timeout(IS_SOAK ? 600_000 : 120_000);
-
+describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' : ', a real server'})`, () => {
   it('end every run, complete each step once and decide each pause once, while they and the log die and hang', async () => {
     const random = seededRandom(SEED);
     const dir = tempDir();

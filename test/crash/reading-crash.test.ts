@@ -15,8 +15,7 @@ import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
-describe('An agent that reads while its process is killed', function () {
-  this.timeout(60_000);
+describe('An agent that reads while its process is killed', () => {
   let dir: TempDir;
   let provider: FakeProvider;
 

@@ -40,9 +40,7 @@ const ROUNDS = IS_SOAK ? 5 : 1;
 
 const { uuid } = nodeSystem();
 
-describe(`Crash (SEED=${SEED})`, function () {
-  this.timeout(IS_SOAK ? 600_000 : 60_000);
-
+describe(`Crash (SEED=${SEED})`, () => {
   for (const [boundary, times] of BOUNDARIES) {
     it(`loses and repeats nothing when the process dies at any "${boundary}" of a run`, async () => {
       const ordinals = Array.from({ length: times * ROUNDS }, (_, index) => index % times);

@@ -25,8 +25,7 @@ const STONES = pdfWith(['Granite is hard.']);
 const [trees, stones] = [idOf(TREES), idOf(STONES)];
 const NONE = { valid: true, first_difference: null };
 
-describe('A document', function () {
-  this.timeout(60_000);
+describe('A document', () => {
   const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;

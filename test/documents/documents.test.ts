@@ -16,8 +16,7 @@ import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 const FILES = ['one', 'two', 'three'].map((name) => ({ name: `${name}.pdf`, bytes: pdfWith([`The ${name}.`], []) }));
 const NO_DOCUMENT = '0'.repeat(64);
 
-describe('/api/documents', function () {
-  this.timeout(60_000);
+describe('/api/documents', () => {
   let dir: TempDir;
   let service: RunningService;
   let rest: RestClient;

@@ -26,8 +26,7 @@ const MAX_OTHERS_MS = 50;
 /** Requests that are timed alone. */
 const ALONE = 25;
 
-describe('Hostile PDFs, uploaded', function () {
-  this.timeout(IS_SOAK ? 1_800_000 : 120_000);
+describe('Hostile PDFs, uploaded', () => {
   let dir: TempDir;
   let service: ServiceProcess;
 

@@ -19,8 +19,7 @@ import { idOf, pdfWith, upload, uploaded } from '../support/upload-client.js';
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
-describe('An index of passages that fails', function () {
-  this.timeout(60_000);
+describe('An index of passages that fails', () => {
   const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;

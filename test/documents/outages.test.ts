@@ -28,9 +28,7 @@ import {
 
 const PDF = pdfWith(['Oaks.']);
 
-describe('An upload', function () {
-  this.timeout(60_000);
-
+describe('An upload', () => {
   it('while the log cannot be reached is answered 503, and taken when it is back', async () => {
     const dir = tempDir();
     const server = await fakeEventStore(join(dir.path, 'server.sqlite'));

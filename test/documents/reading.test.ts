@@ -25,8 +25,7 @@ const STONES = pdfWith(['Granite is hard.'], ['No plant grows on it.']);
 /** Words of each page. */
 const QUERY = 'oaks, elms, hard granite, plant';
 
-describe('Agents that read uploaded documents', function () {
-  this.timeout(60_000);
+describe('Agents that read uploaded documents', () => {
   const system = nodeSystem();
   /** A minute between two tries is a second. */
   const hasty = { ...system, after: (ms: number, call: () => void) => system.after(ms / 60, call) };

@@ -30,8 +30,7 @@ async function typesOf(log: EventLog): Promise<readonly string[]> {
   return types;
 }
 
-describe('The same bytes', function () {
-  this.timeout(60_000);
+describe('The same bytes', () => {
   let provider: FakeProvider;
 
   beforeEach(async () => {

@@ -30,8 +30,7 @@ const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall.']);
 const PDF_TYPE = 'Content-Type: application/pdf';
 
-describe('POST /api/councils/upload-pdf', function () {
-  this.timeout(60_000);
+describe('POST /api/councils/upload-pdf', () => {
   let service: RunningService;
   let rest: RestClient;
 

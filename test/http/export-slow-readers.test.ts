@@ -23,8 +23,7 @@ const READERS = 8;
 const MAX_GROWTH_BYTES = 64e6;
 
 onEmbeddedLog(() =>
-  describe('Readers of a long export that pause', function () {
-    this.timeout(60_000);
+  describe('Readers of a long export that pause', () => {
     let dir: TempDir;
     let service: ServiceProcess;
 

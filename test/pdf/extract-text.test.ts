@@ -30,9 +30,7 @@ const RIGHT = [
 ];
 const TITLE = 'How councils come to a decision, and what they leave behind';
 
-describe('Text of PDFs with known text', function () {
-  this.timeout(60_000);
-
+describe('Text of PDFs with known text', () => {
   for (const parser of ['pdfjs', 'pdf2json'] as const) {
     describe(`by ${parser}`, () => {
       const textOf = async (texts: readonly PlacedText[], options?: PdfOptions): Promise<string> => {

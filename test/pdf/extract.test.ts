@@ -16,9 +16,7 @@ const SOUND = pdfOf([
   linesAt(['And it decides.'], { x: 50, y: 100 }),
 ]);
 
-describe('Extraction in child processes', function () {
-  this.timeout(60_000);
-
+describe('Extraction in child processes', () => {
   const extractors: PdfExtractor[] = [];
   const extractor = (limits: Partial<ExtractLimits> = {}): PdfExtractor => {
     const made = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });

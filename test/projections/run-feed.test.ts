@@ -20,9 +20,7 @@ const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 150;
 const { sha256 } = nodeSystem();
 
-describe(`RunFeed (SEED=${SEED})`, function () {
-  this.timeout(IS_SOAK ? 600_000 : 20_000);
-
+describe(`RunFeed (SEED=${SEED})`, () => {
   let dir: TempDir;
   let log: EventLog;
   let runId: string;

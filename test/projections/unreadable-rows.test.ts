@@ -19,8 +19,7 @@ const LISTS = ['/api/runs/', '/api/councils/', '/api/documents'];
 const NO_JSON = '{"id":';
 
 onEmbeddedLog(() =>
-  describe('A stored row that cannot be read', function () {
-    this.timeout(60_000);
+  describe('A stored row that cannot be read', () => {
     let dir: TempDir;
     let service: RunningService;
     let rest: RestClient;

@@ -29,9 +29,7 @@ const BROKEN: BlueprintCreate = {
   edges: [{ source: 'write', target: 'end', type: 'conditional', condition: 'score >' }],
 };
 
-describe('A service whose read models are deleted', function () {
-  this.timeout(60_000);
-
+describe('A service whose read models are deleted', () => {
   it('answers every GET byte for byte the same', async () => {
     const dir = tempDir();
     let service = await serve(dir.path);

@@ -12,14 +12,12 @@ import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/r
 /** Histories a property is tried on; a soak tries many more. */
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 2_000 : 120;
-const TIMEOUT_MS = IS_SOAK ? 600_000 : 20_000;
 
 function seeds(): readonly number[] {
   return Array.from({ length: HISTORIES }, (_, index) => index + 1);
 }
 
-describe('The fold over random histories', function () {
-  this.timeout(TIMEOUT_MS);
+describe('The fold over random histories', () => {
   const stories: Story[] = [];
 
   before('every event is taken by chart and fold alike', () => {
@@ -81,8 +79,7 @@ describe('The fold over random histories', function () {
   });
 });
 
-describe('A front over random graphs', function () {
-  this.timeout(TIMEOUT_MS);
+describe('A front over random graphs', () => {
   it('leads to the same run in whatever order its nodes end', () => {
     for (const seed of seeds()) {
       named(seed, () => {

@@ -27,7 +27,6 @@ import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/r
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 200 : 25;
-const TIMEOUT_MS = IS_SOAK ? 1_800_000 : 60_000;
 /** Forks are played out at every event of a history in a soak; else at one of so many, not the same in each history. */
 const STRIDE = IS_SOAK ? 1 : 9;
 
@@ -111,8 +110,7 @@ function stepsOf(events: readonly RunEvent[], type: 'NodeStarted' | 'NodeComplet
   return events.flatMap((event) => (event.type === type && 'step' in event.data ? [event.data.step] : []));
 }
 
-describe('A fork at every event of random histories', function () {
-  this.timeout(TIMEOUT_MS);
+describe('A fork at every event of random histories', () => {
   const stories: Story[] = [];
   const everywhere = (check: (point: RunState, story: Story) => void, stride = 1): void => {
     stories.forEach((story, index) => {
@@ -180,8 +178,7 @@ describe('A fork at every event of random histories', function () {
   });
 });
 
-describe('A fork at every event of an undisturbed run', function () {
-  this.timeout(TIMEOUT_MS);
+describe('A fork at every event of an undisturbed run', () => {
   for (const godMode of [false, true]) {
     it(`comes to the same end${godMode ? ' in God Mode' : ''}`, () => {
       for (let seed = 1; seed <= HISTORIES; seed += godMode ? 4 : 1) {

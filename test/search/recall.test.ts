@@ -14,9 +14,7 @@ const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const [PASSAGES, QUERIES] = IS_SOAK ? [50_000, 100] : [3_000, 30];
 
-describe(`Nearest passages of real texts (SEED=${SEED})`, function () {
-  this.timeout(IS_SOAK ? 600_000 : 20_000);
-
+describe(`Nearest passages of real texts (SEED=${SEED})`, () => {
   it(`are found by the scan: recall@10 of at least 0.95 over ${PASSAGES} passages`, async () => {
     const dir = tempDir();
     const log = { identity: 'log-1', head: '1' };

@@ -26,9 +26,7 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-describe(`A run's stream over connections that break (SEED=${SEED})`, function () {
-  this.timeout(IS_SOAK ? 600_000 : 60_000);
-
+describe(`A run's stream over connections that break (SEED=${SEED})`, () => {
   const random = seededRandom(SEED);
   let service: RunningService;
   let rest: RestClient;

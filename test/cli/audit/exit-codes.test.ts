@@ -16,8 +16,7 @@ import { startService } from '../../support/running-service.js';
 
 const ALL = ['events', 'tail', 'state', 'verify', 'export'] as const;
 
-describe('The exit code of the commands on a run', function () {
-  this.timeout(60_000);
+describe('The exit code of the commands on a run', () => {
   let bench: CouncilBench;
   let service: RunningService;
   let runId: string;

@@ -19,8 +19,7 @@ const [COMMAND, WORDS] =
 /** Whether nobody can run the command where it lies. */
 const HAS_NOBODY = spawnSync(COMMAND, [...WORDS, COUNCIL, '--version']).status === 0;
 
-describe('The commands on a run, on the folder of a stopped service', function () {
-  this.timeout(60_000);
+describe('The commands on a run, on the folder of a stopped service', () => {
   let bench: CouncilBench;
   let dataDir: string;
   /** Where the commands may put what they need for a moment. */

@@ -20,8 +20,7 @@ const COMMANDING = /(?!\n)[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u
 /** What a pipe holds that nobody reads. */
 const PIPE_BYTES = 64 * 1024;
 
-describe('The commands on a run, asked of a service and of its folder', function () {
-  this.timeout(60_000);
+describe('The commands on a run, asked of a service and of its folder', () => {
   let bench: CouncilBench;
   let service: RunningService;
   let rest: RestClient;

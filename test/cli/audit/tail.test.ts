@@ -24,8 +24,7 @@ const SEED = Number(process.env['SEED'] ?? 20260108);
 const MAX_PIECE_BYTES = 6_000;
 const PAIR = graphOf('write -> polish');
 
-describe(`council tail (SEED=${SEED})`, function () {
-  this.timeout(60_000);
+describe(`council tail (SEED=${SEED})`, () => {
   let bench: CouncilBench;
   let service: RunningService;
 

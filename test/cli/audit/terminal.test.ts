@@ -13,7 +13,6 @@ const HAS_SCRIPT = String(spawnSync('script', ['--version']).stdout).includes('u
 if (HAS_SCRIPT) describe('The commands on a run, on a terminal', onTerminal);
 
 function onTerminal(this: Mocha.Suite): void {
-  this.timeout(60_000);
   let bench: CouncilBench;
   let dataDir: string;
   let runId: string;

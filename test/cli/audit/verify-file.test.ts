@@ -21,8 +21,7 @@ interface Damage {
   readonly at: number;
 }
 
-describe(`council verify, on a file alone (SEED=${SEED})`, function () {
-  this.timeout(process.env['SOAK'] === undefined ? 60_000 : 600_000);
+describe(`council verify, on a file alone (SEED=${SEED})`, () => {
   let bench: CouncilBench;
 
   before(() => {
