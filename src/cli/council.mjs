@@ -14,7 +14,7 @@ const COMMANDS = [
   {
     names: ['events', 'tail', 'state', 'diff', 'verify', 'fork', 'export'],
     usage: 'RUN …   (council verify --help tells them)',
-    program: 'cli/commands/audit.js',
+    program: 'cli/commands/audit-process.js',
   },
   {
     names: ['migrate'],

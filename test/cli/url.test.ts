@@ -9,6 +9,9 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { spoiltService } from './spoilt-service.js';
 
+/** Far more than an end takes that waits for nobody, in milliseconds. */
+const SOON_MS = 60_000;
+
 const TOPIC = 'Should our town build a public sauna?';
 
 describe('council run --url', () => {
@@ -87,7 +90,7 @@ describe('council run --url', () => {
     const wishedMs = Date.now();
     waiting.signal('SIGINT');
     const ended = await waiting.exit;
-    expect(Date.now() - wishedMs).to.be.lessThan(8_000);
+    expect(Date.now() - wishedMs).to.be.lessThan(SOON_MS);
     expect(ended).to.include({ code: 1, stdout: '' });
     expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: Cannot reach/m);
     expect(ended.stderr.match(/lost, trying again/g)).to.have.lengthOf(1);
@@ -101,7 +104,7 @@ describe('council run --url', () => {
     const wishedMs = Date.now();
     silent.signal('SIGTERM');
     const ended = await silent.exit.finally(() => spoilt.stop());
-    expect(Date.now() - wishedMs).to.be.lessThan(8_000);
+    expect(Date.now() - wishedMs).to.be.lessThan(SOON_MS);
     expect(ended).to.include({ code: 1, stdout: '' });
     expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: /m);
   });

@@ -12,6 +12,8 @@ import { tempDir } from '../support/temp-dir.js';
 
 /** Deadline of calls in tests that wait for it, in milliseconds. */
 export const SHORT_MS = 300;
+/** Far more than a call takes that ends by itself, in milliseconds, on a machine that does other things too. */
+export const MOST_MS = 20_000;
 
 export interface EventStoreBench {
   server(): Promise<FakeEventStore>;

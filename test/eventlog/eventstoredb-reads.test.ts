@@ -12,7 +12,7 @@ import { eventAnswer } from '../support/event-store-messages.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import { all, eventsIn, idsOf, newEvent, numbered, until } from './contract-bench.js';
-import { eventStoreBench, SHORT_MS, surely } from './eventstoredb-bench.js';
+import { eventStoreBench, MOST_MS, SHORT_MS, surely } from './eventstoredb-bench.js';
 import { following } from './open-subscription.js';
 
 const SEVENTH = { commit: { low: 7, high: 0 }, prepare: { low: 7, high: 0 } };
@@ -105,7 +105,7 @@ describe('EventStoreDB log: reads', () => {
     for (const call of calls) {
       const startedMs = performance.now();
       expect(await rejectionOf(call())).to.be.instanceOf(LogUnavailable);
-      expect(performance.now() - startedMs).to.be.within(SHORT_MS - 5, 4 * SHORT_MS);
+      expect(performance.now() - startedMs).to.be.within(SHORT_MS - 5, MOST_MS);
     }
   });
 
@@ -126,7 +126,7 @@ describe('EventStoreDB log: reads', () => {
     server.behave({ read: () => 'access denied' });
     const startedMs = performance.now();
     expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
-    expect(performance.now() - startedMs).to.be.lessThan(2_000);
+    expect(performance.now() - startedMs).to.be.lessThan(MOST_MS);
   });
 
   it('ask the leader when the node they went to is none', async () => {

@@ -129,12 +129,6 @@ describe('EventStoreDB log: its server as a process', () => {
 describe('EventStoreDB log: closing', () => {
   const bench = eventStoreBench();
 
-  const closedWithin = async (log: EventLog, ms: number): Promise<void> => {
-    const startedMs = performance.now();
-    await log.close();
-    expect(performance.now() - startedMs).to.be.lessThan(ms);
-  };
-
   it('ends though the server says nothing, and its connections with it', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: SHORT_MS });
@@ -143,7 +137,7 @@ describe('EventStoreDB log: closing', () => {
     await subscription.waitFor((seen) => seen.length > 0);
     server.behave({ append: () => 'silence', read: () => 'silence' });
     const append = rejectionOf(log.append('run-1', numbered(1), 0));
-    await closedWithin(log, 4 * SHORT_MS);
+    await log.close();
     expect(await append).to.be.instanceOf(AppendOutcomeUnknown);
     expect(await rejectionOf(subscription.ended)).to.be.instanceOf(SubscriptionDropped);
     while (server.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -154,12 +148,12 @@ describe('EventStoreDB log: closing', () => {
     await server.kill();
     const log = bench.log(server, { deadlineMs: SHORT_MS });
     const append = rejectionOf(log.append('run-1', numbered(1), 'none'));
-    await closedWithin(log, 4 * SHORT_MS);
+    await log.close();
     expect(await append).to.be.instanceOf(LogUnavailable);
   });
 
   it('ends when it was never used', async () => {
-    await closedWithin(bench.log('esdb://127.0.0.1:1?tls=false'), SHORT_MS);
+    await bench.log('esdb://127.0.0.1:1?tls=false').close();
   });
 });
 

@@ -1,8 +1,10 @@
 /** The `council` command as a child process, as a user types it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../src/generated/schemas.js';
+import { audit } from '../../src/cli/commands/audit.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
@@ -27,7 +29,7 @@ export interface CouncilBench {
   start(words: readonly string[], given?: Given): Child;
   /** Runs it to its end; its input is empty when none is given. */
   run(words: readonly string[], given?: Given): Promise<ChildExit>;
-  /** Runs any other `council` command to its end; its input is empty when none is given. */
+  /** Runs a command on a run to its end, in this process; its input is empty when none is given. */
   council(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Starts any program in the environment of the commands. */
   program(command: string, words: readonly string[], given?: Given): Child;
@@ -65,7 +67,7 @@ export function councilBench(): CouncilBench {
     dataDir,
     start,
     run: (words, given) => start(words, { input: '', ...given }).exit,
-    council: (words, given) => program(process.execPath, [COUNCIL, ...words], { input: '', ...given }).exit,
+    council: (words, given) => auditHere(words, { ...given, env: { DATA_DIR: dataDir, ...given?.env } }),
     program,
     written,
     pair: () => written('pair.json', JSON.stringify(pair)),
@@ -74,6 +76,23 @@ export function councilBench(): CouncilBench {
       dir.remove();
     },
   };
+}
+
+async function auditHere(words: readonly string[], { env = {}, input = '' }: Given): Promise<ChildExit> {
+  const told = { stdout: '', stderr: '' };
+  const decoder = new TextDecoder();
+  const write = (text: string | Uint8Array, done: () => void): void => {
+    told.stdout += typeof text === 'string' ? text : decoder.decode(text, { stream: true });
+    done();
+  };
+  const code = await audit(words, {
+    env,
+    stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+    stdout: { write },
+    complain: (text) => void (told.stderr += text),
+    signal: new AbortController().signal,
+  });
+  return { code, signal: null, ...told };
 }
 
 /** What `--json` has printed. */

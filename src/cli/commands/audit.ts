@@ -1,17 +1,17 @@
-/** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`: environment, signals, exit code. */
+/** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`, in whatever process. */
 import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
 import { CouncilError, DataDirHeld } from '../../errors.js';
 import { openSchemas } from '../../api/schemas.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { machineCache } from '../../run/machine.js';
-import { onSignals } from '../../system/signals.js';
 import { printable, printableJson } from '../terminal/printable.js';
 import { UsageFault } from './run-request.js';
 import { EXIT, exitOfError, exitOfVerification } from './exit-codes.js';
 import { bytesIn, writeWhole } from '../records/files.js';
 import { folderRecords } from '../records/folder-records.js';
 import { ForkUnknown, forkRun } from './fork.js';
+import type { PrintedStream } from '../terminal/printer.js';
 import { ReaderGone, stylerFor, printerOn } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';
 import { isTerminal } from '../records/record.js';
@@ -29,54 +29,54 @@ import { verifyExport } from './verify-export.js';
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
 
-async function main(words: readonly string[]): Promise<number> {
+/** What the commands are given of the process they run in. */
+export interface AuditProcess {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdout: PrintedStream & { readonly isTTY?: boolean; readonly columns?: number };
+  /** Writes to standard error. */
+  readonly complain: (text: string) => void;
+  /** Ends what is under way. */
+  readonly signal: AbortSignal;
+}
+
+/** Does what the words say; resolves with the exit code. */
+export async function audit(words: readonly string[], process: AuditProcess): Promise<number> {
+  const { signal } = process;
+  const notify = (text: string): void => process.complain(`${printable(text)}\n`);
   let name: CommandName | null = words[0] === 'verify' ? 'verify' : null;
-  const stopping = new AbortController();
-  const system = nodeSystem();
-  onSignals(
-    system,
-    () => stopping.abort(),
-    () => process.exit(EXIT.interrupted),
-  );
-  // Of itself Node would end with 1, which of verify means that a record is not valid.
-  process.on('uncaughtException', (error) => {
-    notify(messageOf(error));
-    process.exit(exitOfError(error, name));
-  });
-  // What is lost by a reader's going away is told where it is written.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     const command = parseCommand(words);
     if (command === null) {
-      process.stdout.write(`${USAGE}\n`);
+      await printerOn(process.stdout)(`${USAGE}\n`);
       return EXIT.done;
     }
     name = command.name;
-    const code = await perform(command, auditDeps(command, stopping.signal));
-    return stopping.signal.aborted ? EXIT.interrupted : code;
+    const code = await perform(command, auditDeps(command, process, notify));
+    return signal.aborted ? EXIT.interrupted : code;
   } catch (error) {
     if (error instanceof ReaderGone) return EXIT.done;
-    const isStopped = stopping.signal.aborted;
     // What is given up at the user's wish is no fault, but may have begun.
-    if (!isStopped || error instanceof ForkUnknown) notify(messageOf(error));
-    return isStopped ? EXIT.interrupted : exitOfError(error, name);
+    if (!signal.aborted || error instanceof ForkUnknown) notify(messageOf(error));
+    return signal.aborted ? EXIT.interrupted : exitOfError(error, name);
   }
 }
 
-function auditDeps(command: AuditCommand, signal: AbortSignal): AuditDeps {
+function auditDeps(command: AuditCommand, process: AuditProcess, notify: (text: string) => void): AuditDeps {
+  const { env, stdin, stdout, signal } = process;
   const system = nodeSystem();
-  const isTerminal = process.stdout.isTTY;
+  const isTerminal = stdout.isTTY === true;
   const replayDeps = { machines: machineCache(), sha256: system.sha256 };
   const service = (url: string) => serviceRecords(url, { system, schemas: openSchemas(), notify, signal });
   const records = (): RunRecords =>
-    command.url === null ? folderRecords(dataDirOf(process.env), replayDeps) : service(command.url);
-  const { NO_COLOR: noColor, TERM: term } = process.env;
+    command.url === null ? folderRecords(dataDirOf(env), replayDeps) : service(command.url);
+  const { NO_COLOR: noColor, TERM: term } = env;
   return {
     ...{ records, service, replayDeps, signal, isTerminal, notify },
-    bytesOf: (file) => bytesIn(file, process.stdin),
-    print: printerOn(process.stdout),
+    bytesOf: (file) => bytesIn(file, stdin),
+    print: printerOn(stdout),
     style: stylerFor({ isTerminal, noColor, term }),
-    columns: isTerminal ? process.stdout.columns : null,
+    columns: isTerminal ? (stdout.columns ?? null) : null,
     uuid: system.uuid,
   };
 }
@@ -88,18 +88,13 @@ function dataDirOf(environment: NodeJS.ProcessEnv): string {
   throw new LogUnreadable({ file: dataDir, reason: 'the record is kept by the server that EVENTSTORE_URL names' });
 }
 
-function notify(text: string): void {
-  process.stderr.write(`${printable(text)}\n`);
-}
-
-function messageOf(error: unknown): string {
+/** What a user is told of a fault. */
+export function messageOf(error: unknown): string {
   if (error instanceof UsageFault) return `${error.message}\n\n${USAGE}`;
   if (!(error instanceof CouncilError)) return error instanceof Error ? (error.stack ?? '') : String(error);
   const isHere = error instanceof DataDirHeld || error instanceof LogUnreadable;
   return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
 }
-
-process.exitCode = await main(process.argv.slice(2));
 
 // What each command does with the records it is given; resolves with its exit code.
 

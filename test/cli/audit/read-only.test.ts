@@ -42,8 +42,8 @@ describe('The commands on a run, on the folder of a stopped service', () => {
     await service.stop();
     return runId;
   };
-  /** Every command on it; resolves with what they print. */
-  const askAll = async (runId: string): Promise<readonly string[]> => {
+  /** Every command on it, here or each in a process of its own; resolves with what they print. */
+  const askAll = async (runId: string, { isSpawned = false } = {}): Promise<readonly string[]> => {
     const all = [
       ['events', runId],
       ['tail', runId],
@@ -54,7 +54,11 @@ describe('The commands on a run, on the folder of a stopped service', () => {
     ];
     const printed: string[] = [];
     for (const words of all) {
-      const { code, stdout, stderr } = await bench.council(words, { env: { DATA_DIR: dataDir, TMPDIR: scratch } });
+      const given = { env: { DATA_DIR: dataDir, TMPDIR: scratch }, input: '' };
+      const ended = isSpawned
+        ? bench.program(process.execPath, [COUNCIL, ...words], given).exit
+        : bench.council(words, given);
+      const { code, stdout, stderr } = await ended;
       expect({ code, stderr }, words[0]).to.deep.equal({ code: 0, stderr: '' });
       printed.push(stdout);
     }
@@ -88,7 +92,7 @@ describe('The commands on a run, on the folder of a stopped service', () => {
     await service.kill();
     expect(existsSync(join(dataDir, 'log.sqlite-wal'))).to.equal(true);
     const before = folderPrint(dataDir);
-    const printed = await askAll(runId);
+    const printed = await askAll(runId, { isSpawned: true });
     expect(printed.at(-1)).to.equal(text);
     expect(folderPrint(dataDir)).to.deep.equal(before);
     expect(readdirSync(scratch)).to.deep.equal([]);
