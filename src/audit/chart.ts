@@ -9,10 +9,10 @@ import { compileChart, stateKeyOf } from '../run/machine.js';
 import type { RunState } from '../run/state.js';
 
 /** A part of the machine's configuration; of what it holds beside, functions and names of actions, nothing is shown. */
-interface Part {
+interface StateConfig {
   readonly initial?: string;
   readonly type?: 'parallel' | 'final';
-  readonly states?: Readonly<Record<string, Part>>;
+  readonly states?: Readonly<Record<string, StateConfig>>;
   readonly on?: Readonly<Record<string, { readonly target?: string; readonly guard?: string }>>;
 }
 
@@ -35,7 +35,7 @@ function chartOf(
   { subject: meta, value }: { readonly subject: ChartSubject; readonly value: StateValue | undefined },
 ): ChartConfig {
   // As JSON the configuration is without its functions.
-  const { initial = '', states = {} } = JSON.parse(JSON.stringify(machine.config)) as Part;
+  const { initial = '', states = {} } = JSON.parse(JSON.stringify(machine.config)) as StateConfig;
   const nodes = new Map(graph.nodes.map((node, index) => [stateKeyOf(index), node]));
   return { id: machine.id, initial, states: statesOf(states, { nodes, value }), meta };
 }
@@ -47,11 +47,11 @@ interface Place {
   readonly value: StateValue | undefined;
 }
 
-function statesOf(parts: Readonly<Record<string, Part>>, place: Place): Record<string, ChartState> {
+function statesOf(parts: Readonly<Record<string, StateConfig>>, place: Place): Record<string, ChartState> {
   return Object.fromEntries(Object.entries(parts).map(([key, part]) => [key, stateOf(key, part, place)]));
 }
 
-function stateOf(key: string, { initial, type, states, on }: Part, { nodes, value }: Place): ChartState {
+function stateOf(key: string, { initial, type, states, on }: StateConfig, { nodes, value }: Place): ChartState {
   const node = nodes.get(key);
   const inside = typeof value === 'object' ? value[key] : undefined;
   return {
@@ -71,7 +71,7 @@ function isMarked(key: string, inside: StateValue | undefined, value: StateValue
   return isActive && !isAtRest;
 }
 
-function transitionsOf(on: NonNullable<Part['on']>): NonNullable<ChartState['on']> {
+function transitionsOf(on: NonNullable<StateConfig['on']>): NonNullable<ChartState['on']> {
   return Object.fromEntries(
     Object.entries(on).map(([fact, { target, guard }]) => [
       fact,
@@ -86,7 +86,7 @@ function transitionsOf(on: NonNullable<Part['on']>): NonNullable<ChartState['on'
 export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
   if (run.status === 'paused') return { paused: run.gate?.decision === null ? 'waiting' : 'decided' };
   if (run.status !== 'running') return run.status;
-  const active = run.frontier.filter(isUnderWay).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
+  const active = run.frontier.filter(isInFlight).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
   const { running } = machine.states;
   if (running?.type !== 'parallel') return { running: active[0] ?? 'idle' };
   const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle']);
@@ -94,6 +94,6 @@ export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>)
 }
 
 /** What a fork is still to do counts as under way from its start on. */
-function isUnderWay({ active, attempt }: RunState['frontier'][number]): boolean {
+function isInFlight({ active, attempt }: RunState['frontier'][number]): boolean {
   return active && attempt > 0;
 }

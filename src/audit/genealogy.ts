@@ -33,7 +33,7 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 const MAX_MESSAGE_CHARS = 300;
 
 /** A step under way: what its attempt was told, and has asked of its tools. */
-interface UnderWay {
+interface StepInFlight {
   readonly parents: GenealogyParents;
   readonly model: string;
   readonly promptHash: string;
@@ -56,32 +56,32 @@ export interface GenealogyDeps {
 export async function genealogyOf(
   runId: string,
   events: AsyncIterable<RunEvent>,
-  means: GenealogyDeps,
+  deps: GenealogyDeps,
 ): Promise<Genealogy | null> {
-  const fold = new GenealogyFold(runId, means);
+  const fold = new GenealogyFold(runId, deps);
   for await (const event of events) fold.take(event);
   return fold.genealogy;
 }
 
 class GenealogyFold {
   readonly #runId: string;
-  readonly #means: GenealogyDeps;
-  readonly #ancestry: Provenance;
-  readonly #underWay = new Map<number, UnderWay>();
+  readonly #deps: GenealogyDeps;
+  readonly #provenance: Provenance;
+  readonly #inFlight = new Map<number, StepInFlight>();
   readonly #decisions: Genealogy['decisions'] = [];
   readonly #failures: GenealogyFailure[] = [];
   #run: RunState | null = null;
   #parent: GenealogyParent | null = null;
   #outcome: GenealogyOutcome | null = null;
 
-  constructor(runId: string, means: GenealogyDeps) {
+  constructor(runId: string, deps: GenealogyDeps) {
     this.#runId = runId;
-    this.#means = means;
-    this.#ancestry = new Provenance(means.sha256);
+    this.#deps = deps;
+    this.#provenance = new Provenance(deps.sha256);
   }
 
   get genealogy(): Genealogy | null {
-    const { drafts, feedback, scores } = this.#ancestry;
+    const { drafts, feedback, scores } = this.#provenance;
     const [decisions, failures] = [this.#decisions, this.#failures];
     if (this.#run === null) return null;
     const { runId, seq, status } = this.#run;
@@ -103,7 +103,7 @@ class GenealogyFold {
       case 'NodeStarted':
         return this.#started(event, before, after);
       case 'ToolCalled':
-        return void this.#underWay.get(event.data.step)?.tools.push(toolCallOf(event));
+        return void this.#inFlight.get(event.data.step)?.tools.push(toolCallOf(event));
       case 'NodeCompleted':
         return this.#completed(event, after);
       case 'NodeFailed':
@@ -113,7 +113,7 @@ class GenealogyFold {
           this.#join(event, after, { node, step: after.steps + 1 + index }),
         );
       case 'GateDecided':
-        return void this.#decisions.push(decisionOf(event, { before, after }, this.#ancestry, this.#means));
+        return void this.#decisions.push(decisionOf(event, { before, after }, this.#provenance, this.#deps));
       case 'RunCompleted':
         return this.#ended(event, before);
       case 'RunFailed':
@@ -125,7 +125,7 @@ class GenealogyFold {
 
   #requested({ data, seq, at }: Of<'RunRequested'>, after: RunState): void {
     this.#parent = parentOf(data);
-    inherit(this.#ancestry, { seq, at }, { run: after, changed: data.changes?.state ?? [] });
+    inherit(this.#provenance, { seq, at }, { run: after, changed: data.changes?.state ?? [] });
   }
 
   #started(event: Of<'NodeStarted'>, before: RunState, after: RunState): void {
@@ -133,18 +133,18 @@ class GenealogyFold {
     if (!before.frontier.some((each) => each.step === step)) this.#join(event, before, { node, step });
     const branch = after.frontier.find((each) => each.step === step)?.branch;
     const parents = branch === undefined ? { drafts: [], feedback: [] } : this.#given(branch);
-    this.#underWay.set(step, { parents, model, promptHash, attempt, tools: [] });
+    this.#inFlight.set(step, { parents, model, promptHash, attempt, tools: [] });
   }
 
   #given(branch: Branch): GenealogyParents {
-    return { drafts: distinct([this.#ancestry.draftOf(branch)]), feedback: this.#ancestry.feedbackOf(branch) };
+    return { drafts: distinct([this.#provenance.draftOf(branch)]), feedback: this.#provenance.feedbackOf(branch) };
   }
 
   /** Takes note of the draft that is put together before a node, once: a pause may have shown it already. */
   #join(event: RunEvent, run: RunState, { node, step }: { readonly node: string; readonly step: number }): void {
     const parts = partsInto(run, node);
     const branch = branchInto(run, node, step);
-    if (parts.length === 0 || branch.draft === null || this.#ancestry.holds(branch)) return;
+    if (parts.length === 0 || branch.draft === null || this.#provenance.holds(branch)) return;
     this.#addJoined(event, parts, { node, step, text: branch.draft, iteration: run.iterationCount });
   }
 
@@ -158,28 +158,28 @@ class GenealogyFold {
       readonly iteration: number;
     },
   ): string {
-    const parents = { drafts: distinct(parts.map((each) => this.#ancestry.draftOf(each))), feedback: [] };
+    const parents = { drafts: distinct(parts.map((each) => this.#provenance.draftOf(each))), feedback: [] };
     const from = joined.step === null ? null : String(joined.step);
-    return this.#ancestry.addDraft(event, from, { kind: 'joined', parents, ...joined });
+    return this.#provenance.addDraft(event, from, { kind: 'joined', parents, ...joined });
   }
 
   #completed(event: Of<'NodeCompleted'>, after: RunState): void {
     const { step, node, output } = event.data;
-    const { parents, tools, model, promptHash, attempt } = this.#underWay.get(step) ?? NOTHING_KNOWN;
-    this.#underWay.delete(step);
+    const { parents, tools, model, promptHash, attempt } = this.#inFlight.get(step) ?? NOTHING_KNOWN;
+    this.#inFlight.delete(step);
     const [from, iteration] = [String(step), after.iterationCount];
     if ('draft' in output) {
       const author = { node, step, attempt, model, prompt_hash: promptHash, tools };
-      this.#ancestry.addDraft(event, from, { kind: 'written', parents, iteration, text: output.draft, ...author });
+      this.#provenance.addDraft(event, from, { kind: 'written', parents, iteration, text: output.draft, ...author });
       return;
     }
     const [draft = null] = parents.drafts;
-    const told = { kind: 'critic' as const, node, draft, tools, texts: [output.feedback] };
-    const feedback = this.#ancestry.addFeedback(event, from, told);
+    const critique = { kind: 'critic' as const, node, draft, tools, texts: [output.feedback] };
+    const feedback = this.#provenance.addFeedback(event, from, critique);
     const verdict = after.frontier.find((each) => each.step === step)?.branch.decision ?? null;
     const { seq, at } = event;
     const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict };
-    this.#ancestry.addScore({ ...score, drafts: parents.drafts, feedback, iteration });
+    this.#provenance.addScore({ ...score, drafts: parents.drafts, feedback, iteration });
   }
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {
@@ -188,7 +188,7 @@ class GenealogyFold {
     const isJoined = parts.length > 0 && text !== null;
     const id = isJoined
       ? this.#addJoined(event, parts, { ...joined, text })
-      : this.#ancestry.draftOf(branchAtEnd(before));
+      : this.#provenance.draftOf(branchAtEnd(before));
     this.#outcome = outcomeOf(event, id);
   }
 }
@@ -266,7 +266,7 @@ const AT_FORK_BEFORE = 'g0';
 
 /** @param changed fields of the override that the fork was asked for; of a fork that has not recorded it, none */
 function inherit(
-  ancestry: Provenance,
+  provenance: Provenance,
   moment: Moment,
   { run, changed }: { readonly run: RunState; readonly changed: readonly string[] },
 ): void {
@@ -280,7 +280,7 @@ function inherit(
     if (draft === null) continue;
     const step = stepIn(draftFrom);
     const known = { node: step === null ? null : draftBy, step, parents: { drafts: [], feedback: [] } };
-    ancestry.addDraft(moment, draftFrom, {
+    provenance.addDraft(moment, draftFrom, {
       kind: kindOf(draftFrom, 'current_draft', 'branches'),
       iteration,
       text: draft,
@@ -291,14 +291,14 @@ function inherit(
   for (const source of distinct(feedback.map(({ from }) => sourceOf(from)))) {
     const given = eachOnce(feedback, ({ from }) => (sourceOf(from) === source ? from : null));
     const texts = given.map(({ text }) => text);
-    ancestry.addFeedback(moment, source, { kind: kindOf(source, 'feedback_history'), node: null, draft: null, texts });
+    provenance.addFeedback(moment, source, { kind: kindOf(source, 'feedback_history'), node: null, draft: null, texts });
   }
   for (const branch of eachOnce(branches, ({ scoreFrom }) => scoreFrom)) {
     const { score, scoreBy, scoreFrom, decision: verdict } = branch;
     const node = stepIn(scoreFrom) === null ? null : scoreBy;
     const kind = kindOf(scoreFrom, 'critic_score');
-    const drafts = kind === 'human' ? distinct(branches.map((each) => ancestry.draftOf(each))) : [];
-    ancestry.addScore({ ...moment, node, kind, score, verdict, drafts, feedback: null, iteration });
+    const drafts = kind === 'human' ? distinct(branches.map((each) => provenance.draftOf(each))) : [];
+    provenance.addScore({ ...moment, node, kind, score, verdict, drafts, feedback: null, iteration });
   }
 }
 

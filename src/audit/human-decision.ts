@@ -32,32 +32,32 @@ interface Turn {
 export function decisionOf(
   event: GateDecided,
   { before, after }: Turn,
-  ancestry: Provenance,
-  means: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
+  provenance: Provenance,
+  deps: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
 ): GenealogyDecision {
   const { seq, at, data } = event;
   const { gate, answers, action, nextNodes: next_nodes, route } = data;
-  const shown = shownAt(before, ancestry, data.shownDraftHash);
+  const shown = shownAt(before, provenance, data.shownDraftHash);
   const override = overrideOf(event, before);
-  if (override !== null) addOverride(event, override, { before, after }, ancestry);
+  if (override !== null) addOverride(event, override, { before, after }, provenance);
   return {
     ...{ seq, at, gate, answers, action, shown },
-    changes: override === null ? [] : changesOf(override, { before, after, shown }, ancestry),
-    unapplied: data.action === 'modify' || data.modifiedState === null ? null : unapplied(data.modifiedState, means),
+    changes: override === null ? [] : changesOf(override, { before, after, shown }, provenance),
+    unapplied: data.action === 'modify' || data.modifiedState === null ? null : unapplied(data.modifiedState, deps),
     next_nodes,
     route_reason: route?.reason ?? null,
   };
 }
 
-function shownAt({ shown, gate, ...run }: RunState, ancestry: Provenance, draftHash: string | null): GenealogyShown {
+function shownAt({ shown, gate, ...run }: RunState, provenance: Provenance, draftHash: string | null): GenealogyShown {
   return {
-    draft: ancestry.draftOf(shown),
+    draft: provenance.draftOf(shown),
     draft_hash: draftHash,
     input_topic: firstLine(run.inputTopic),
     critic_score: shown.score,
     iteration_count: run.iterationCount,
     route_decision: shown.decision,
-    feedback: ancestry.feedbackOf(shown),
+    feedback: provenance.feedbackOf(shown),
     next_nodes: [...(gate?.nextNodes ?? [])],
   };
 }
@@ -79,22 +79,22 @@ function overrideOf({ data }: GateDecided, before: RunState): Override | null {
   return { changes, source, isForEvery, drafts: draftsGiven(before, changes, { source, shown }) };
 }
 
-function addOverride(event: GateDecided, override: Override, { before, after }: Turn, ancestry: Provenance): void {
+function addOverride(event: GateDecided, override: Override, { before, after }: Turn, provenance: Provenance): void {
   const { changes, source, drafts, isForEvery } = override;
   const { feedback_history: texts = [], critic_score: score } = changes;
   const { seq, at } = event;
   const iteration = after.iterationCount;
-  const draft = ancestry.draftOf(before.shown);
-  const living = livingBefore(before, ancestry, isForEvery);
+  const draft = provenance.draftOf(before.shown);
+  const living = livingBefore(before, provenance, isForEvery);
   for (const [from, { text, nodes }] of textsIn(drafts)) {
-    const parents = { drafts: isForEvery ? living : heldBefore(before, ancestry, nodes), feedback: [] };
-    ancestry.addDraft(event, from, { kind: 'human', node: null, step: null, parents, iteration, text });
+    const parents = { drafts: isForEvery ? living : heldBefore(before, provenance, nodes), feedback: [] };
+    provenance.addDraft(event, from, { kind: 'human', node: null, step: null, parents, iteration, text });
   }
-  if (texts.length > 0) ancestry.addFeedback(event, source, { kind: 'human', node: null, draft, texts });
+  if (texts.length > 0) provenance.addFeedback(event, source, { kind: 'human', node: null, draft, texts });
   if (score === undefined) return;
   const given = { kind: 'human' as const, node: null, score, verdict: after.shown.decision };
-  const judged = drafts.size === 0 ? living : distinct([ancestry.draftOf(after.shown)]);
-  ancestry.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
+  const judged = drafts.size === 0 ? living : distinct([provenance.draftOf(after.shown)]);
+  provenance.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
 }
 
 /** The texts of an override by what they are known by, each with the nodes that are to work on it. */
@@ -110,21 +110,21 @@ function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: stri
 }
 
 /** The drafts that nodes about to run were shown with. */
-function heldBefore(run: RunState, ancestry: Provenance, nodes: readonly string[]): string[] {
+function heldBefore(run: RunState, provenance: Provenance, nodes: readonly string[]): string[] {
   const next = run.gate?.nextNodes ?? [];
-  return distinct(nodes.map((node) => ancestry.draftOf(branchInto(run, node, run.steps + 1 + next.indexOf(node)))));
+  return distinct(nodes.map((node) => provenance.draftOf(branchInto(run, node, run.steps + 1 + next.indexOf(node)))));
 }
 
 /** The drafts of branches at a pause: those that wait, joined as they were shown, and, where they count, those that have ended. */
-function livingBefore(run: RunState, ancestry: Provenance, withEnded: boolean): string[] {
-  const ended = withEnded ? run.ended.map(({ branch }) => ancestry.draftOf(branch)) : [];
-  return distinct([ancestry.draftOf(run.shown), ...heldBefore(run, ancestry, run.gate?.nextNodes ?? []), ...ended]);
+function livingBefore(run: RunState, provenance: Provenance, withEnded: boolean): string[] {
+  const ended = withEnded ? run.ended.map(({ branch }) => provenance.draftOf(branch)) : [];
+  return distinct([provenance.draftOf(run.shown), ...heldBefore(run, provenance, run.gate?.nextNodes ?? []), ...ended]);
 }
 
 function changesOf(
   { changes: override, source, drafts }: Override,
   { before, after, shown }: Turn & { readonly shown: GenealogyShown },
-  ancestry: Provenance,
+  provenance: Provenance,
 ): GenealogyChange[] {
   const { input_topic: topic, current_draft: draft, feedback_history: feedback } = override;
   const { critic_score: score, iteration_count: iteration, route_decision: route, branches = [] } = override;
@@ -135,13 +135,13 @@ function changesOf(
   // One that is named as it was shown keeps its draft: it is told of no more than one that is not named.
   const nodes = branches.map(({ node }) => node).filter((node) => drafts.has(node));
   const given = nodes.map((node) => drafts.get(node)).filter((each) => each !== undefined);
-  const idsOf = given.map(({ draft: text, from }) => ancestry.draftOf({ draft: text, draftFrom: from }));
+  const idsOf = given.map(({ draft: text, from }) => provenance.draftOf({ draft: text, draftFrom: from }));
   changed('input_topic', shown.input_topic, firstLine(topic ?? ''));
-  changed('current_draft', shown.draft, ancestry.draftOf({ draft: draft ?? null, draftFrom: source }));
-  if (nodes.length > 0) changed('branches', heldBefore(before, ancestry, nodes), distinct(idsOf));
+  changed('current_draft', shown.draft, provenance.draftOf({ draft: draft ?? null, draftFrom: source }));
+  if (nodes.length > 0) changed('branches', heldBefore(before, provenance, nodes), distinct(idsOf));
   changed('critic_score', shown.critic_score, score ?? null);
   changed('iteration_count', before.iterationCount, iteration ?? null);
-  changed('feedback_history', shown.feedback, feedback?.length === 0 ? [] : ancestry.feedbackOf(after.shown));
+  changed('feedback_history', shown.feedback, feedback?.length === 0 ? [] : provenance.feedbackOf(after.shown));
   changed('route_decision', shown.route_decision, route ?? null);
   return changes;
 }

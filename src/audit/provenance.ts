@@ -58,8 +58,8 @@ export class Provenance {
   addFeedback({ seq, at }: Moment, from: string, { texts, ...feedback }: NewFeedback): string {
     const id = idAt('f', seq, this.feedback);
     const { hash, characters } = digest(texts.join('\n'), this.#sha256);
-    const told = { count: texts.length, hash, characters, first_line: firstLine(texts[0] ?? '') };
-    this.feedback.push({ id, seq, at, tools: [], ...feedback, ...told });
+    const shortened = { count: texts.length, hash, characters, first_line: firstLine(texts[0] ?? '') };
+    this.feedback.push({ id, seq, at, tools: [], ...feedback, ...shortened });
     this.#feedbackFrom.set(sourceOf(from), id);
     return id;
   }

@@ -31,28 +31,28 @@ export interface VerifyRunDeps extends ReplayDeps {
  * Reads and replays the whole record of a run; null when nothing is known of it. A stored view that differs is told and
  * replaced at once, so that nothing forged is served after it.
  */
-export async function verifyRun(runId: string, auditing: VerifyRunDeps): Promise<RunVerification | null> {
-  const { log, onCorrupt: onDamaged } = auditing;
+export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<RunVerification | null> {
+  const { log, onCorrupt } = deps;
   const recorded = await headOf(log, runId);
   // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
-  const stored = await auditing.stored(runId);
+  const stored = await deps.stored(runId);
   const witness: Witness = { first: null, viewed: null };
   const verified = await verifyRecord(runId, witnessed(readRun(log, runId), witness), {
-    ...auditing,
+    ...deps,
     onTaken(run) {
       if (run.seq === stored?.seq) witness.viewed = run;
     },
   });
   if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;
-  const damage = verified.firstDifference ?? cutOff(verified, { recorded, stored });
+  const recordDifference = verified.firstDifference ?? cutOff(verified, { recorded, stored });
   const { events, headHash, run } = verified;
-  if (damage !== null) {
-    onDamaged(new RunCorrupt({ runId, seq: damage.seq, reason: damage.what }));
-    return { events, headHash, firstDifference: damage };
+  if (recordDifference !== null) {
+    onCorrupt(new RunCorrupt({ runId, seq: recordDifference.seq, reason: recordDifference.what }));
+    return { events, headHash, firstDifference: recordDifference };
   }
   const difference = viewDifference(witness.viewed, { recorded, stored });
-  if (difference !== null && run !== null) await auditing.replaceView(stored, summaryOf(run));
-  return { events, headHash, firstDifference: (await parentDifference(witness.first, auditing)) ?? difference };
+  if (difference !== null && run !== null) await deps.replaceView(stored, summaryOf(run));
+  return { events, headHash, firstDifference: (await parentDifference(witness.first, deps)) ?? difference };
 }
 
 /** What is seen of a record while it is replayed. */
@@ -130,9 +130,9 @@ export interface VerifyDeps extends ReplayDeps {
 export async function verifyRecord(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
-  means: VerifyDeps,
+  deps: VerifyDeps,
 ): Promise<Verified> {
-  const replayer = new RunReplayer(runId, means);
+  const replayer = new RunReplayer(runId, deps);
   const verified = (firstDifference: Difference | null): Verified => ({
     events: replayer.events,
     headHash: replayer.headHash,
@@ -142,7 +142,7 @@ export async function verifyRecord(
   try {
     for await (const event of events) {
       replayer.take(event);
-      if (replayer.replay !== null) means.onTaken?.(replayer.replay.snapshot.context.run);
+      if (replayer.replay !== null) deps.onTaken?.(replayer.replay.snapshot.context.run);
     }
     return verified(null);
   } catch (error) {
@@ -169,7 +169,7 @@ export interface ParentDeps {
 /** A run that goes on from another's event names it by its hash: null when the log has that event, or it is no fork. */
 export async function parentDifference(
   first: ExportedEvent | null,
-  { log, sha256, onCorrupt: onDamaged }: ParentDeps,
+  { log, sha256, onCorrupt }: ParentDeps,
 ): Promise<Difference | null> {
   const parent = parentIn(first);
   if (parent === null) return null;
@@ -181,7 +181,7 @@ export async function parentDifference(
     return { seq: 0, what: `its parent "${runId}" has no event ${at} with the hash ${hash}` };
   } catch (error) {
     if (!(error instanceof RunCorrupt)) throw error;
-    onDamaged(error);
+    onCorrupt(error);
     return { seq: 0, what: `its parent "${runId}" is damaged at event ${error.data.seq}: ${error.data.reason}` };
   }
 }

@@ -30,7 +30,7 @@ export function isDocumentId(text: string): boolean {
 
 /** A recorded event of a document. @throws {DocumentCorrupt} when it is none */
 export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
-  return borneOut(documentIdOf(recorded.stream) ?? recorded.stream, recorded.revision, () => {
+  return orCorrupt(documentIdOf(recorded.stream) ?? recorded.stream, recorded.revision, () => {
     const event = exportedOf(recorded);
     if (!isDocumentEvent(event)) throw new Error(`${recorded.type} is no event of a document`);
     return event;
@@ -55,7 +55,7 @@ export async function* readDocument(
   const range = { from: first, ...(to !== undefined && { max: to + 1 - first }) };
   for await (const recorded of log.readStream(documentStream(documentId), range)) {
     const event = documentEventOf(recorded);
-    borneOut(documentId, next, () => assertFollows(event, { previous, seq: next, sha256 }));
+    orCorrupt(documentId, next, () => assertFollows(event, { previous, seq: next, sha256 }));
     previous = event.hash;
     next += 1;
     if (event.seq >= from) yield event;
@@ -88,7 +88,7 @@ const TYPES: Readonly<Record<keyof DocumentFacts, true>> = {
   DocumentDeleted: true,
 };
 
-function borneOut<T>(documentId: string, seq: number, read: () => T): T {
+function orCorrupt<T>(documentId: string, seq: number, read: () => T): T {
   try {
     return read();
   } catch (error) {

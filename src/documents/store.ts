@@ -56,12 +56,12 @@ export class DocumentStore {
   readonly #streams: DocumentStreams;
   /** Of each document that is being ingested here, the last of those who want that: why it got no vectors, or null. */
   readonly #turns = new Map<string, Promise<ModelFailed | null>>();
-  readonly #underWay = taskTracker();
+  readonly #tasks = taskTracker();
   readonly #stopping = new AbortController();
 
   constructor(options: DocumentStoreOptions) {
     this.#options = options;
-    this.#streams = documentStreams(options, this.#underWay);
+    this.#streams = documentStreams(options, this.#tasks);
   }
 
   /** The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentCorrupt} */
@@ -128,15 +128,15 @@ export class DocumentStore {
   /** Ends waits and model calls; resolves once nothing is under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([this.#underWay.end(), this.#options.extractor.stop()]);
+    await Promise.all([this.#tasks.end(), this.#options.extractor.stop()]);
   }
 
   /** One after the other for each document. Whoever waited while a model failed has waited through its tries, too. */
   async #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(documentId) ?? Promise.resolve(null);
-    const turn = this.#underWay.track(
+    const turn = this.#tasks.track(
       before.then((failure) => {
-        if (this.#underWay.isEnding) throw new ServiceStopping();
+        if (this.#tasks.isEnding) throw new ServiceStopping();
         if (failure !== null) throw failure;
         return work();
       }),
@@ -168,7 +168,7 @@ export class DocumentStore {
     let [state, isNew] = [begun, false];
     const isThere = (): boolean => state?.status === 'ingested';
     for (let conflicts = 0; ;) {
-      if (this.#underWay.isEnding) throw new ServiceStopping();
+      if (this.#tasks.isEnding) throw new ServiceStopping();
       const facts = await this.#missing(documentId, state, source);
       if (facts === null) break;
       try {

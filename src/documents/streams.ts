@@ -35,12 +35,12 @@ export interface DocumentStreams {
   status(documentId: string): Promise<DocumentStatus>;
 }
 
-/** @param underWay whose end ends the waits of appends */
+/** @param tasks whose end ends the waits of appends */
 export function documentStreams(
   { log, system, instanceId, appendDeadlineMs }: StreamsDeps,
-  underWay: TaskTracker,
+  tasks: TaskTracker,
 ): DocumentStreams {
-  const standing = (documentId: string): Promise<DocumentStatus> => documentStatusOf(log, documentId);
+  const status = (documentId: string): Promise<DocumentStatus> => documentStatusOf(log, documentId);
   return {
     async append(documentId, facts, head) {
       const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
@@ -55,7 +55,7 @@ export function documentStreams(
       const late = new AbortController();
       const cancel = system.after(appendDeadlineMs, () => late.abort());
       try {
-        const { position } = await underWay.untilEnd((signal) =>
+        const { position } = await tasks.untilEnd((signal) =>
           appendWithRetry(log, append, { system, signal: AbortSignal.any([signal, late.signal]) }),
         );
         return { events: exported.filter(isDocumentEvent), position };
@@ -64,14 +64,14 @@ export function documentStreams(
       }
     },
     async fold(documentId, folded) {
-      const from = folded === null ? (await standing(documentId)).since : folded.head.seq + 1;
+      const from = folded === null ? (await status(documentId)).since : folded.head.seq + 1;
       let state = folded;
       for await (const event of readDocument(log, documentId, { sha256: system.sha256, from })) {
         state = evolveDocument(state, event);
       }
       return state;
     },
-    status: standing,
+    status,
   };
 }
 
@@ -86,10 +86,10 @@ interface DocumentStatus {
   readonly since: number;
 }
 
-type Reading = Pick<EventLog, 'readStream'>;
+type ReadableLog = Pick<EventLog, 'readStream'>;
 
 /** @throws {DocumentDamaged} for an event on the way that is none of a document */
-export async function documentStatusOf(log: Reading, documentId: string): Promise<DocumentStatus> {
+export async function documentStatusOf(log: ReadableLog, documentId: string): Promise<DocumentStatus> {
   const head = await eventAt(log, documentId);
   for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
     const { type, data, seq } = documentEventOf(event);
@@ -101,12 +101,12 @@ export async function documentStatusOf(log: Reading, documentId: string): Promis
 }
 
 /** Its last event; null: it has none. */
-export function lastEventOf(log: Reading, documentId: string): Promise<RecordedEvent | null> {
+export function lastEventOf(log: ReadableLog, documentId: string): Promise<RecordedEvent | null> {
   return eventAt(log, documentId);
 }
 
 /** One event at a time: those with vectors are large. */
-async function eventAt(log: Reading, documentId: string, revision?: number): Promise<RecordedEvent | null> {
+async function eventAt(log: ReadableLog, documentId: string, revision?: number): Promise<RecordedEvent | null> {
   const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;
   for await (const event of log.readStream(documentStream(documentId), range)) return event;
   return null;

@@ -35,21 +35,21 @@ export interface VerifyDocumentDeps {
  * taken in again. A stored view that differs is told and replaced at once.
  */
 export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
-  const { log, onCorrupt: onDamaged, onValid: onSound } = deps;
+  const { log, onCorrupt, onValid } = deps;
   const recorded = (await lastEventOf(log, documentId))?.revision ?? -1;
   // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
   const stored = await deps.stored(documentId);
   const record = await wholeRecord(documentId, deps);
-  const { events, headHash, turns } = record;
+  const { events, headHash, decisive: turns } = record;
   const known = Math.max(recorded, stored?.seq ?? -1);
-  const damage = record.damage ?? cutOff(documentId, events, known);
-  if (damage === null && events === 0) return null;
-  if (damage !== null) {
-    if (record.damage !== null && (await bearsOutSince(documentId, deps))) onSound(documentId);
-    else onDamaged(damage);
-    return { events, headHash, firstDifference: { seq: damage.data.seq, what: damage.data.reason } };
+  const corruption = record.corruption ?? cutOff(documentId, events, known);
+  if (corruption === null && events === 0) return null;
+  if (corruption !== null) {
+    if (record.corruption !== null && (await isValidSince(documentId, deps))) onValid(documentId);
+    else onCorrupt(corruption);
+    return { events, headHash, firstDifference: { seq: corruption.data.seq, what: corruption.data.reason } };
   }
-  onSound(documentId);
+  onValid(documentId);
   const firstDifference = isView(stored, turns, recorded) ? null : await replaced(stored, turns, deps);
   return { events, headHash, firstDifference };
 }
@@ -57,7 +57,7 @@ export async function verifyDocument(documentId: string, deps: VerifyDocumentDep
 /** Puts the fold in the place of a stored view that is not the fold, and says so. */
 async function replaced(
   stored: DocumentRecord | null,
-  turns: readonly Turn[],
+  turns: readonly Decisive[],
   { replaceView }: VerifyDocumentDeps,
 ): Promise<DocumentCheck['firstDifference']> {
   const last = turns.at(-1);
@@ -68,30 +68,30 @@ async function replaced(
 }
 
 /** An event that made the document findable or took it away, with what is listed of it from then on. */
-interface Turn {
+interface Decisive {
   readonly seq: number;
   readonly record: DocumentRecord | null;
 }
 
 interface WholeRecord extends Pick<DocumentCheck, 'events' | 'headHash'> {
-  readonly turns: readonly Turn[];
+  readonly decisive: readonly Decisive[];
   /** What its reading ended with. */
-  readonly damage: DocumentCorrupt | null;
+  readonly corruption: DocumentCorrupt | null;
 }
 
 async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<WholeRecord> {
-  const turns: Turn[] = [];
+  const decisive: Decisive[] = [];
   let [events, headHash] = [0, GENESIS_HASH];
   try {
     for await (const event of readDocument(log, documentId, { sha256 })) {
       events += 1;
       headHash = event.hash;
-      if (isDecisive(event)) turns.push({ seq: event.seq, record: recordAfter(documentId, event) });
+      if (isDecisive(event)) decisive.push({ seq: event.seq, record: recordAfter(documentId, event) });
     }
-    return { events, headHash, turns, damage: null };
+    return { events, headHash, decisive, corruption: null };
   } catch (error) {
     if (!(error instanceof DocumentCorrupt)) throw error;
-    return { events, headHash, turns, damage: error };
+    return { events, headHash, decisive, corruption: error };
   }
 }
 
@@ -103,7 +103,7 @@ function cutOff(documentId: string, events: number, known: number): DocumentCorr
 }
 
 /** Whether all of its record bears out that the document goes by. */
-async function bearsOutSince(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<boolean> {
+async function isValidSince(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<boolean> {
   try {
     const { head, since } = await documentStatusOf(log, documentId);
     let seq = -1;
@@ -116,8 +116,8 @@ async function bearsOutSince(documentId: string, { log, sha256 }: VerifyDocument
 }
 
 /** Whether a view is what the record made of the document when its head stood at a revision, or later. */
-function isView(stored: DocumentRecord | null, turns: readonly Turn[], recorded: number): boolean {
-  const before = turns.filter(({ seq }) => seq <= recorded).at(-1);
-  const possible = [before?.record ?? null, ...turns.filter(({ seq }) => seq > recorded).map(({ record }) => record)];
+function isView(stored: DocumentRecord | null, decisive: readonly Decisive[], recorded: number): boolean {
+  const before = decisive.filter(({ seq }) => seq <= recorded).at(-1);
+  const possible = [before?.record ?? null, ...decisive.filter(({ seq }) => seq > recorded).map(({ record }) => record)];
   return possible.some((record) => JSON.stringify(record) === JSON.stringify(stored));
 }

@@ -13,29 +13,29 @@ type Embed = Embeddings['embed'];
 export function asMuchAsFits(embed: Embed): Embed {
   let longestUnits = Number.POSITIVE_INFINITY;
 
-  async function embedAll(texts: readonly string[], terms: EmbeddingOptions): Promise<readonly Float32Array[]> {
-    const pieces = texts.map((text) => piecesOf(text, longestUnits));
-    const vectors = await embedPieces(pieces.flat(), terms);
+  async function embedAll(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]> {
+    const parts = texts.map((text) => partsOf(text, longestUnits));
+    const vectors = await embedParts(parts.flat(), options);
     let from = 0;
-    return pieces.map((each) => {
+    return parts.map((each) => {
       const own = vectors.slice(from, (from += each.length));
       return meanOf(own, each);
     });
   }
 
-  async function embedPieces(texts: readonly string[], terms: EmbeddingOptions): Promise<readonly Float32Array[]> {
+  async function embedParts(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]> {
     try {
-      return await embed(texts, terms);
+      return await embed(texts, options);
     } catch (error) {
       if (!(error instanceof ModelFailed) || error.data.kind !== 'input_too_large') throw error;
       const half = Math.ceil(texts.length / 2);
       if (texts.length > 1) {
-        return [...(await embedAll(texts.slice(0, half), terms)), ...(await embedAll(texts.slice(half), terms))];
+        return [...(await embedAll(texts.slice(0, half), options)), ...(await embedAll(texts.slice(half), options))];
       }
       const units = texts[0]?.length ?? 0;
       if (units < 2 * SHORTEST_UNITS) throw error;
       longestUnits = Math.min(longestUnits, Math.ceil(units / 2));
-      return await embedAll(texts, terms);
+      return await embedAll(texts, options);
     }
   }
 
@@ -43,15 +43,15 @@ export function asMuchAsFits(embed: Embed): Embed {
 }
 
 /** Cut behind a space, where there is one. */
-function piecesOf(text: string, longestUnits: number): readonly string[] {
-  const pieces: string[] = [];
+function partsOf(text: string, longestUnits: number): readonly string[] {
+  const parts: string[] = [];
   let rest = text;
   while (rest.length > longestUnits) {
     const at = cutOf(rest, longestUnits);
-    pieces.push(rest.slice(0, at));
+    parts.push(rest.slice(0, at));
     rest = rest.slice(at);
   }
-  return [...pieces, rest];
+  return [...parts, rest];
 }
 
 function cutOf(text: string, longestUnits: number): number {

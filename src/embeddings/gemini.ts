@@ -24,7 +24,7 @@ const TEXTS_AT_ONCE = 100;
  * model's 3,072 and no longer of length 1 (ai.google.dev/gemini-api/docs/embeddings), so they are normalised here.
  * Requests go one after the other.
  */
-export function geminiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: GeminiEmbeddingsOptions): Embeddings {
+export function geminiEmbeddings({ apiKey, baseUrl, model, ...deps }: GeminiEmbeddingsOptions): Embeddings {
   const source: EmbeddingSource = { model, settings: SETTINGS };
   const path = /^(?:models|tunedModels)\//.test(model) ? model : `models/${model}`;
 
@@ -47,7 +47,7 @@ export function geminiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: G
       listIn(answer, 'embeddings', texts.length, source).map((each) =>
         vectorIn(fieldOf(each, 'values'), DIMENSIONS, source),
       );
-    return askForVectors(call, { signal, read }, circumstances);
+    return askForVectors(call, { signal, read }, deps);
   }
 
   return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, asMuchAsFits(embedAll)) };

@@ -151,9 +151,9 @@ function statusFailure({ status, headers }: Response, body: string, call: Embedd
   if (status >= 300 && status < 400) {
     return failure(source, 'it answered with a redirect', { kind: 'redirected', retryable: false });
   }
-  const told = parsed(body);
-  const details = fieldOf(fieldOf(told, 'error'), 'details');
-  const said = wordsOfError(told);
+  const parsedBody = parsed(body);
+  const details = fieldOf(fieldOf(parsedBody, 'error'), 'details');
+  const said = wordsOfError(parsedBody);
   const fault = kindOf(status, said, details);
   const setting = settingBehind(fault.kind, source);
   const words = quoted(said, hidden);

@@ -31,7 +31,7 @@ const TEXTS_AT_ONCE = 64;
  * that or refuses it; another number of dimensions than 768 is a failure, `bad_vector`. Kinds of texts are not told
  * apart. What is too large for the server is asked for in pieces. Requests go one after the other.
  */
-export function openAiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: OpenAiEmbeddingsOptions): Embeddings {
+export function openAiEmbeddings({ apiKey, baseUrl, model, ...deps }: OpenAiEmbeddingsOptions): Embeddings {
   const source: EmbeddingSource = { model, settings: SETTINGS };
 
   function embedAll(texts: readonly string[], { signal }: EmbeddingOptions): Promise<readonly Float32Array[]> {
@@ -46,7 +46,7 @@ export function openAiEmbeddings({ apiKey, baseUrl, model, ...circumstances }: O
       const data = listIn(answer, 'data', texts.length, source);
       return texts.map((_, at) => vectorIn(fieldOf(entryAt(data, at, source), 'embedding'), DIMENSIONS, source));
     };
-    return askForVectors(call, { signal, read }, circumstances);
+    return askForVectors(call, { signal, read }, deps);
   }
 
   return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, asMuchAsFits(embedAll)) };

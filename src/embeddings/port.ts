@@ -2,10 +2,10 @@ type Embed = Embeddings['embed'];
 
 /** Embeds so many texts at once, one batch after the other; no text, no request. */
 export function inBatches(size: number, embed: Embed): Embed {
-  return async (texts: readonly string[], terms: EmbeddingOptions) => {
+  return async (texts: readonly string[], options: EmbeddingOptions) => {
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += size) {
-      vectors.push(...(await embed(texts.slice(from, from + size), terms)));
+      vectors.push(...(await embed(texts.slice(from, from + size), options)));
     }
     return vectors;
   };
@@ -31,7 +31,7 @@ export interface Embeddings {
    *
    * @throws {ModelFailed} what a provider answers, `aborted` by the signal, `timeout`
    */
-  embed(texts: readonly string[], terms: EmbeddingOptions): Promise<readonly Float32Array[]>;
+  embed(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]>;
 }
 
 /** Of every vector here, whatever more a model could give. */

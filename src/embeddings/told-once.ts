@@ -5,19 +5,19 @@ import type { Embeddings } from './port.js';
  * Embeddings of which each failure that no wait mends is told once, not for every text: again only after vectors came,
  * or for another reason.
  */
-export function reportFailureOnce(embeddings: Embeddings, tell: (failure: ModelFailed) => void): Embeddings {
-  let told: string | null = null;
+export function reportFailureOnce(embeddings: Embeddings, report: (failure: ModelFailed) => void): Embeddings {
+  let reported: string | null = null;
   return {
     ...embeddings,
-    async embed(texts, terms) {
+    async embed(texts, options) {
       try {
-        const vectors = await embeddings.embed(texts, terms);
-        if (texts.length > 0) told = null;
+        const vectors = await embeddings.embed(texts, options);
+        if (texts.length > 0) reported = null;
         return vectors;
       } catch (error) {
-        if (isLasting(error) && error.data.kind !== told) {
-          told = error.data.kind;
-          tell(error);
+        if (isLasting(error) && error.data.kind !== reported) {
+          reported = error.data.kind;
+          report(error);
         }
         throw error;
       }

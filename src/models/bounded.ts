@@ -41,7 +41,7 @@ export interface BoundedModel {
    * @throws {ModelFailed} `timeout` (retryable) at the deadline, `aborted` by the signal, else what the adapter throws;
    * with `outageMs` when an outage begins for the caller, not retryable when one has outlasted its budget
    */
-  ask(request: ModelRequest, terms: CallOptions): Promise<ModelAnswer>;
+  ask(request: ModelRequest, options: CallOptions): Promise<ModelAnswer>;
   /** How many calls wait for a slot. */
   waiting(): number;
   /** Models whose servers are out. */
@@ -53,47 +53,47 @@ export function boundedModel(
   model: LanguageModel,
   { maxCalls, outageMs, system, onOutage = () => undefined }: BoundedModelOptions,
 ): BoundedModel {
-  const gate = fairSemaphore(maxCalls);
+  const semaphore = fairSemaphore(maxCalls);
   const breaker = circuitBreaker({ outageMs, system, onOutage });
 
   /**
    * One call, once there is a slot; what it learns of the server is told before the next in line has the slot. Null: the
    * server went out while it waited.
    */
-  async function askInTurn(request: ModelRequest, terms: CallOptions, pass: Pass): Promise<Answered | null> {
+  async function askInTurn(request: ModelRequest, options: CallOptions, pass: Pass): Promise<Answered | null> {
     const name = request.model ?? model.defaultModel;
-    await gate.enter({ runId: terms.runId, model: name }, terms.signal).catch((error: unknown) => {
+    await semaphore.enter({ runId: options.runId, model: name }, options.signal).catch((error: unknown) => {
       pass.givenUp();
       throw error;
     });
     try {
       if (pass.isRevoked()) return null;
       const startedMs = system.monotonicMs();
-      const answer = await askInTime(model, request, terms, system);
+      const answer = await askInTime(model, request, options, system);
       pass.answered();
       return { answer, startedMs };
     } catch (error) {
       const failure = outageIn(error, outageMs);
       if (failure !== null) pass.failed(failure);
-      else if (terms.signal.aborted) pass.givenUp();
+      else if (options.signal.aborted) pass.givenUp();
       else pass.answered();
       throw error;
     } finally {
-      gate.leave(name);
+      semaphore.leave(name);
     }
   }
 
   return {
     defaultModel: model.defaultModel,
-    async ask(request, terms) {
+    async ask(request, options) {
       const name = request.model ?? model.defaultModel;
-      const { signal } = terms;
+      const { signal } = options;
       const askedMs = system.monotonicMs();
-      const outage = terms.outage === null ? null : outageWait(terms.outage, system);
+      const outage = options.outage === null ? null : outageWait(options.outage, system);
       for (;;) {
         const pass = await breaker.enter(name, { outage, signal });
         try {
-          const answered = await askInTurn(request, terms, pass);
+          const answered = await askInTurn(request, options, pass);
           if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };
         } catch (error) {
           const failure = outageIn(error, outageMs);
@@ -104,7 +104,7 @@ export function boundedModel(
         }
       }
     },
-    waiting: () => gate.waiting(),
+    waiting: () => semaphore.waiting(),
     unreachable: () => breaker.open(),
   };
 }

@@ -59,14 +59,14 @@ class Circuit {
   #isProbing = false;
   /** In the order they came; the first makes the next look. At most the model calls of all active runs. */
   readonly #waiters = new Set<Waiter>();
-  #cancelLook: () => void = () => undefined;
+  #cancelProbe: () => void = () => undefined;
 
   /** @param failure what the call has met that found the server out */
   constructor(model: string, failure: ModelFailed, deps: CircuitDeps) {
     this.model = model;
     this.#deps = deps;
     this.#failure = failure;
-    this.#found(failure);
+    this.#recordFailure(failure);
   }
 
   /** What the last look has met. */
@@ -86,7 +86,7 @@ class Circuit {
   }
 
   /** Leave to look now, when a look is due and nobody else is to make it; else null. */
-  look(): Pass | null {
+  tryProbe(): Pass | null {
     return this.#isIdle && this.#deps.system.monotonicMs() >= this.#dueMs ? this.#probe() : null;
   }
 
@@ -101,7 +101,7 @@ class Circuit {
       const giveUp = (): void => {
         waiter.leave();
         reject(callAborted(signal));
-        this.#awaitLook();
+        this.#scheduleProbe();
       };
       const leave = (): void => {
         this.#waiters.delete(waiter);
@@ -113,7 +113,7 @@ class Circuit {
       const cancelBudget = system.after(leftMs, () => this.#expire(waiter));
       signal.addEventListener('abort', giveUp, { once: true });
       this.#waiters.add(waiter);
-      this.#awaitLook();
+      this.#scheduleProbe();
     });
   }
 
@@ -125,12 +125,12 @@ class Circuit {
   #expire(waiter: Waiter): void {
     waiter.isExpired = true;
     if (this.#isProbing) return;
-    if (this.retryAfterMs === undefined) return this.#letLook(waiter);
+    if (this.retryAfterMs === undefined) return this.#letProbe(waiter);
     this.#refuse(waiter);
-    this.#awaitLook();
+    this.#scheduleProbe();
   }
 
-  #letLook(waiter: Waiter): void {
+  #letProbe(waiter: Waiter): void {
     waiter.leave();
     waiter.resolve(this.#probe());
   }
@@ -143,16 +143,16 @@ class Circuit {
 
   #probe(): Pass {
     this.#isProbing = true;
-    this.#cancelLook();
+    this.#cancelProbe();
     const ended = (): void => {
       this.#isProbing = false;
-      this.#awaitLook();
+      this.#scheduleProbe();
     };
     return {
       isRevoked: () => false,
       answered: () => this.#close(),
       failed: (failure) => {
-        this.#found(failure);
+        this.#recordFailure(failure);
         for (const waiter of this.#waiters) if (waiter.isExpired) this.#refuse(waiter);
         ended();
       },
@@ -163,7 +163,7 @@ class Circuit {
     };
   }
 
-  #found(failure: ModelFailed): void {
+  #recordFailure(failure: ModelFailed): void {
     const { system } = this.#deps;
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
     // No less than half of it: a draw near nothing would be no wait at all.
@@ -176,18 +176,18 @@ class Circuit {
   }
 
   /** Sees to it that the first of those who wait looks when it is time. */
-  #awaitLook(): void {
-    this.#cancelLook();
+  #scheduleProbe(): void {
+    this.#cancelProbe();
     if (this.#isProbing || this.#waiters.size === 0) return;
     const { system } = this.#deps;
-    this.#cancelLook = system.after(Math.max(0, this.#dueMs - system.monotonicMs()), () => {
+    this.#cancelProbe = system.after(Math.max(0, this.#dueMs - system.monotonicMs()), () => {
       const [first] = this.#waiters;
-      if (first !== undefined) this.#letLook(first);
+      if (first !== undefined) this.#letProbe(first);
     });
   }
 
   #close(): void {
-    this.#cancelLook();
+    this.#cancelProbe();
     this.#deps.onClosed();
     for (const waiter of this.#waiters) {
       waiter.leave();
@@ -221,7 +221,7 @@ export interface CircuitBreakerOptions {
   readonly onOutage: (model: string, failure: ModelFailed | null) => void;
 }
 
-export interface PassTerms {
+export interface EnterOptions {
   /** The outage that the caller waits out; null: it knows of none. */
   readonly outage: OutageWait | null;
   /** Withdraws the caller. */
@@ -235,7 +235,7 @@ export interface CircuitBreaker {
    * @throws {ModelFailed} `aborted` by the signal; with `outageMs` at once when the circuit is open and the caller knows
    * of no outage; not retryable when its outage has outlasted its budget
    */
-  enter(model: string, terms: PassTerms): Promise<Pass>;
+  enter(model: string, options: EnterOptions): Promise<Pass>;
   /** Models whose servers are out. */
   open(): readonly string[];
 }
@@ -271,7 +271,7 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
       if (signal.aborted) throw callAborted(signal);
       const circuit = circuitOf(model);
       if (circuit === undefined) return freePass(model);
-      const pass = circuit.look();
+      const pass = circuit.tryProbe();
       if (pass !== null) return pass;
       if (outage !== null) return await circuit.wait(outage, signal);
       const { failure, retryAfterMs } = circuit;

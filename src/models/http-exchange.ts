@@ -32,14 +32,14 @@ export interface WatchOptions {
   readonly maxBytes: number;
 }
 
-const LOOK_MS = 25;
+const CHECK_EVERY_MS = 25;
 
 /** Makes a call that may be given up by the signal, and keeps what is seen of it in `exchange`. */
 export type Watch = <T>(exchange: Exchange, call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** A watch for any number of calls at once: each sees its own requests only. */
 export function exchangeWatch({ system, maxBytes }: WatchOptions): Watch {
-  const callUnderWay = new AsyncLocalStorage<Exchange>();
+  const currentExchange = new AsyncLocalStorage<Exchange>();
   return async (exchange, call) => {
     const own = new WeakSet();
     const givenUp = new AbortController();
@@ -47,7 +47,7 @@ export function exchangeWatch({ system, maxBytes }: WatchOptions): Watch {
     const listeners = {
       'undici:request:create': (message: unknown): void => {
         const request = fieldOf(message, 'request');
-        if (callUnderWay.getStore() === exchange && isObject(request)) own.add(request);
+        if (currentExchange.getStore() === exchange && isObject(request)) own.add(request);
       },
       'undici:client:sendHeaders': (message: unknown): void => {
         const request = fieldOf(message, 'request');
@@ -70,18 +70,18 @@ export function exchangeWatch({ system, maxBytes }: WatchOptions): Watch {
         if (isObject(request) && own.has(request) && typeof code === 'string') exchange.brokenBy = code;
       },
     };
-    let cancelLook = (): void => undefined;
-    const look = (): void => {
+    let cancelCheck = (): void => undefined;
+    const checkSize = (): void => {
       exchange.tooLarge = received.some((bytes) => bytes() > maxBytes);
       if (exchange.tooLarge) givenUp.abort();
-      else cancelLook = system.after(LOOK_MS, look);
+      else cancelCheck = system.after(CHECK_EVERY_MS, checkSize);
     };
     for (const [channel, listener] of Object.entries(listeners)) subscribe(channel, listener);
-    look();
+    checkSize();
     try {
-      return await callUnderWay.run(exchange, () => call(givenUp.signal));
+      return await currentExchange.run(exchange, () => call(givenUp.signal));
     } finally {
-      cancelLook();
+      cancelCheck();
       for (const [channel, listener] of Object.entries(listeners)) unsubscribe(channel, listener);
     }
   };

@@ -31,8 +31,8 @@ export function outageMet(
   { message, data: { kind } }: ModelFailed,
   { outageMs, retryAfterMs }: { readonly outageMs: number; readonly retryAfterMs: number | undefined },
 ): ModelFailed {
-  const asked = retryAfterMs !== undefined && { retryAfterMs };
-  return new ModelFailed(message, { kind, retryable: true, outageMs, ...asked });
+  const wait = retryAfterMs !== undefined && { retryAfterMs };
+  return new ModelFailed(message, { kind, retryable: true, outageMs, ...wait });
 }
 
 /** The failure of a caller whose outage has outlasted its budget. */
@@ -41,6 +41,6 @@ export function outlasted(
   { model, since, now }: { readonly model: string; readonly since: string; readonly now: string },
 ): ModelFailed {
   const seconds = Math.max(0, Date.parse(now) - Date.parse(since)) / 1000;
-  const told = `Model "${model}" was unreachable for ${seconds.toFixed(1)} s: ${message}`;
-  return new ModelFailed(told, { kind, retryable: false });
+  const text = `Model "${model}" was unreachable for ${seconds.toFixed(1)} s: ${message}`;
+  return new ModelFailed(text, { kind, retryable: false });
 }

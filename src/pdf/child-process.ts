@@ -4,9 +4,9 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../system/system.js';
 import { messageReader, type ChildEnd } from './child-protocol.js';
-import type { ChildOrder } from './child-protocol.js';
+import type { ChildOptions } from './child-protocol.js';
 
-export interface ChildTask extends ChildOrder {
+export interface ChildTask extends ChildOptions {
   readonly bytes: Uint8Array;
   /** Kills the child when it aborts. */
   readonly signal: AbortSignal;
@@ -18,13 +18,13 @@ const CHILD_GRACE_MS = 1_000;
 const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 
 /** Runs a child with an empty environment; resolves once it has ended, however it did. */
-export function runChild({ bytes, signal, ...order }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
+export function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'stopped' });
-    const orders: ChildOrder = { ...order, maxMs: order.maxMs + CHILD_GRACE_MS };
+    const childOptions: ChildOptions = { ...options, maxMs: options.maxMs + CHILD_GRACE_MS };
     const child = spawn(
       process.execPath,
-      [`--max-old-space-size=${order.maxHeapMb}`, PROGRAM, JSON.stringify(orders)],
+      [`--max-old-space-size=${options.maxHeapMb}`, PROGRAM, JSON.stringify(childOptions)],
       {
         env: {},
         stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
@@ -36,13 +36,13 @@ export function runChild({ bytes, signal, ...order }: ChildTask, { after }: Pick
       cut ??= why;
       child.kill('SIGKILL');
     };
-    const cancel = after(order.maxMs, () => kill({ kind: 'timed-out' }));
+    const cancel = after(options.maxMs, () => kill({ kind: 'timed-out' }));
     const stop = (): void => kill({ kind: 'stopped' });
     signal.addEventListener('abort', stop);
 
     const messages = messageReader(
       () => kill({ kind: 'failed', reason: 'The parser said something else than text' }),
-      order,
+      options,
     );
     const results = child.stdio[3] as Readable;
     results.setEncoding('utf8');

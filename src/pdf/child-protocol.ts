@@ -3,7 +3,7 @@
 export type Parser = 'pdfjs' | 'pdf2json';
 
 /** Its only command line argument, as JSON. The bytes of the PDF come on its standard input, to their end. */
-export interface ChildOrder {
+export interface ChildOptions {
   readonly parser: Parser;
   /** Process id of who started it; the child ends when that process is no longer its parent. */
   readonly parentPid: number;
@@ -42,8 +42,8 @@ export type ChildEnd =
 
 /** Reads the child's lines as they come, a page at a time, so that no large text is parsed at one go. */
 export function messageReader(
-  onNonsense: () => void,
-  { maxPages, maxTextUnits }: ChildOrder,
+  onInvalid: () => void,
+  { maxPages, maxTextUnits }: ChildOptions,
 ): { read(part: string): void; end(): ChildEnd | null } {
   const texts: string[] = [];
   let rest = '';
@@ -54,7 +54,7 @@ export function messageReader(
   const take = (line: string): void => {
     if (line === '' || last !== null) return;
     const message = messageOf(line);
-    if (message === null || texts.length > maxPages) return onNonsense();
+    if (message === null || texts.length > maxPages) return onInvalid();
     if (message.kind === 'page') texts.push(message.text);
     else last = message.kind === 'done' ? { kind: 'text', texts } : message;
   };
@@ -62,7 +62,7 @@ export function messageReader(
     read(part) {
       const lines = (rest + part).split('\n');
       rest = lines.pop() ?? '';
-      if (rest.length > longest) return onNonsense();
+      if (rest.length > longest) return onInvalid();
       lines.forEach(take);
     },
     end: () => last,

@@ -5,32 +5,32 @@
  */
 import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { MESSAGE_FD, type ChildMessage, type ChildOrder } from './child-protocol.js';
+import { MESSAGE_FD, type ChildMessage, type ChildOptions } from './child-protocol.js';
 import type { ParserTask } from './parser-thread.js';
 
 /** Milliseconds between two looks at memory and parent. */
 const LOOK_EVERY_MS = 20;
 
-const order = JSON.parse(process.argv[2] ?? '') as ChildOrder;
-const deadline = performance.now() + order.maxMs;
+const options = JSON.parse(process.argv[2] ?? '') as ChildOptions;
+const deadline = performance.now() + options.maxMs;
 
 setInterval(() => {
-  if (process.memoryUsage.rss() > order.maxMemoryBytes) last({ kind: 'out-of-memory' });
-  if (process.ppid !== order.parentPid || performance.now() > deadline) end();
+  if (process.memoryUsage.rss() > options.maxMemoryBytes) sendLast({ kind: 'out-of-memory' });
+  if (process.ppid !== options.parentPid || performance.now() > deadline) end();
 }, LOOK_EVERY_MS);
 
 startParser(await standardInput());
 
 function startParser(bytes: Uint8Array<ArrayBuffer>): void {
   const thread = new Worker(new URL('./parser-thread.js', import.meta.url), {
-    workerData: { order, bytes } satisfies ParserTask,
+    workerData: { options, bytes } satisfies ParserTask,
     transferList: [bytes.buffer],
-    resourceLimits: { maxOldGenerationSizeMb: order.maxHeapMb },
+    resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
     env: {},
   });
-  thread.on('message', (message: ChildMessage) => (message.kind === 'page' ? say(message) : last(message)));
-  thread.on('error', (error: unknown) => last(fault(error)));
-  thread.on('exit', () => last({ kind: 'failed', reason: 'The parser ended without a word' }));
+  thread.on('message', (message: ChildMessage) => (message.kind === 'page' ? send(message) : sendLast(message)));
+  thread.on('error', (error: unknown) => sendLast(fault(error)));
+  thread.on('exit', () => sendLast({ kind: 'failed', reason: 'The parser ended without a word' }));
 }
 
 function fault(error: unknown): ChildMessage {
@@ -39,8 +39,8 @@ function fault(error: unknown): ChildMessage {
   return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
 }
 
-function last(message: ChildMessage): never {
-  say(message);
+function sendLast(message: ChildMessage): never {
+  send(message);
   end();
 }
 
@@ -51,7 +51,7 @@ function end(): never {
 }
 
 /** Blocks until it is with the parent. */
-function say(message: ChildMessage): void {
+function send(message: ChildMessage): void {
   const line = Buffer.from(`${JSON.stringify(message)}\n`);
   try {
     for (let from = 0; from < line.length;) from += writeSync(MESSAGE_FD, line, from);

@@ -33,10 +33,10 @@ export function pdfExtractor({
 }): PdfExtractor {
   const stopping = new AbortController();
   const waiting: (() => void)[] = [];
-  const underWay = new Set<Promise<unknown>>();
+  const inFlight = new Set<Promise<unknown>>();
   let free = limits.maxChildren;
 
-  const place = (): Promise<void> => {
+  const slot = (): Promise<void> => {
     if (stopping.signal.aborted) throw new ServiceStopping();
     if (free > 0) {
       free -= 1;
@@ -51,8 +51,8 @@ export function pdfExtractor({
     else next();
   };
 
-  const inPlace = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
-    await place();
+  const inSlot = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
+    await slot();
     try {
       const bytes = await read();
       if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
@@ -65,13 +65,13 @@ export function pdfExtractor({
 
   return {
     async extract(read) {
-      const work = inPlace(read);
-      underWay.add(work);
-      return work.finally(() => underWay.delete(work));
+      const work = inSlot(read);
+      inFlight.add(work);
+      return work.finally(() => inFlight.delete(work));
     },
     async stop() {
       stopping.abort();
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(inFlight);
     },
   };
 }

@@ -24,7 +24,7 @@ export interface PdfText {
 /** Share of the time that the first parser may take: what it never ends on, the second may still read. */
 const FIRST_SHARE = 0.6;
 
-interface Circumstances {
+interface ExtractionDeps {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ interface Circumstances {
  */
 export async function textWithFallback(
   bytes: Uint8Array,
-  { system, limits, signal, pid }: Circumstances,
+  { system, limits, signal, pid }: ExtractionDeps,
 ): Promise<PdfText> {
   const from = system.monotonicMs();
   const attempt = (parser: Parser, maxMs: number): Promise<ChildEnd> => {

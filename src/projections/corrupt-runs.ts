@@ -19,7 +19,7 @@ export interface Corruption {
 export interface CorruptRunsOptions {
   /** Those found before. */
   readonly known: readonly Corruption[];
-  readonly store: (damage: Corruption) => Promise<void>;
+  readonly store: (corruption: Corruption) => Promise<void>;
   /** Told of each once, when it is found. */
   readonly onFound: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
@@ -50,8 +50,8 @@ export class CorruptRuns {
 
   /** @throws {RunCorrupt} for a run that was found damaged */
   assertNotCorrupt(runId: string): void {
-    const damage = this.#found.get(runId);
-    if (damage !== undefined) throw new RunCorrupt(damage);
+    const corruption = this.#found.get(runId);
+    if (corruption !== undefined) throw new RunCorrupt(corruption);
   }
 
   /** A run as the list may show it: of a damaged one nothing but what it was started as. */

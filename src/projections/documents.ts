@@ -21,10 +21,10 @@ export interface ListedDocument extends DocumentRecord {
 /** Asks for a page of them, newest first, ties by id ascending; everything recorded before the call is in it. */
 export type DocumentList = (page: Page) => Promise<readonly ListedDocument[]>;
 
-export function documentList({ log, history, projector, corruptDocuments: damaged }: DocumentListDeps): DocumentList {
+export function documentList({ log, history, projector, corruptDocuments }: DocumentListDeps): DocumentList {
   return async (page) => {
     await projector.reached(await log.head());
     const documents = await history.documents(page);
-    return documents.map((each) => ({ ...each, isCorrupt: damaged.has(each.id) }));
+    return documents.map((each) => ({ ...each, isCorrupt: corruptDocuments.has(each.id) }));
   };
 }

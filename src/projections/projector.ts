@@ -18,7 +18,7 @@ import { summaryOf } from './run-summary.js';
 /** Wait before subscribing again after a drop, in milliseconds. */
 const RESUBSCRIBE_MS = 250;
 
-const DAMAGES = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
+const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
 export interface ProjectorOptions {
   readonly log: EventLog;
@@ -118,8 +118,8 @@ export class Projector {
     try {
       const runId = runIdOf(recorded.stream);
       const run = runId === null ? null : await this.#fold(runId, recorded);
-      if (blueprintIdOf(recorded.stream) !== null) await this.#shelve(recorded);
-      if (documentIdOf(recorded.stream) !== null) await this.#file(recorded);
+      if (blueprintIdOf(recorded.stream) !== null) await this.#foldBlueprint(recorded);
+      if (documentIdOf(recorded.stream) !== null) await this.#foldDocument(recorded);
       this.#options.onFolded?.(recorded, run);
     } catch (error) {
       this.#passOver(error);
@@ -146,7 +146,7 @@ export class Projector {
 
   /** A damaged run, blueprint or document stays as it was before the damage; the others go on. */
   #passOver(error: unknown): void {
-    if (!DAMAGES.some((damage) => error instanceof damage)) throw error;
+    if (!CORRUPTIONS.some((damage) => error instanceof damage)) throw error;
     this.#options.onFault(error);
   }
 
@@ -166,12 +166,12 @@ export class Projector {
     return run;
   }
 
-  async #shelve(recorded: RecordedEvent): Promise<void> {
+  async #foldBlueprint(recorded: RecordedEvent): Promise<void> {
     const row = blueprintRowAfter(recorded);
     if (row !== null) await this.#options.history.putBlueprint(row);
   }
 
-  async #file(recorded: RecordedEvent): Promise<void> {
+  async #foldDocument(recorded: RecordedEvent): Promise<void> {
     const id = documentIdOf(recorded.stream) ?? '';
     this.#options.onDocument?.(recorded);
     if (isDecisive(recorded)) await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });

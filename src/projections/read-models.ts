@@ -32,15 +32,15 @@ export interface ReadModels {
 export async function openReadModels({
   from,
   system,
-  onCorrupt: onDamaged,
+  onCorrupt,
   onFault,
-  ...setup
+  ...options
 }: ReadModelsOptions): Promise<ReadModels> {
-  const stored = await openViews(setup);
+  const stored = await openViews(options);
   const known = await stored.corruptRuns();
-  const damaged = new CorruptRuns({ known, store: stored.saveCorrupt, onFound: onDamaged, onFault });
-  const reader = new RunReader({ log: from, sha256: system.sha256, corruptRuns: damaged });
-  const mended = viewRepair({ log: from, reader, onFault });
-  const history = new History({ views: stored, repair: mended, system, onFault });
-  return { history, corruptRuns: damaged, reader, views: new RunViews(reader), close: () => stored.close() };
+  const corruptRuns = new CorruptRuns({ known, store: stored.saveCorrupt, onFound: onCorrupt, onFault });
+  const reader = new RunReader({ log: from, sha256: system.sha256, corruptRuns });
+  const repair = viewRepair({ log: from, reader, onFault });
+  const history = new History({ views: stored, repair, system, onFault });
+  return { history, corruptRuns, reader, views: new RunViews(reader), close: () => stored.close() };
 }

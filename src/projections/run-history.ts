@@ -38,7 +38,7 @@ export interface HistoryDeps {
 
 export class History {
   readonly #views: ViewsClient;
-  readonly #mending: ViewRepair;
+  readonly #repair: ViewRepair;
   readonly #system: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
@@ -51,9 +51,9 @@ export class History {
   #cancelTimer: (() => void) | null = null;
   #isFailing = false;
 
-  constructor({ views, repair: mending, system, onFault }: HistoryDeps) {
+  constructor({ views, repair, system, onFault }: HistoryDeps) {
     this.#views = views;
-    this.#mending = mending;
+    this.#repair = repair;
     this.#system = system;
     this.#onFault = onFault;
     this.#checkpoint = views.checkpoint;
@@ -105,7 +105,7 @@ export class History {
   async documents(page: Page): Promise<readonly DocumentRecord[]> {
     await this.flush();
     return await readable(await this.#views.documents(page), async (id) => {
-      const record = await this.#mending.document(id);
+      const record = await this.#repair.document(id);
       if (record !== null) await this.putDocument({ id, record });
       return record;
     });
@@ -142,7 +142,7 @@ export class History {
   }
 
   async #blueprintAnew(id: string): Promise<string | null> {
-    const record = await this.#mending.blueprint(id);
+    const record = await this.#repair.blueprint(id);
     if (record !== null) await this.putBlueprint({ id, record });
     return record === null ? null : JSON.stringify(record);
   }
@@ -166,7 +166,7 @@ export class History {
   async list(page: Page): Promise<readonly RunSummary[]> {
     await this.flush();
     return await readable(await this.#views.list(page), async (id) => {
-      const summary = await this.#mending.run(id);
+      const summary = await this.#repair.run(id);
       if (summary !== null) await this.put(summary);
       return summary;
     });

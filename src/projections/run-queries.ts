@@ -47,8 +47,8 @@ export class RunQueries {
 
   /** One run: from its actor while it runs here, from the history once it has ended, else folded from its stream. */
   async find(runId: string): Promise<RunSummary | null> {
-    const { reader, history, corruptRuns: damaged, live } = this.#options;
-    damaged.assertNotCorrupt(runId);
+    const { reader, history, corruptRuns, live } = this.#options;
+    corruptRuns.assertNotCorrupt(runId);
     const running = live(runId);
     if (running !== null) return summaryOf(running);
     const stored = await history.find(runId);
@@ -59,8 +59,8 @@ export class RunQueries {
 
   /** One run with all that its events tell: from its actor while it runs here, else folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
-    const { reader, corruptRuns: damaged, live } = this.#options;
-    damaged.assertNotCorrupt(runId);
+    const { reader, corruptRuns, live } = this.#options;
+    corruptRuns.assertNotCorrupt(runId);
     return live(runId) ?? (await reader.fold(runId));
   }
 
@@ -91,9 +91,9 @@ export class RunQueries {
 
   /** A page of the history, newest first; everything recorded before the call is in it. */
   async list(page: Page): Promise<readonly RunSummary[]> {
-    const { log, history, projector, corruptRuns: damaged } = this.#options;
+    const { log, history, projector, corruptRuns } = this.#options;
     await projector.reached(await log.head());
-    return (await history.list(page)).map((run) => damaged.shown(run));
+    return (await history.list(page)).map((run) => corruptRuns.shown(run));
   }
 
   /** A run's events from a revision on; null when there is no such run. */
@@ -101,8 +101,8 @@ export class RunQueries {
     runId: string,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<RecordPage | null> {
-    const { reader, corruptRuns: damaged } = this.#options;
-    damaged.assertNotCorrupt(runId);
+    const { reader, corruptRuns } = this.#options;
+    corruptRuns.assertNotCorrupt(runId);
     const head = await this.#head(runId);
     if (head === null) return null;
     const max = Math.max(0, Math.min(limit, head + 1 - from));

@@ -22,23 +22,23 @@ export class RunReader {
 
   /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunCorrupt} */
   async fold(runId: string, to?: number): Promise<RunState | null> {
-    const { log, sha256, corruptRuns: damaged } = this.#options;
-    damaged.assertNotCorrupt(runId);
+    const { log, sha256, corruptRuns } = this.#options;
+    corruptRuns.assertNotCorrupt(runId);
     try {
       return await foldRun(log, runId, { sha256, ...(to !== undefined && { to }) });
     } catch (error) {
-      throw this.#told(error);
+      throw this.#noted(error);
     }
   }
 
   /** A run's events from a revision on, as they are stored. @throws {RunCorrupt} */
   async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
-    const { log, sha256, corruptRuns: damaged } = this.#options;
-    damaged.assertNotCorrupt(runId);
+    const { log, sha256, corruptRuns } = this.#options;
+    corruptRuns.assertNotCorrupt(runId);
     try {
       yield* readChecked(log, runId, { sha256, from, ...(max !== undefined && { max }) });
     } catch (error) {
-      throw this.#told(error);
+      throw this.#noted(error);
     }
   }
 
@@ -47,11 +47,11 @@ export class RunReader {
     try {
       return await fold(this.events(runId));
     } catch (error) {
-      throw this.#told(error);
+      throw this.#noted(error);
     }
   }
 
-  #told(error: unknown): unknown {
+  #noted(error: unknown): unknown {
     if (error instanceof RunCorrupt) this.#options.corruptRuns.found(error);
     return error;
   }

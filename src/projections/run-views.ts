@@ -83,7 +83,7 @@ export class RunViews {
    *
    * @returns false when there is no such run
    */
-  async watch(runId: string, { onState, onCorrupt: onDamaged = () => undefined, signal }: Watcher): Promise<boolean> {
+  async watch(runId: string, { onState, onCorrupt = () => undefined, signal }: Watcher): Promise<boolean> {
     const view = this.#views.get(runId) ?? (await this.#load(runId));
     if (view === null) return false;
     const leave = this.#join(runId, view);
@@ -99,10 +99,10 @@ export class RunViews {
     }
     view.store ??= runStore(view.run);
     const subscription = view.store.subscribe(({ context }) => onState(context.run));
-    view.onCorrupt.add(onDamaged);
+    view.onCorrupt.add(onCorrupt);
     signal.addEventListener('abort', () => {
       subscription.unsubscribe();
-      view.onCorrupt.delete(onDamaged);
+      view.onCorrupt.delete(onCorrupt);
       leave();
     });
     onState(view.run);

@@ -26,34 +26,34 @@ export interface ViewRepairDeps {
 }
 
 /** Rows remembered as told of; beyond, they may be told of again. */
-const MAX_TOLD = 1_000;
+const MAX_REPORTED = 1_000;
 
-const DAMAGES = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
+const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
 export function viewRepair({ log, reader, onFault }: ViewRepairDeps): ViewRepair {
-  const told = new Set<string>();
-  const tellOnce = (row: string, what: string, cause?: unknown): void => {
-    if (told.has(row)) return;
-    if (told.size >= MAX_TOLD) told.clear();
-    told.add(row);
+  const reported = new Set<string>();
+  const reportOnce = (row: string, what: string, cause?: unknown): void => {
+    if (reported.has(row)) return;
+    if (reported.size >= MAX_REPORTED) reported.clear();
+    reported.add(row);
     onFault(new Error(`The stored row of ${row} cannot be read: ${what}`, { cause }));
   };
   /** Throws what the log throws: then nothing can be told. */
-  const mended = async <T>(row: string, made: Promise<T | null>): Promise<T | null> => {
+  const repaired = async <T>(row: string, made: Promise<T | null>): Promise<T | null> => {
     try {
       const anew = await made;
-      tellOnce(row, anew === null ? 'the log has none, it is left out' : 'it is made anew from the log');
+      reportOnce(row, anew === null ? 'the log has none, it is left out' : 'it is made anew from the log');
       return anew;
     } catch (error) {
-      if (!DAMAGES.some((damage) => error instanceof damage)) throw error;
-      tellOnce(row, 'nor can its record, it is left out', error);
+      if (!CORRUPTIONS.some((damage) => error instanceof damage)) throw error;
+      reportOnce(row, 'nor can its record, it is left out', error);
       return null;
     }
   };
   return {
-    run: (id) => mended(`run "${id}"`, runOf(id, reader)),
-    blueprint: (id) => mended(`blueprint "${id}"`, blueprintOf(id, log)),
-    document: (id) => mended(`document "${id}"`, documentOf(id, log)),
+    run: (id) => repaired(`run "${id}"`, runOf(id, reader)),
+    blueprint: (id) => repaired(`blueprint "${id}"`, blueprintOf(id, log)),
+    document: (id) => repaired(`document "${id}"`, documentOf(id, log)),
   };
 }
 

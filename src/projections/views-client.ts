@@ -31,7 +31,7 @@ export type ViewsCall =
   | { readonly call: 'documents'; readonly page: Page }
   | { readonly call: 'document'; readonly documentId: string }
   | { readonly call: 'corruptRuns' }
-  | { readonly call: 'saveCorrupt'; readonly damage: Corruption }
+  | { readonly call: 'saveCorrupt'; readonly corruption: Corruption }
   | { readonly call: 'close' };
 
 export interface ViewsClient {
@@ -47,7 +47,7 @@ export interface ViewsClient {
   documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
   document(id: string): Promise<DocumentRecord | null>;
   corruptRuns(): Promise<readonly Corruption[]>;
-  saveCorrupt(damage: Corruption): Promise<void>;
+  saveCorrupt(corruption: Corruption): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,15 +56,15 @@ export interface ViewsClient {
  *
  * @throws {LogUnreadable} when the rows were folded from another log, or past its head, and it is to be refused then
  */
-export async function openViews(setup: ViewsOptions): Promise<ViewsClient> {
-  const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: setup });
+export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
+  const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: options });
   const calls = new WorkerRpc<ViewsCall>(worker, 'The stored read models');
   // The worker answers each call with what views-store.ts returns for it.
   const call = async <T>(request: ViewsCall): Promise<T> => (await calls.call(request)) as T;
   const ready = (await calls.ready()) as ViewsReady;
   if ('refused' in ready) {
     await calls.close({ call: 'close' });
-    throw refusal(ready, dirname(setup.file));
+    throw refusal(ready, dirname(options.file));
   }
   const checkpoint = ready.checkpoint as Position | null;
   return {
@@ -79,7 +79,7 @@ export async function openViews(setup: ViewsOptions): Promise<ViewsClient> {
     documents: (page) => call({ call: 'documents', page }),
     document: (documentId) => call({ call: 'document', documentId }),
     corruptRuns: () => call({ call: 'corruptRuns' }),
-    saveCorrupt: (damage) => call({ call: 'saveCorrupt', damage }),
+    saveCorrupt: (corruption) => call({ call: 'saveCorrupt', corruption }),
     close: () => calls.close({ call: 'close' }),
   };
 }

@@ -16,7 +16,7 @@ import { fieldOf, parsed, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
 
 /** Records are handed out until they have this many UTF-16 units; the last may be as large as an append. */
-const PIECE_CHARS = 512 * 1024;
+const CHUNK_CHARS = 512 * 1024;
 
 const PAUSED_AT_ONCE = 1_000;
 
@@ -51,7 +51,7 @@ export interface ViewsStore {
   documents(page: Page): readonly Stored<DocumentRecord>[];
   document(id: string): DocumentRecord | null;
   corruptRuns(): readonly Corruption[];
-  saveCorrupt(damage: Corruption): void;
+  saveCorrupt(corruption: Corruption): void;
   close(): void;
 }
 
@@ -71,7 +71,7 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
   const listBackwards = database.prepare(`${columns} ORDER BY created_at, id DESC LIMIT ? OFFSET ?`);
   // Rows are never deleted, so the last key counts them.
   const count = database.prepare('SELECT max(key) AS rows FROM runs');
-  const shelf = blueprintTable(database);
+  const blueprints = blueprintTable(database);
   const documents = documentTable(database);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
@@ -79,7 +79,7 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
       database.exec('BEGIN');
       try {
         for (const each of rows.runs) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
-        for (const each of rows.blueprints) shelf.save(each);
+        for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);
         if (position !== null) saveMeta.run('checkpoint', position);
         database.exec('COMMIT');
@@ -98,9 +98,9 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
       return found.map(storedRun);
     },
     ...notEnded(database),
-    ...damagedTable(database),
-    blueprintIds: shelf.ids,
-    blueprintRecords: shelf.records,
+    ...corruptTable(database),
+    blueprintIds: blueprints.ids,
+    blueprintRecords: blueprints.records,
     documents: documents.list,
     document: documents.find,
     close: () => database.close(),
@@ -126,19 +126,19 @@ function notEnded(database: DatabaseSyncInstance): Pick<ViewsStore, 'unfinished'
   };
 }
 
-function damagedTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'corruptRuns' | 'saveCorrupt'> {
+function corruptTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'corruptRuns' | 'saveCorrupt'> {
   const save = database.prepare('INSERT OR IGNORE INTO damaged VALUES (?, ?)');
   const list = database.prepare('SELECT run_id, damage FROM damaged');
   return {
-    corruptRuns: () => list.all().map(damageIn),
-    saveCorrupt: (damage) => void save.run(damage.runId, JSON.stringify(damage)),
+    corruptRuns: () => list.all().map(corruptionIn),
+    saveCorrupt: (corruption) => void save.run(corruption.runId, JSON.stringify(corruption)),
   };
 }
 
 /** What was found damaged stays so, whatever has become of where and why. */
-function damageIn(row: unknown): Corruption {
-  const [runId, damage] = [textOf(row, 'run_id') ?? '', parsed(textOf(row, 'damage'))];
-  const [seq, reason] = [fieldOf(damage, 'seq'), fieldOf(damage, 'reason')];
+function corruptionIn(row: unknown): Corruption {
+  const [runId, corruption] = [textOf(row, 'run_id') ?? '', parsed(textOf(row, 'damage'))];
+  const [seq, reason] = [fieldOf(corruption, 'seq'), fieldOf(corruption, 'reason')];
   const isWhole = typeof seq === 'number' && typeof reason === 'string';
   return { runId, ...(isWhole ? { seq, reason } : { seq: 0, reason: 'it was found so before' }) };
 }
@@ -169,7 +169,7 @@ function blueprintTable(database: DatabaseSyncInstance) {
         const row = textOf(found, 'record');
         records.push(found === undefined ? null : { id, row });
         chars += row?.length ?? 0;
-        if (chars >= PIECE_CHARS) break;
+        if (chars >= CHUNK_CHARS) break;
       }
       return records;
     },

@@ -6,8 +6,8 @@ import type { ViewsStore } from './views-store.js';
 import { openViewsFile } from './views-file.js';
 import { viewsStore } from './views-store.js';
 
-const setup = workerData as ViewsOptions;
-const opened = openViewsFile(setup.file, setup.log);
+const options = workerData as ViewsOptions;
+const opened = openViewsFile(options.file, options.log);
 if ('refused' in opened) serveRpc(parentPort, { ready: opened, answerTo: () => undefined });
 else serve(viewsStore(opened));
 
@@ -39,7 +39,7 @@ function answerTo(store: ViewsStore, request: ViewsCall): unknown {
     case 'corruptRuns':
       return store.corruptRuns();
     case 'saveCorrupt':
-      return store.saveCorrupt(request.damage);
+      return store.saveCorrupt(request.corruption);
     case 'close':
       return store.close();
     default:

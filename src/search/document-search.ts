@@ -29,9 +29,9 @@ export function documentSearch({
       if (index === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
       const found = await index.search({ text: query, vector, topK }, { signal });
-      const sound = found.filter(({ document }) => !isCorrupt(document));
+      const valid = found.filter(({ document }) => !isCorrupt(document));
       return await Promise.all(
-        sound.map(async (each): Promise<FoundChunk> => {
+        valid.map(async (each): Promise<FoundChunk> => {
           const filename = await filenameOf(each.document);
           return { ...each, ...(filename !== null && { filename }) };
         }),

@@ -93,8 +93,8 @@ const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
 /** Starts the passages worker on a file; rejects when the file cannot be opened. */
-export async function openSearchIndex(setup: SearchIndexOptions): Promise<SearchIndex> {
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: setup });
+export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
   const calls = new WorkerRpc<SearchCall>(worker, 'The passage index');
   let count = 0;
   // The worker answers each call with what passages-store.ts returns for it.
@@ -103,10 +103,10 @@ export async function openSearchIndex(setup: SearchIndexOptions): Promise<Search
     count = answered.count;
     return answered.value as T;
   };
-  const standing = await valueOf<IndexProgress>(calls.ready());
+  const progress = await valueOf<IndexProgress>(calls.ready());
   let searches = 0;
   return {
-    ...standing,
+    ...progress,
     async write(change) {
       if (change.added.length > MAX_ADDED) {
         throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);

@@ -47,7 +47,7 @@ async function replace(
   if (event.type === 'DocumentIngested') {
     const span = { from: event.data.since, to: event.seq };
     wanted = event.data.chunks;
-    for await (const added of recordedPassages(document, span, { log, sha256: system.sha256, model })) {
+    for await (const added of recordedChunks(document, span, { log, sha256: system.sha256, model })) {
       await index.write({ added, removed, checkpoint: null });
       removed = [];
       found += added.length;
@@ -83,7 +83,7 @@ export interface EventSpan {
  *
  * @throws {DocumentCorrupt}
  */
-async function* recordedPassages(
+async function* recordedChunks(
   document: string,
   { from, to }: EventSpan,
   { log, sha256, model }: ChunkReading,
@@ -100,18 +100,18 @@ async function* recordedPassages(
       if (vector === null) {
         throw new DocumentCorrupt({ documentId: document, seq: event.seq, reason: `vector ${at} is none` });
       }
-      return passageOf(chunk, { document, number: given + at, vector });
+      return newChunk(chunk, { document, number: given + at, vector });
     });
     given += texts.length;
   }
   for (; model === null && given < chunks.length; given += VECTORS_PER_EVENT) {
     yield chunks
       .slice(given, given + VECTORS_PER_EVENT)
-      .map((chunk, at) => passageOf(chunk, { document, number: given + at, vector: null }));
+      .map((chunk, at) => newChunk(chunk, { document, number: given + at, vector: null }));
   }
 }
 
-function passageOf(
+function newChunk(
   { page, text }: Chunk,
   { document, number, vector }: { document: string; number: number; vector: Float32Array | null },
 ): NewChunk {

@@ -39,7 +39,7 @@ export class SearchIndexer {
   /** Up to here there is nothing to be found. */
   #emptyUntil: Position | null = null;
   /** Whether it was told of all that had been recorded before the start. */
-  #isTold = false;
+  #isHistoryDelivered = false;
   /** From here on the index can be searched: it holds what was recorded before the start, or before it failed. */
   #goal: Position | null = null;
   #hasCaughtUp = false;
@@ -92,7 +92,7 @@ export class SearchIndexer {
 
   /** Says that it was told of all that had been recorded before the start. */
   markHistoryDelivered(): void {
-    this.#isTold = true;
+    this.#isHistoryDelivered = true;
     this.#goal = this.#waiting.at(-1)?.position ?? this.#unread ?? this.#position;
     this.#settle();
   }
@@ -233,7 +233,7 @@ export class SearchIndexer {
 
   #settle(): void {
     this.#hasCaughtUp ||= this.#isSearchable;
-    this.#waiters.look();
+    this.#waiters.check();
   }
 
   #holds(position: Position): boolean {
@@ -241,7 +241,7 @@ export class SearchIndexer {
   }
 
   get #isSearchable(): boolean {
-    if (!this.#isTold) return false;
+    if (!this.#isHistoryDelivered) return false;
     if (this.#index === null) return this.#running === null;
     return this.#goal === null || this.#holds(this.#goal);
   }
@@ -256,7 +256,7 @@ export interface Waiters {
    * @throws {ServiceStopping} when it is ended before, and why the signal was aborted
    */
   until(holds: () => boolean, signal?: AbortSignal): Promise<void>;
-  look(): void;
+  check(): void;
   /** Nobody's condition comes to hold any more. */
   end(): void;
 }
@@ -289,7 +289,7 @@ function waiters(): Waiters {
         signal?.addEventListener('abort', abort);
       });
     },
-    look() {
+    check() {
       for (const { holds, settle } of waiting) if (holds()) settle();
     },
     end() {

@@ -20,7 +20,7 @@ import type { Int8Index } from './int8-index.js';
 import { codeOf, int8Index } from './int8-index.js';
 
 /** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
-const PASSAGES_VERSION = '2';
+const INDEX_VERSION = '2';
 
 /** Rows whose exact scores are computed: the best by their codes. */
 const LOOKED_AT = 300;
@@ -42,27 +42,27 @@ export interface SearchStore {
  * Opens the file, or begins it anew when it belongs to another log, another version or another model of embeddings, or
  * lies past the log's head: vectors of two models are never in one file.
  */
-export function openSearchStore(setup: SearchIndexOptions): SearchStore {
-  const database = open(setup) ?? openAnew(setup);
-  const shelf = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(setup) };
+export function openSearchStore(options: SearchIndexOptions): SearchStore {
+  const database = open(options) ?? openAnew(options);
+  const tables = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(options) };
   let shown = Number(metaIn(database, 'shown') ?? 0);
-  forgetAfter(shown, database, shelf);
-  const scan = loadedScan(shelf.rows, setup.dimensions);
+  forgetAfter(shown, database, tables);
+  const scan = loadedScan(tables.rows, options.dimensions);
   let hidden: ScanChange = NOTHING;
   const saveMeta = database.prepare(
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
   return {
-    progress: { checkpoint: metaIn(database, 'checkpoint'), incomplete: shelf.rows.incomplete() },
+    progress: { checkpoint: metaIn(database, 'checkpoint'), incomplete: tables.rows.incomplete() },
     write(change) {
       database.exec('BEGIN');
       let changed: ScanChange;
       try {
-        changed = applied(change, hidden, shelf);
+        changed = applied(change, hidden, tables);
         if (change.checkpoint !== null) {
-          for (const key of changed.gone) forget(key, shelf);
+          for (const key of changed.gone) forget(key, tables);
           saveMeta.run('checkpoint', change.checkpoint);
-          saveMeta.run('shown', String(shelf.rows.lastKey()));
+          saveMeta.run('shown', String(tables.rows.lastKey()));
         }
         database.exec('COMMIT');
       } catch (error) {
@@ -71,29 +71,29 @@ export function openSearchStore(setup: SearchIndexOptions): SearchStore {
       }
       hidden = change.checkpoint === null ? changed : NOTHING;
       if (change.checkpoint === null) return;
-      shown = shelf.rows.lastKey();
+      shown = tables.rows.lastKey();
       scan.remove(changed.gone);
       for (const [key, code] of changed.come) scan.add(key, code);
     },
-    search: (query) => found(query, shelf, { scan, shown }),
+    search: (query) => found(query, tables, { scan, shown }),
     count: () => scan.count(),
     close: () => database.close(),
   };
 }
 
-interface Shelf {
+interface Tables {
   readonly rows: ChunkRows;
   readonly words: FullText;
   readonly vectors: ReturnType<typeof vectorsOf>;
 }
 
 /** What is not seen yet, after a change; rows that are seen stay. */
-function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanChange, shelf: Shelf): ScanChange {
-  const { rows, words, vectors } = shelf;
+function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanChange, tables: Tables): ScanChange {
+  const { rows, words, vectors } = tables;
   const gone = new Set(hidden.gone);
   const come = new Map(hidden.come);
   const drop = (key: number): void => {
-    if (come.delete(key)) forget(key, shelf);
+    if (come.delete(key)) forget(key, tables);
     else gone.add(key);
   };
   for (const document of removed) {
@@ -103,7 +103,7 @@ function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanC
   for (const document of incomplete) rows.markIncomplete(document);
   for (const { vector: given, ...row } of added) {
     rows.keysAt(row.document, row.chunk).forEach(drop);
-    const vector = vectors.ofPassage(row.text, given);
+    const vector = vectors.ofChunk(row.text, given);
     const code = codeOf(vector);
     const key = rows.add(row, vector, code);
     words.add(key, row.text);
@@ -112,22 +112,22 @@ function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanC
   return { gone, come };
 }
 
-function forget(key: number, { rows, words }: Shelf): void {
+function forget(key: number, { rows, words }: Tables): void {
   const row = rows.find(key);
   if (row !== null) words.remove(key, row.text);
   rows.remove(key);
 }
 
 /** What was never seen, as its last write did not come: keys count up. */
-function forgetAfter(shown: number, database: DatabaseSyncInstance, shelf: Shelf): void {
+function forgetAfter(shown: number, database: DatabaseSyncInstance, tables: Tables): void {
   database.exec('BEGIN');
-  for (const key of shelf.rows.keysAfter(shown)) forget(key, shelf);
+  for (const key of tables.rows.keysAfter(shown)) forget(key, tables);
   database.exec('COMMIT');
 }
 
 function found(
   { text, vector, topK, ranking }: ChunkQuery,
-  { rows, words, vectors }: Shelf,
+  { rows, words, vectors }: Tables,
   { scan, shown }: { readonly scan: Int8Index; readonly shown: number },
 ): readonly ScoredChunk[] {
   const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
@@ -168,7 +168,7 @@ function vectorsOf({ model, dimensions }: SearchIndexOptions) {
     throw new RangeError(`Cannot use a vector of ${vector.length} dimensions: those of "${model}" have ${dimensions}`);
   };
   return {
-    ofPassage(text: string, given: Float32Array | null): Float32Array {
+    ofChunk(text: string, given: Float32Array | null): Float32Array {
       if (given !== null) return checked(given) ?? new Float32Array(dimensions);
       if (isOffline) return offlineVector(text);
       throw new TypeError(`Cannot add a passage without its vector of "${model}"`);
@@ -193,7 +193,7 @@ function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyn
   try {
     database = new DatabaseSync(file);
     database.exec(SETTINGS);
-    const wanted = { identity: log.identity, version: PASSAGES_VERSION, model, dimensions: String(dimensions) };
+    const wanted = { identity: log.identity, version: INDEX_VERSION, model, dimensions: String(dimensions) };
     const isOurs = Object.entries(wanted).every(([key, value]) => database && metaIn(database, key) === value);
     const checkpoint = metaIn(database, 'checkpoint');
     const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
@@ -212,7 +212,7 @@ function openAnew({ file, log, model, dimensions }: SearchIndexOptions): Databas
   database.exec(`${META}${CHUNKS_SCHEMA}${FULL_TEXT_SCHEMA}`);
   const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
   save.run('identity', log.identity);
-  save.run('version', PASSAGES_VERSION);
+  save.run('version', INDEX_VERSION);
   save.run('model', model);
   save.run('dimensions', String(dimensions));
   return database;

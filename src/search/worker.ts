@@ -4,8 +4,8 @@ import { serveRpc } from '../system/worker-rpc.js';
 import type { Counted, SearchCall, SearchIndexOptions } from './index-client.js';
 import { openSearchStore } from './store.js';
 
-const setup = workerData as SearchIndexOptions;
-const store = openSearchStore(setup);
+const options = workerData as SearchIndexOptions;
+const store = openSearchStore(options);
 const counted = (value: unknown): Counted => ({ value, count: store.count() });
 serveRpc(parentPort, {
   ready: counted(store.progress),

@@ -26,7 +26,7 @@ export interface CheckedAppend {
 }
 
 /** Writers told before the next batch may be sent: what they append is written while the others are being told. */
-const TOLD_AT_ONCE = 16;
+const RESOLVED_AT_ONCE = 16;
 
 interface Waiting extends CheckedAppend {
   readonly chars: number;
@@ -34,7 +34,7 @@ interface Waiting extends CheckedAppend {
   readonly reject: (error: Error) => void;
 }
 
-export interface AppendQueueParts {
+export interface AppendQueueDeps {
   /** Makes a batch durable; resolves with its outcomes, rejects when nobody knows. */
   readonly write: (batch: AppendBatch) => Promise<readonly number[]>;
   /** Hears of what was written, in the log's order, before its writers do. */
@@ -46,15 +46,15 @@ export interface AppendQueueParts {
 
 /** Holds the appends that wait and the batch under way. */
 export class AppendQueue {
-  readonly #parts: AppendQueueParts;
+  readonly #deps: AppendQueueDeps;
   #waiting: Waiting[] = [];
   #chars = 0;
   #isWriting = false;
   #isDue = false;
   #whenIdle: (() => void)[] = [];
 
-  constructor(parts: AppendQueueParts) {
-    this.#parts = parts;
+  constructor(deps: AppendQueueDeps) {
+    this.#deps = deps;
   }
 
   /** Resolves once durable; rejects as the port says. */
@@ -107,23 +107,23 @@ export class AppendQueue {
 
   async #write(batch: readonly Waiting[]): Promise<void> {
     try {
-      const outcomes = await this.#parts.write(batchOf(batch));
+      const outcomes = await this.#deps.write(batchOf(batch));
       batch.forEach((append, index) => this.#publish(append, outcomes, index * NUMBERS_PER_OUTCOME));
-      this.#tell(batch, outcomes, 0);
+      this.#resolveWriters(batch, outcomes, 0);
     } catch (cause) {
       for (const { stream, reject } of batch) reject(new AppendOutcomeUnknown({ stream }, { cause }));
     }
   }
 
-  #tell(batch: readonly Waiting[], outcomes: readonly number[], from: number): void {
-    const until = Math.min(batch.length, from + TOLD_AT_ONCE);
+  #resolveWriters(batch: readonly Waiting[], outcomes: readonly number[], from: number): void {
+    const until = Math.min(batch.length, from + RESOLVED_AT_ONCE);
     batch.slice(from, until).forEach((append, at) => settle(append, outcomes, (from + at) * NUMBERS_PER_OUTCOME));
-    if (until < batch.length) setImmediate(() => this.#tell(batch, outcomes, until));
+    if (until < batch.length) setImmediate(() => this.#resolveWriters(batch, outcomes, until));
   }
 
   #publish(append: Waiting, outcomes: readonly number[], at: number): void {
     if (outcomes[at] !== OUTCOME.written) return;
-    this.#parts.onWritten(append, { revision: outcomes[at + 1] ?? 0, ordinal: outcomes[at + 2] ?? 0 });
+    this.#deps.onWritten(append, { revision: outcomes[at + 1] ?? 0, ordinal: outcomes[at + 2] ?? 0 });
   }
 
   #nextBatch(): readonly Waiting[] {

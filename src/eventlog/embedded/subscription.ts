@@ -23,7 +23,7 @@ export interface Followable {
 /** How far the subscriber has come, and how far it knows it has. */
 interface Progress {
   seen: number;
-  told: number;
+  reported: number;
 }
 
 /**
@@ -58,14 +58,14 @@ async function* batches(
   after: number,
   { categories, signal }: SubscribeOptions,
 ): AsyncIterable<readonly Followed[]> {
-  const progress = { seen: after, told: after };
+  const progress = { seen: after, reported: after };
   const wanted = categories === undefined ? null : new Set(categories);
   const listener = log.feed.join(signal);
   try {
     let isCaughtUp = false;
     for (let live: Incoming = null; !signal.aborted; live = await listener.next()) {
       if (live === null) yield* history(log, progress, { wanted, signal });
-      else yield chosen(live, progress, wanted);
+      else yield selected(live, progress, wanted);
       if (!isCaughtUp) yield [{ kind: 'caughtUp' }];
       isCaughtUp = true;
     }
@@ -88,13 +88,13 @@ async function* history(
     const { events, end } = await log.page({ after: progress.seen, until, categories });
     const batch = events.map((event): Followed => ({ kind: 'event', event }));
     progress.seen = end ?? until;
-    progress.told = events.length === 0 ? progress.told : ordinalOf(events.at(-1)?.position ?? null);
+    progress.reported = events.length === 0 ? progress.reported : ordinalOf(events.at(-1)?.position ?? null);
     yield checkpointed(batch, progress);
   }
 }
 
 /** What is published and new to the subscriber; positions are dense, so the distance tells how much was passed over. */
-function chosen(
+function selected(
   events: readonly RecordedEvent[],
   progress: Progress,
   wanted: ReadonlySet<string> | null,
@@ -105,14 +105,14 @@ function chosen(
     if (ordinal <= progress.seen) continue;
     progress.seen = ordinal;
     if (wanted !== null && !wanted.has(categoryOf(event.stream))) continue;
-    progress.told = ordinal;
+    progress.reported = ordinal;
     batch.push({ kind: 'event', event });
   }
   return checkpointed(batch, progress);
 }
 
 function checkpointed(batch: Followed[], progress: Progress): readonly Followed[] {
-  if (progress.seen - progress.told < CHECKPOINT_EVERY) return batch;
-  progress.told = progress.seen;
+  if (progress.seen - progress.reported < CHECKPOINT_EVERY) return batch;
+  progress.reported = progress.seen;
   return [...batch, { kind: 'checkpoint', position: positionOf(progress.seen) }];
 }

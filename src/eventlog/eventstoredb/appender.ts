@@ -40,7 +40,7 @@ export class Appender {
   /** Everything without an answer. */
   readonly #unanswered = new Set<Promise<Appended>>();
   /** The same, by what makes two appends the same. */
-  readonly #underWay = new Map<string, { readonly append: CheckedAppend; readonly answer: Promise<Appended> }>();
+  readonly #inFlight = new Map<string, { readonly append: CheckedAppend; readonly answer: Promise<Appended> }>();
   #unsent = new Set<Waiting>();
   #chars = 0;
   #open: OpenLine | null = null;
@@ -57,17 +57,17 @@ export class Appender {
    */
   append(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const key = `${String(append.expected)} ${append.events[0]?.id ?? ''} ${append.stream}`;
-    const first = this.#underWay.get(key);
+    const first = this.#inFlight.get(key);
     if (first !== undefined && hasSameIds(first.append, append)) return first.answer;
     const chars = append.events.reduce((sum, { data }) => sum + data.length, 0);
     if (this.#unanswered.size >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS)
       return Promise.reject(new LogUnavailable());
     const answer = this.#dispatch(append, serverStream);
-    if (first === undefined) this.#underWay.set(key, { append, answer });
+    if (first === undefined) this.#inFlight.set(key, { append, answer });
     this.#unanswered.add(answer);
     this.#chars += chars;
     const settled = (): void => {
-      if (first === undefined) this.#underWay.delete(key);
+      if (first === undefined) this.#inFlight.delete(key);
       this.#unanswered.delete(answer);
       this.#chars -= chars;
     };

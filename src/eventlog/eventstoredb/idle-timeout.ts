@@ -16,13 +16,13 @@ export interface IdleTimeout {
  * Lasts for the deadline, from now and from each answer on; once answers come, up to twice as long, because a timer
  * for each would cost more than reading them does.
  *
- * @param given ends it too; nothing of it is kept after `end`, as AbortSignal.any would
+ * @param outer ends it too; nothing of it is kept after `end`, as AbortSignal.any would
  */
-export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, given?: AbortSignal): IdleTimeout {
+export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, outer?: AbortSignal): IdleTimeout {
   const over = new AbortController();
-  const leave = (): void => over.abort(given?.reason);
-  if (given?.aborted === true) leave();
-  given?.addEventListener('abort', leave);
+  const leave = (): void => over.abort(outer?.reason);
+  if (outer?.aborted === true) leave();
+  outer?.addEventListener('abort', leave);
   let isPaused = false;
   let isFresh = false;
   let cancel = (): void => undefined;
@@ -45,7 +45,7 @@ export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, g
     },
     end() {
       cancel();
-      given?.removeEventListener('abort', leave);
+      outer?.removeEventListener('abort', leave);
     },
   };
 }

@@ -27,7 +27,7 @@ export async function leaderOf(address: Address, { system, first, signal }: Disc
       const host = hosts[(first + index) % hosts.length];
       if (host === undefined) continue;
       try {
-        const leader = leaderIn(await told(host, address, { system, signal }));
+        const leader = leaderIn(await gossipOf(host, address, { system, signal }));
         if (leader !== null) return leader;
       } catch (error) {
         cause = error;
@@ -44,7 +44,7 @@ function leaderIn({ members }: Gossip): string | null {
 }
 
 /** What a node tells, over a connection of its own. */
-function told(
+function gossipOf(
   host: string,
   { security, channelOptions, discovery }: Address,
   { system, signal }: Pick<DiscoveryOptions, 'system' | 'signal'>,

@@ -54,14 +54,14 @@ export interface EventStoreOptions {
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
   const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system } = options;
   const connection = connectionTo(url, { system, deadlineMs });
-  const means = { connection, names: streamNames(prefix), system, deadlineMs };
+  const deps = { connection, names: streamNames(prefix), system, deadlineMs };
   const appender = new Appender({ connection, system, deadlineMs });
   const newId = (): string => system.uuid();
-  const reader: Reader = { ...means, naming: new Naming(means, appender, newId) };
+  const reader: Reader = { ...deps, naming: new Naming(deps, appender, newId) };
   return new EventStoreLog(reader, appender, { keepLast, newId });
 }
 
-interface Settled {
+interface StreamSettings {
   readonly keepLast: Readonly<Record<string, number>>;
   readonly newId: () => string;
 }
@@ -69,25 +69,25 @@ interface Settled {
 class EventStoreLog implements EventLog {
   readonly #reader: Reader;
   readonly #appender: Appender;
-  readonly #settled: Settled;
+  readonly #settings: StreamSettings;
   #closing: Promise<void> | null = null;
   /** Appends that the server has to be asked or told something before. */
   readonly #prepared = new Set<Promise<Appended>>();
   #isNamed = false;
   /** How long the server may look for the newest event, in milliseconds. */
-  #headPatienceMs: number;
+  #headTimeoutMs: number;
 
-  constructor(reader: Reader, appender: Appender, settled: Settled) {
+  constructor(reader: Reader, appender: Appender, settled: StreamSettings) {
     this.#reader = reader;
-    this.#headPatienceMs = reader.deadlineMs;
+    this.#headTimeoutMs = reader.deadlineMs;
     this.#appender = appender;
-    this.#settled = settled;
+    this.#settings = settled;
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
     const append = { stream, events, expected, metadata: checkAppend(stream, events, expected) };
-    const kept = expected === 'none' ? this.#settled.keepLast[categoryOf(stream)] : undefined;
+    const kept = expected === 'none' ? this.#settings.keepLast[categoryOf(stream)] : undefined;
     if (this.#isNamed && kept === undefined) return await this.#append(append);
     if (this.#prepared.size >= MAX_WAITING) throw new LogUnavailable();
     const appended = this.#prepare(stream, kept).then(() => this.#append(append));
@@ -117,20 +117,20 @@ class EventStoreLog implements EventLog {
   async head(): Promise<Position | null> {
     this.#checkOpen();
     try {
-      const head = await headPosition({ ...this.#reader, deadlineMs: this.#headPatienceMs });
-      this.#headPatienceMs = this.#reader.deadlineMs;
+      const head = await headPosition({ ...this.#reader, deadlineMs: this.#headTimeoutMs });
+      this.#headTimeoutMs = this.#reader.deadlineMs;
       return head;
     } catch (error) {
-      this.#beMorePatient();
+      this.#extendHeadTimeout();
       throw error;
     }
   }
 
   /** A server that answers, but not this in time, is looking through what others have appended. */
-  #beMorePatient(): void {
-    const next = Math.min(LONGEST_HEAD_MS, 2 * this.#headPatienceMs);
+  #extendHeadTimeout(): void {
+    const next = Math.min(LONGEST_HEAD_MS, 2 * this.#headTimeoutMs);
     roundTrip(this.#reader).then(
-      () => (this.#headPatienceMs = next),
+      () => (this.#headTimeoutMs = next),
       () => undefined,
     );
   }
@@ -179,7 +179,7 @@ class EventStoreLog implements EventLog {
 
   /** Told to the server before the stream is begun, so that there is no moment in which it keeps more. */
   async #keepLast(stream: string, count: number): Promise<void> {
-    const settings = { id: this.#settled.newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }) };
+    const settings = { id: this.#settings.newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }) };
     const events = [{ ...settings, metadata: {} }];
     const serverStream = `$$${this.#reader.names.toServer(stream)}`;
     try {

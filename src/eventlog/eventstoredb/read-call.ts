@@ -25,7 +25,7 @@ export function answersTo(
   connection: Connection,
   signal: AbortSignal,
 ): AsyncGenerator<ReadAnswer> {
-  return during(request, connection, { signal, heard: (call) => call as AsyncIterable<ReadAnswer> });
+  return exchange(request, connection, { signal, answersIn: (call) => call as AsyncIterable<ReadAnswer> });
 }
 
 /** The same in batches, of which none is empty: one wait for many answers. `onAnswer` hears that the server speaks. */
@@ -34,15 +34,15 @@ export function batchesTo(
   connection: Connection,
   { signal, onAnswer }: { readonly signal: AbortSignal; readonly onAnswer: () => void },
 ): AsyncGenerator<readonly ReadAnswer[]> {
-  return during(request, connection, { signal, heard: (call) => batchesOf(call, onAnswer) });
+  return exchange(request, connection, { signal, answersIn: (call) => batchesOf(call, onAnswer) });
 }
 
 type Call = ClientReadableStream<ReadAnswer>;
 
-async function* during<T>(
+async function* exchange<T>(
   request: ReadRequest,
   connection: Connection,
-  { signal, heard }: { readonly signal: AbortSignal; readonly heard: (call: Call) => AsyncIterable<T> },
+  { signal, answersIn: heard }: { readonly signal: AbortSignal; readonly answersIn: (call: Call) => AsyncIterable<T> },
 ): AsyncGenerator<T> {
   signal.throwIfAborted();
   const route = await orAborted(connection.route(), signal);

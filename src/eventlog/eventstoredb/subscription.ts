@@ -167,8 +167,8 @@ async function* pagedAnswers(
     for (let count = PAGE; count >= FEW;) {
       count = 0;
       const request = readAllMessage(progress.seen, { names, categories, max: PAGE });
-      const means = { signal: waiting.signal, onAnswer: waiting.resume };
-      for await (const answers of batchesTo(request, connection, means)) {
+      const options = { signal: waiting.signal, onAnswer: waiting.resume };
+      for await (const answers of batchesTo(request, connection, options)) {
         count += answers.length;
         waiting.pause();
         yield answers;
@@ -197,7 +197,7 @@ function followedIn(
     progress.isCaughtUp = true;
     return { kind: 'caughtUp' };
   }
-  if (answer.checkpoint !== null) return told(progress, positionOf(answer.checkpoint));
+  if (answer.checkpoint !== null) return checkpointAt(progress, positionOf(answer.checkpoint));
   const read = eventIn(answer, names);
   if (read === null) return null;
   // A page begins with the event before it.
@@ -208,10 +208,10 @@ function followedIn(
     return { kind: 'event', event: read };
   }
   progress.passed += 1;
-  return progress.passed < CHECKPOINT_EVERY ? null : told(progress, read.position);
+  return progress.passed < CHECKPOINT_EVERY ? null : checkpointAt(progress, read.position);
 }
 
-function told(progress: Progress, position: Position): Followed {
+function checkpointAt(progress: Progress, position: Position): Followed {
   progress.seen = position;
   progress.passed = 0;
   return { kind: 'checkpoint', position };

@@ -35,24 +35,24 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: Ge
   const gemini = new GoogleGenerativeAI(apiKey);
   const watch = exchangeWatch({ system, maxBytes: MAX_ANSWER_BYTES });
 
-  async function exchanged(name: string, request: ModelRequest, terms: Terms): Promise<ModelAnswer> {
+  async function exchanged(name: string, request: ModelRequest, options: ExchangeOptions): Promise<ModelAnswer> {
     const { system: systemInstruction, prompt, tools = [], onToken } = request;
-    const { signal } = terms;
+    const { signal } = options;
     const exchange = unwatched();
     const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
     const reading = { model: name, takesCalls: tools.length > 0 };
-    const asked = geminiRequest(request, terms);
+    const content = geminiRequest(request, options);
     try {
       if (onToken !== undefined) {
         const url = `${baseUrl}/v1beta/${model.model}:streamGenerateContent?alt=sse`;
-        const body = { ...asked, systemInstruction: { role: 'system', parts: [{ text: systemInstruction }] } };
+        const body = { ...content, systemInstruction: { role: 'system', parts: [{ text: systemInstruction }] } };
         const call = { url, apiKey, body, signal, exchange, maxBytes: MAX_ANSWER_BYTES };
         const answer = await joinChunks(geminiChunks(call), onToken);
         return readGeminiAnswer(answer, { ...reading, isFinished: answer.isFinished });
       }
       return await watch(exchange, async (redirect) => {
         const options = { signal: AbortSignal.any([signal, redirect]) };
-        return readGeminiAnswer((await model.generateContent(asked, options)).response, reading);
+        return readGeminiAnswer((await model.generateContent(content, options)).response, reading);
       });
     } catch (error) {
       if (signal.aborted) throw callAborted(signal);
@@ -63,8 +63,8 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: Ge
     }
   }
 
-  const listenedTo = streamedOrPlain();
-  const inWords = schemaOrPrompt();
+  const streamOrPlain = streamedOrPlain();
+  const schemaFallback = schemaOrPrompt();
 
   return {
     provider: 'gemini',
@@ -73,14 +73,14 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: Ge
       // The SDK only listens for aborts to come.
       if (signal.aborted) throw callAborted(signal);
       const name = usableName(request.model ?? defaultModel);
-      return listenedTo(request, (each) =>
-        inWords(name, each, (dialect) => exchanged(name, each, { ...dialect, signal })),
+      return streamOrPlain(request, (each) =>
+        schemaFallback(name, each, (dialect) => exchanged(name, each, { ...dialect, signal })),
       );
     },
   };
 }
 
-interface Terms extends GeminiDialect {
+interface ExchangeOptions extends GeminiDialect {
   readonly signal: AbortSignal;
 }
 
@@ -111,13 +111,13 @@ type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
  * who listens. A server that has no such address is not asked for a stream again.
  */
 export function streamedOrPlain(): (request: ModelRequest, ask: Ask) => Promise<ModelAnswer> {
-  let isMute = false;
+  let cannotStream = false;
   return async ({ onToken, ...plain }, ask) => {
     if (onToken === undefined) return ask(plain);
-    const streamed = isMute ? NOT_ASKED : await stream(plain, { ask, onToken });
+    const streamed = cannotStream ? NOT_ASKED : await stream(plain, { ask, onToken });
     if ('text' in streamed) return streamed;
     const answer = await ask(plain);
-    isMute ||= streamed.isAddressUnknown;
+    cannotStream ||= streamed.isAddressUnknown;
     if (answer.text !== '') onToken(answer.text);
     return answer;
   };
@@ -131,16 +131,16 @@ async function stream(
   plain: ModelRequest,
   { ask, onToken }: { readonly ask: Ask; readonly onToken: (text: string) => void },
 ): Promise<ModelAnswer | Unstreamed> {
-  const heard = { something: false };
+  const received = { something: false };
   const listen = (text: string): void => {
-    heard.something = true;
+    received.something = true;
     onToken(text);
   };
   try {
     return await ask({ ...plain, onToken: listen });
   } catch (error) {
     const kind = error instanceof ModelFailed ? error.data.kind : '';
-    if (heard.something || !(ADDRESS_UNKNOWN.has(kind) || NO_STREAM.has(kind))) throw error;
+    if (received.something || !(ADDRESS_UNKNOWN.has(kind) || NO_STREAM.has(kind))) throw error;
     return { isAddressUnknown: ADDRESS_UNKNOWN.has(kind) };
   }
 }

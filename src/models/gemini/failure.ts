@@ -51,11 +51,11 @@ function statusFailure(error: GoogleGenerativeAIFetchError, status: number, call
   const setting = SETTINGS.get(kind);
   const hint = setting === undefined ? '' : ` (check ${setting})`;
   const waits = [waitOfHeader(call.exchange.retryAfter, call.now), waitOfDetails(error.errorDetails)];
-  const asked = waits.filter((wait) => wait !== null);
+  const retryAfters = waits.filter((wait) => wait !== null);
   return new ModelFailed(`${about(call)}: it answered ${status}${hint}${words === '' ? '' : `: ${words}`}`, {
     kind,
     retryable,
-    ...(asked.length > 0 && { retryAfterMs: Math.max(...asked) }),
+    ...(retryAfters.length > 0 && { retryAfterMs: Math.max(...retryAfters) }),
   });
 }
 

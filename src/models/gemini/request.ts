@@ -37,8 +37,8 @@ function turnsOf({ exchanges }: ToolRound): readonly Content[] {
       role: 'user',
       parts: exchanges.map(({ call, result }): Part => {
         const id = fieldOf(fieldOf(call.echo, 'functionCall'), 'id');
-        const told = { name: call.name, response: { result }, ...(typeof id === 'string' && { id }) };
-        return { functionResponse: told };
+        const functionResponse = { name: call.name, response: { result }, ...(typeof id === 'string' && { id }) };
+        return { functionResponse };
       }),
     },
   ];

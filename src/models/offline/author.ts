@@ -8,13 +8,13 @@ import { CRITIC_SIGNATURE, SECTIONS, SUMMARY, TITLE_REQUEST, hasSection, hasTitl
  * joined drafts that repeat each other lose the repetitions, and at most 16,000 UTF-16 units are kept of any draft.
  * What tools have found, if they were used, is listed in a section of its own.
  */
-export function draftOffline(brief: PromptInput, found: readonly string[] = []): string {
-  const topic = viewTopic(brief.topic);
-  const kept = brief.draft === null ? '' : shortened(withoutSignature(brief.draft));
+export function draftOffline(input: PromptInput, found: readonly string[] = []): string {
+  const topic = viewTopic(input.topic);
+  const kept = input.draft === null ? '' : shortened(withoutSignature(input.draft));
   const body =
     kept === '' ? `# ${topic.title}\n\n${section(SUMMARY.heading, SUMMARY.write(topic.about, topic.terms))}` : kept;
-  const [told, list] = found.length === 0 ? [body, ''] : [withoutSection(body, LOOKED_UP), lookedUpSection(found)];
-  return [takeUp(brief.feedback, told, topic), list, signature(brief)].filter((block) => block !== '').join('\n\n');
+  const [text, list] = found.length === 0 ? [body, ''] : [withoutSection(body, LOOKED_UP), lookedUpSection(found)];
+  return [takeUp(input.feedback, text, topic), list, signature(input)].filter((block) => block !== '').join('\n\n');
 }
 
 function takeUp(feedback: readonly string[], body: string, topic: TopicView): string {
@@ -51,8 +51,8 @@ function section(heading: string, text: string): string {
 }
 
 function signature({ label, systemPrompt }: PromptInput): string {
-  const told = systemPrompt.trim() === '' ? '' : `, told "${excerpt(systemPrompt, 50)}"`;
-  return `${SIGNED_BY}${excerpt(label, 40)}${told}. No language model was asked.*`;
+  const instructions = systemPrompt.trim() === '' ? '' : `, told "${excerpt(systemPrompt, 50)}"`;
+  return `${SIGNED_BY}${excerpt(label, 40)}${instructions}. No language model was asked.*`;
 }
 
 function withoutSignature(draft: string): string {

@@ -1,7 +1,7 @@
 /** The parts of a draft that the offline critic looks for and the offline author knows how to write. */
 
 /** A section under its own heading. */
-export interface Part {
+export interface Section {
   /** The heading's text; the section stands under the line `## <heading>`. */
   readonly heading: string;
   /** The section's text for a topic; `about` is its name in running text, `terms` its leading words, which are shown in quotes. */
@@ -9,7 +9,7 @@ export interface Part {
 }
 
 /** Opens every draft of the offline author. */
-export const SUMMARY: Part = {
+export const SUMMARY: Section = {
   heading: 'In short',
   write: (about, terms) =>
     `The topic is ${about}. Before anything is decided, the council has to agree on what is meant by ${listed(terms)}, ` +
@@ -17,7 +17,7 @@ export const SUMMARY: Part = {
 };
 
 /** Written when a critic misses them. */
-export const SECTIONS: readonly Part[] = [
+export const SECTIONS: readonly Section[] = [
   SUMMARY,
   {
     heading: 'An example',
@@ -38,7 +38,7 @@ export const SECTIONS: readonly Part[] = [
 ];
 
 /** Whether a draft holds the section, anywhere: drafts of parallel branches stand below each other. */
-export function hasSection(draft: string, { heading }: Part): boolean {
+export function hasSection(draft: string, { heading }: Section): boolean {
   return draft.split('\n').some((line) => line.trimEnd() === `## ${heading}`);
 }
 
@@ -48,7 +48,7 @@ export function hasTitle(draft: string): boolean {
 }
 
 /** How the critic asks for a section; the author looks for exactly this. */
-export function requestFor({ heading }: Part): string {
+export function requestFor({ heading }: Section): string {
   return `Add the section "${heading}".`;
 }
 

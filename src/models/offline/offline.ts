@@ -22,14 +22,14 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
     defaultModel: 'offline-1',
     async ask(request, { signal }) {
       await pause(latencyMs, signal, system);
-      const { system: instructions, prompt, promptInput: brief, answer, tools = [], rounds = [] } = request;
+      const { system: instructions, prompt, promptInput, answer, tools = [], rounds = [] } = request;
       const inputTokens = tokens(instructions.length + prompt.length + lengthOf(rounds));
       if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
-        const calls = callsOffline(tools, brief);
+        const calls = callsOffline(tools, promptInput);
         return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls).length) } };
       }
       const text =
-        answer === 'critique' ? JSON.stringify(critiqueOffline(brief.draft)) : draftOffline(brief, lookedUp(rounds));
+        answer === 'critique' ? JSON.stringify(critiqueOffline(promptInput.draft)) : draftOffline(promptInput, lookedUp(rounds));
       for (const [word] of text.matchAll(WORDS)) request.onToken?.(word);
       return { text, usage: { inputTokens, outputTokens: tokens(text.length) } };
     },
@@ -76,12 +76,12 @@ function lookedUp(rounds: readonly ToolRound[]): readonly string[] {
   return rounds
     .flatMap(({ exchanges }) => exchanges)
     .flatMap(({ call, result }) => {
-      const pieces = [...result.matchAll(PIECES)].slice(0, SHOWN_PIECES);
-      if (pieces.length === 0) return [`- Asked ${call.name}, got nothing to quote.`];
-      return pieces.map(([, cite = '', text = '']) => `- "${excerpt(text, 120)}" ${cite}`);
+      const quotes = [...result.matchAll(QUOTES)].slice(0, SHOWN_QUOTES);
+      if (quotes.length === 0) return [`- Asked ${call.name}, got nothing to quote.`];
+      return quotes.map(([, cite = '', text = '']) => `- "${excerpt(text, 120)}" ${cite}`);
     });
 }
 
 /** As tools write them down, each between tags that its text cannot close. */
-const PIECES = /<(?:passage|page) cite="([^"]*)"[^>]*>\n([^]*?)\n<\/(?:passage|page)>/g;
-const SHOWN_PIECES = 3;
+const QUOTES = /<(?:passage|page) cite="([^"]*)"[^>]*>\n([^]*?)\n<\/(?:passage|page)>/g;
+const SHOWN_QUOTES = 3;

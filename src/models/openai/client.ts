@@ -36,8 +36,8 @@ type Exchanged =
 export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: OpenAiOptions): LanguageModel {
   const dialects = new Map<string, Dialect>();
 
-  async function exchange(model: string, request: ModelRequest, terms: Terms): Promise<Exchanged> {
-    const { signal, call, dialect } = terms;
+  async function exchange(model: string, request: ModelRequest, options: ExchangeOptions): Promise<Exchanged> {
+    const { signal, call, dialect } = options;
     const response = await fetch(`${baseUrl}/chat/completions`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', ...(apiKey !== null && { Authorization: `Bearer ${apiKey}` }) },
@@ -53,10 +53,10 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: Op
     return { isAnswered: false, said, failure };
   }
 
-  async function generate(model: string, request: ModelRequest, terms: Omit<Terms, 'dialect'>): Promise<ModelAnswer> {
+  async function generate(model: string, request: ModelRequest, options: Omit<ExchangeOptions, 'dialect'>): Promise<ModelAnswer> {
     let dialect: Dialect | null = dialects.get(model) ?? FIRST_DIALECT;
     for (;;) {
-      const exchanged = await exchange(model, request, { ...terms, dialect });
+      const exchanged = await exchange(model, request, { ...options, dialect });
       if (exchanged.isAnswered) {
         remember(dialects, model, dialect);
         return exchanged.answer;
@@ -91,7 +91,7 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: Op
 /** Refusals that no other words avoid. */
 const NOT_OF_WORDS: ReadonlySet<string> = new Set(['model_unknown', 'prompt_blocked', 'quota_used_up']);
 
-interface Terms {
+interface ExchangeOptions {
   readonly signal: AbortSignal;
   readonly call: FailedCall;
   readonly dialect: Dialect;

@@ -26,9 +26,9 @@ export interface FailedCall {
 export function statusFailure(response: Response, body: string, call: FailedCall): ModelFailed {
   const { status, headers } = response;
   if (status >= 300 && status < 400) return failure(call, 'it answered with a redirect', 'redirected', false);
-  const told = parsed(body);
-  const { kind, retryable } = kindOf(status, told);
-  const words = quoted(wordsOfError(told), call.hidden);
+  const parsedBody = parsed(body);
+  const { kind, retryable } = kindOf(status, parsedBody);
+  const words = quoted(wordsOfError(parsedBody), call.hidden);
   const hint = HINTS.get(kind);
   const retryAfterMs = waitOfHeader(headers.get('retry-after'), call.now);
   const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
@@ -65,11 +65,11 @@ function parsed(body: string): unknown {
 }
 
 /** Routers and filters use the status of a bad request, or of an outage, for what no other words and no wait mend. */
-function kindOf(status: number, told: unknown): FaultKind {
-  const code = fieldOf(fieldOf(told, 'error'), 'code');
+function kindOf(status: number, body: unknown): FaultKind {
+  const code = fieldOf(fieldOf(body, 'error'), 'code');
   if (code === 'insufficient_quota') return QUOTA_USED_UP;
-  if (isBlocked(told)) return PROMPT_BLOCKED;
-  if (code === 'model_not_found' || isModelUnknown(status, wordsOfError(told))) return MODEL_UNKNOWN;
+  if (isBlocked(body)) return PROMPT_BLOCKED;
+  if (code === 'model_not_found' || isModelUnknown(status, wordsOfError(body))) return MODEL_UNKNOWN;
   return kindOfStatus(status);
 }
 

@@ -5,7 +5,7 @@ import { textOf } from './answer.js';
 import { serverEvents } from '../server-events.js';
 
 /** Pieces of one call, by its index in the answer. */
-interface CallPieces {
+interface CallChunks {
   id: string;
   name: string;
   arguments: string;
@@ -29,7 +29,7 @@ export async function joinCompletion(
   maxBytes: number,
   onToken: (text: string) => void,
 ): Promise<JoinedCompletion> {
-  const calls = new Map<number, CallPieces>();
+  const calls = new Map<number, CallChunks>();
   const message = { content: '', refusal: '' };
   let [choice, usage, error, finishReason]: unknown[] = [];
   let isDone = false;
@@ -42,11 +42,11 @@ export async function joinCompletion(
     choice = firstChoice(chunk) ?? choice;
     finishReason = fieldOf(firstChoice(chunk), 'finish_reason') ?? finishReason;
     const delta = fieldOf(firstChoice(chunk), 'delta');
-    const piece = textOf(fieldOf(delta, 'content'));
-    message.content += piece;
+    const text = textOf(fieldOf(delta, 'content'));
+    message.content += text;
     message.refusal += textOf(fieldOf(delta, 'refusal'));
     collectCalls(calls, fieldOf(delta, 'tool_calls'));
-    if (piece !== '') onToken(piece);
+    if (text !== '') onToken(text);
   }
   const whole = {
     message: { ...message, tool_calls: [...calls.values()].map(wholeCall) },
@@ -64,7 +64,7 @@ function firstChoice(chunk: unknown): unknown {
 }
 
 /** A call's id and name come once, its arguments in pieces. A server that gives no index sends each call whole. */
-function collectCalls(calls: Map<number, CallPieces>, deltas: unknown): void {
+function collectCalls(calls: Map<number, CallChunks>, deltas: unknown): void {
   for (const delta of Array.isArray(deltas) ? (deltas as readonly unknown[]) : []) {
     const index = fieldOf(delta, 'index');
     const at = typeof index === 'number' ? index : calls.size;
@@ -79,6 +79,6 @@ function collectCalls(calls: Map<number, CallPieces>, deltas: unknown): void {
   }
 }
 
-function wholeCall({ id, name, arguments: given, extra }: CallPieces): object {
+function wholeCall({ id, name, arguments: given, extra }: CallChunks): object {
   return { id, function: { name, arguments: given }, ...(extra !== undefined && { extra_content: extra }) };
 }

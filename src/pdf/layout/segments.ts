@@ -35,7 +35,7 @@ const NAMESAKES = 8;
 const SCRIPT_SIZE = 0.85;
 
 /** Segments that may become open before it is looked which are out of reach: only a matter of speed. */
-const ROOM = 32;
+const OPEN_BEFORE_CHECK = 32;
 
 interface Placed extends TextRun {
   /** Place in drawing order. */
@@ -54,12 +54,12 @@ export function segmentsOf(runs: readonly TextRun[]): readonly Segment[] {
   const placed = runs.map((run, order) => ({ ...run, order })).filter(isUsable);
   const done: Growing[] = [];
   let open: Growing[] = [];
-  let [largest, crowd] = [0, ROOM];
+  let [largest, crowd] = [0, OPEN_BEFORE_CHECK];
   for (const run of withoutDoubles(placed).sort((one, other) => one.x - other.x || one.order - other.order)) {
     largest = Math.max(largest, run.size);
     if (open.length > crowd) {
       open = stillOpen(open, run.x - largest * WIDEST_SPACE, done);
-      crowd = open.length + ROOM;
+      crowd = open.length + OPEN_BEFORE_CHECK;
     }
     const home = nearest(open, run);
     if (home === null) open.push({ runs: [run], right: run.x + run.width, baseline: run.baseline, size: run.size });
