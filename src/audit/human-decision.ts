@@ -115,7 +115,10 @@ function heldBefore(run: RunState, provenance: Provenance, nodes: readonly strin
   return distinct(nodes.map((node) => provenance.draftOf(branchInto(run, node, run.steps + 1 + next.indexOf(node)))));
 }
 
-/** The drafts of branches at a pause: those that wait, joined as they were shown, and, where they count, those that have ended. */
+/**
+ * The drafts of branches at a pause: those that wait, joined as they were shown, and, where they count, those that have
+ * ended.
+ */
 function livingBefore(run: RunState, provenance: Provenance, withEnded: boolean): string[] {
   const ended = withEnded ? run.ended.map(({ branch }) => provenance.draftOf(branch)) : [];
   return distinct([provenance.draftOf(run.shown), ...heldBefore(run, provenance, run.gate?.nextNodes ?? []), ...ended]);

@@ -38,7 +38,8 @@ export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
 }
 
 /**
- * A document's events in order, each checked to follow by its hash from the one before it; an unknown document has none.
+ * A document's events in order, each checked to follow by its hash from the one before it; an unknown document has
+ * none.
  *
  * @param from seq of the first event given
  * @param to seq of the last one given; absent: to the head
@@ -111,7 +112,9 @@ export interface DocumentRecord {
   readonly ingestedAt: string;
 }
 
-/** The document that an event leaves behind, null when it is deleted or not ingested by it. @throws {DocumentCorrupt} */
+/**
+ * The document that an event leaves behind, null when it is deleted or not ingested by it. @throws {DocumentCorrupt}
+ */
 export function documentRecordOf(recorded: RecordedEvent): DocumentRecord | null {
   const id = documentIdOf(recorded.stream);
   const event = documentEventOf(recorded);

@@ -1,6 +1,7 @@
 /**
- * The documents: one stream each on the log, named by the hash of the file, so that the same bytes are the same document
- * whoever uploads them. What is recorded is never done again: an upload goes on from the stream, at its exact revision.
+ * The documents: one stream each on the log, named by the hash of the file, so that the same bytes are the same
+ * document whoever uploads them. What is recorded is never done again: an upload goes on from the stream, at its exact
+ * revision.
  */
 import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
@@ -64,7 +65,9 @@ export class DocumentStore {
     this.#streams = documentStreams(options, this.#tasks);
   }
 
-  /** The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentCorrupt} */
+  /**
+   * The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentCorrupt}
+   */
   async find(documentId: string): Promise<DocumentRecord | null> {
     const { decisive } = await this.#streams.status(documentId);
     return decisive === null ? null : documentRecordOf(decisive);
@@ -218,7 +221,7 @@ export class DocumentStore {
   }): Promise<DocumentFact> {
     const { model, dimensions, embed } = this.#options.embeddings;
     const { signal } = this.#stopping;
-    const vectors = await embed(texts, { kind: 'passage', signal }).catch((error: unknown) => {
+    const vectors = await embed(texts, { kind: 'chunk', signal }).catch((error: unknown) => {
       throw signal.aborted ? new ServiceStopping() : error;
     });
     return { type: 'ChunksEmbedded', data: { model, dimensions, from, vectors: vectors.map(vectorToBase64) } };

@@ -1,4 +1,6 @@
-/** Whether a document bears out as this service has it: the hash chain of its record, and the view of it that is stored. */
+/**
+ * Whether a document bears out as this service has it: the hash chain of its record, and the view of it that is stored.
+ */
 import type { System } from '../system/system.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -118,6 +120,9 @@ async function isValidSince(documentId: string, { log, sha256 }: VerifyDocumentD
 /** Whether a view is what the record made of the document when its head stood at a revision, or later. */
 function isView(stored: DocumentRecord | null, decisive: readonly Decisive[], recorded: number): boolean {
   const before = decisive.filter(({ seq }) => seq <= recorded).at(-1);
-  const possible = [before?.record ?? null, ...decisive.filter(({ seq }) => seq > recorded).map(({ record }) => record)];
+  const possible = [
+    before?.record ?? null,
+    ...decisive.filter(({ seq }) => seq > recorded).map(({ record }) => record),
+  ];
   return possible.some((record) => JSON.stringify(record) === JSON.stringify(stored));
 }

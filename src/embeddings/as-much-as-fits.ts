@@ -4,9 +4,9 @@ import { normalised, type EmbeddingOptions, type Embeddings } from './port.js';
 type Embed = Embeddings['embed'];
 
 /**
- * Embeds texts though the server takes less at once: fewer texts a request, and a text that is too large alone in pieces,
- * whose vectors are averaged by their length. The passage itself, what is found and cited, stays as it is. How long a
- * piece may be is remembered.
+ * Embeds texts even where the server accepts less: it splits batches, and a text that is too large alone is embedded in
+ * parts whose vectors are averaged, weighted by length. The chunk that is found and cited stays whole. The accepted
+ * length is remembered.
  *
  * @throws {ModelFailed} `input_too_large` when not even a few words fit
  */
@@ -42,7 +42,7 @@ export function asMuchAsFits(embed: Embed): Embed {
   return embedAll;
 }
 
-/** Cut behind a space, where there is one. */
+/** Cuts after a space where possible. */
 function partsOf(text: string, longestUnits: number): readonly string[] {
   const parts: string[] = [];
   let rest = text;
@@ -62,7 +62,7 @@ function cutOf(text: string, longestUnits: number): number {
   return isWithinPair ? longestUnits - 1 : longestUnits;
 }
 
-/** Of one vector itself. Vectors that cancel each other out have no mean: the first one stands for all. */
+/** The weighted mean; of one vector itself. Vectors that cancel each other out have no mean: the first is taken. */
 function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Float32Array {
   const [first = new Float32Array()] = vectors;
   if (vectors.length === 1) return first;
@@ -74,5 +74,5 @@ function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Flo
   return normalised(sum) ?? first;
 }
 
-/** Of a piece, in UTF-16 units: a server that takes less is set up wrongly. */
+/** Shortest part in UTF-16 units: a server that accepts less is misconfigured. */
 const SHORTEST_UNITS = 100;

@@ -1,4 +1,4 @@
-/** Vectors of Gemini. Plain HTTP: the SDK's types lack `outputDimensionality`, and it hides the head of an answer. */
+/** Embeddings of Gemini over plain HTTP: the SDK's types lack `outputDimensionality`, and it hides headers. */
 import { fieldOf } from '../system/untrusted.js';
 import { asMuchAsFits } from './as-much-as-fits.js';
 import { askForVectors, listIn, vectorIn, type EmbeddingDeps, type EmbeddingSource } from './http-call.js';
@@ -8,15 +8,15 @@ import { inBatches } from './port.js';
 export interface GeminiEmbeddingsOptions extends EmbeddingDeps {
   /** Sent in the header `x-goog-api-key` and nowhere else. */
   readonly apiKey: string;
-  /** Where the API is, without a trailing slash: `/v1beta/…` is put after it. */
+  /** Base URL of the API without a trailing slash; `/v1beta/…` is appended. */
   readonly baseUrl: string;
-  /** Such as `isModelName` takes: it becomes part of the address. */
+  /** A name accepted by `isModelName`: it becomes part of the URL. */
   readonly model: string;
 }
 
 const SETTINGS = { key: 'GEMINI_API_KEY', model: 'GEMINI_EMBEDDING_MODEL', baseUrl: 'GEMINI_BASE_URL' };
 
-/** Texts of one request at the most, by the API's word. */
+/** Most texts of one request, a limit of the API. */
 const TEXTS_AT_ONCE = 100;
 
 /**

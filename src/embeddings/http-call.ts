@@ -1,4 +1,4 @@
-/** One request for vectors over HTTP: its deadline, its retries, and how it fails. The same for every provider. */
+/** Requests vectors over HTTP with deadline, retries and classified failures, the same for every provider. */
 import type { System } from '../system/system.js';
 import { BodyTooLarge, boundedText } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
@@ -17,7 +17,7 @@ import { waitOfDetails, waitOfHeader } from '../models/failed-exchange.js';
 import { wait } from '../system/async/wait.js';
 import { normalised } from './port.js';
 
-/** Whose vectors they are, and the settings that say so. */
+/** The model and the names of its settings, for messages. */
 export interface EmbeddingSource {
   readonly model: string;
   readonly settings: { readonly key: string; readonly model: string; readonly baseUrl: string };
@@ -28,7 +28,7 @@ export interface EmbeddingCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
   readonly source: EmbeddingSource;
-  /** Texts that no message may hold: the key, the texts. */
+  /** Texts that no message may quote: the key, the texts. */
   readonly hidden: readonly string[];
 }
 
@@ -55,8 +55,8 @@ const LONGEST_WAIT_MS = 30_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
- * What the server answered, read by `read`. What may pass by itself is asked again: after a wait that doubles, with full
- * jitter, and is never shorter than the server asks for. Redirects are not followed, for the key would go with them.
+ * The server's answer, parsed by `read`. Retryable failures are retried after a wait that doubles, with full jitter,
+ * and is never shorter than the server asks for. Redirects are not followed, because the key would go with them.
  *
  * @throws {ModelFailed} of the last try, or `aborted` by the signal
  */
@@ -111,10 +111,10 @@ export function failure(
   return new ModelFailed(`Cannot get vectors of model "${model}": ${why}`, fault);
 }
 
-/** An answer that may come better the next time. */
+/** An answer that may be readable the next time. */
 export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: true };
 
-/** Settles by the deadline, also where the server sends one byte after the other. */
+/** Settles by the deadline, even if the server sends byte by byte. */
 async function exchanged(
   call: EmbeddingCall,
   signal: AbortSignal,
@@ -162,7 +162,7 @@ function statusFailure({ status, headers }: Response, body: string, call: Embedd
   return failure(source, why, { ...fault, ...(waits.length > 0 && { retryAfterMs: Math.max(...waits) }) });
 }
 
-/** What no wait mends is not asked again, whatever the status: llama.cpp answers 500 to an input past its batch. */
+/** Permanent failures are not retried, whatever the status: llama.cpp answers 500 to an input past its batch. */
 function kindOf(status: number, said: string, details: unknown): FaultKind {
   if (isKeyRefused(details)) return { kind: 'unauthorized', retryable: false };
   if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(said))) {
@@ -203,9 +203,9 @@ function parsed(body: string): unknown {
   }
 }
 
-/** Of a request that can be too large: 500 is llama.cpp's. */
+/** Statuses of a request that is too large: 500 is llama.cpp's. */
 const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
 
-/** In the words of llama.cpp, the vendor, vLLM, Ollama, TEI and Gemini. */
+/** As worded by llama.cpp, OpenAI, vLLM, Ollama, TEI and Gemini. */
 const TOO_LARGE =
   /\b(?:too (?:large|long)|larger than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;

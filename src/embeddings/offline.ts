@@ -1,11 +1,11 @@
 /**
  * Vectors without a model: signed hashing of words and their parts. Texts are near when they share words, or words that
- * look alike (plural, ending, typing error); of meaning it knows nothing.
+ * look alike (plural, ending, typing error); meaning plays no part.
  */
 import { DIMENSIONS, normalised, type Embeddings } from './port.js';
 import { wordsOf } from './words.js';
 
-/** Raise the number when the same text gets another vector. */
+/** Raise the number when the algorithm changes a text's vector. */
 export const OFFLINE_EMBEDDING_MODEL = 'offline-hash-1';
 
 /** Of a word's parts together, beside the word's own weight of 1. */
@@ -14,7 +14,7 @@ const PART_UNITS = 4;
 /** Short words are mostly the grammar of a sentence: weight by length in UTF-16 units, 1 from there on. */
 const SHORT_WEIGHTS = [0, 0.1, 0.2, 0.35, 0.7];
 
-/** Vectors by `offlineVector`; nothing leaves the process. */
+/** Embeddings by `offlineVector`, computed in this process. */
 export function offlineEmbeddings(): Embeddings {
   return {
     model: OFFLINE_EMBEDDING_MODEL,
@@ -48,7 +48,7 @@ function counted(words: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Pairs of characters of scripts without spaces are short and say much all the same. */
+/** Character pairs of scripts without spaces are short but have full weight. */
 function weightOf(word: string): number {
   return word.charCodeAt(0) >= 0x0e00 ? 1 : (SHORT_WEIGHTS[word.length] ?? 1);
 }
@@ -65,7 +65,7 @@ function add(sums: Float64Array, hash: number, weight: number): void {
   sums[at] = (sums[at] ?? 0) + ((hash & 1) === 0 ? weight : -weight);
 }
 
-/** FNV-1a with the finish of murmur3, as its lowest bits alone are not even. */
+/** FNV-1a with murmur3's finalizer, because its lowest bits alone are not evenly distributed. */
 function hashOf(text: string, from: number, to: number): number {
   let hash = 0x811c9dc5;
   for (let at = from; at < to; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -1,4 +1,4 @@
-/** Vectors of any server that speaks OpenAI's embeddings: the vendor's, or a local one (Ollama, vLLM, llama.cpp). */
+/** Embeddings of any server with OpenAI's API: the vendor's, or a local one (Ollama, vLLM, llama.cpp). */
 import { fieldOf } from '../system/untrusted.js';
 import { asMuchAsFits } from './as-much-as-fits.js';
 import {
@@ -16,20 +16,20 @@ import { inBatches } from './port.js';
 export interface OpenAiEmbeddingsOptions extends EmbeddingDeps {
   /** Sent as a bearer token and nowhere else. Null: none is sent. */
   readonly apiKey: string | null;
-  /** Where the API is, version included, without a trailing slash: `/embeddings` is put after it. */
+  /** Base URL of the API with version, without a trailing slash; `/embeddings` is appended. */
   readonly baseUrl: string;
   readonly model: string;
 }
 
 const SETTINGS = { key: 'OPENAI_API_KEY', model: 'OPENAI_EMBEDDING_MODEL', baseUrl: 'OPENAI_BASE_URL' };
 
-/** Local servers take no more by default than they have room for at once. */
+/** Most texts of one request: local servers have low defaults. */
 const TEXTS_AT_ONCE = 64;
 
 /**
- * Vectors by `POST {baseUrl}/embeddings`, 768 dimensions asked for. A server that cannot cut its model's vectors ignores
- * that or refuses it; another number of dimensions than 768 is a failure, `bad_vector`. Kinds of texts are not told
- * apart. What is too large for the server is asked for in pieces. Requests go one after the other.
+ * Vectors by `POST {baseUrl}/embeddings`, 768 dimensions asked for. A server that cannot cut its model's vectors
+ * ignores that or refuses it; another number of dimensions than 768 is a failure, `bad_vector`. The kind of text is
+ * ignored. A text that is too large for the server is embedded in parts. Requests go one after the other.
  */
 export function openAiEmbeddings({ apiKey, baseUrl, model, ...deps }: OpenAiEmbeddingsOptions): Embeddings {
   const source: EmbeddingSource = { model, settings: SETTINGS };
@@ -52,7 +52,7 @@ export function openAiEmbeddings({ apiKey, baseUrl, model, ...deps }: OpenAiEmbe
   return { model, dimensions: DIMENSIONS, embed: inBatches(TEXTS_AT_ONCE, asMuchAsFits(embedAll)) };
 }
 
-/** By its own `index`: the order of the list means nothing where that is told. */
+/** Finds an entry by its `index`, which overrides the order of the list. */
 function entryAt(data: readonly unknown[], at: number, source: EmbeddingSource): unknown {
   const entry = data.find((each) => fieldOf(each, 'index') === at) ?? data[at];
   const index = fieldOf(entry, 'index');

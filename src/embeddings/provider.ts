@@ -9,7 +9,7 @@ import { offlineEmbeddings } from './offline.js';
 import { openAiEmbeddings } from './openai.js';
 
 /**
- * Builds the adapter of a provider; nothing is sent.
+ * Builds the adapter of a provider; sends nothing.
  *
  * @throws {ConfigInvalid} for a `GEMINI_EMBEDDING_MODEL` that cannot be a name
  */

@@ -2,8 +2,8 @@ import { ModelFailed } from '../errors.js';
 import type { Embeddings } from './port.js';
 
 /**
- * Embeddings of which each failure that no wait mends is told once, not for every text: again only after vectors came,
- * or for another reason.
+ * Reports each lasting failure of an embedding provider once, not for every text: again only after a success, or for
+ * another kind of failure.
  */
 export function reportFailureOnce(embeddings: Embeddings, report: (failure: ModelFailed) => void): Embeddings {
   let reported: string | null = null;

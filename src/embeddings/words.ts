@@ -1,11 +1,11 @@
 /** The words of a text, as the full-text ranking and the offline embedding count them. Pure and deterministic. */
 
-/** UTF-16 units of a word at the most: what is longer is no word, and is cut. */
+/** Most UTF-16 units of a word: longer runs are cut. */
 const LONGEST_WORD = 40;
 
 /**
- * Scripts written without spaces, and Korean, whose words grow endings: their words are pairs of characters that
- * overlap, as Lucene's CJKAnalyzer cuts them. SQLite's trigrams would miss the many words of two characters, and triple
+ * Scripts written without spaces, and Korean, whose words have many endings: they are indexed as overlapping pairs of
+ * characters, as Lucene's CJKAnalyzer does. SQLite's trigrams would miss the many words of two characters, and triple
  * the index of every other script.
  */
 const PAIRED = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
@@ -22,7 +22,7 @@ const DIACRITICS = /[\u0300-\u036f]/g;
 
 /**
  * Words in their order, lower case, compatibility forms and accents folded away (`Ｆ` and `é` are `f` and `e`): runs of
- * letters, digits and marks. Nothing else is in them, no space, quote, NUL or sign of a query language.
+ * letters, digits and marks. They hold nothing else: no space, quote, NUL or operator of a query language.
  */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];

@@ -1,15 +1,18 @@
-/** What every log refuses before anything is sent: one rule for all adapters. */
+/** The checks every log makes before it sends an append: one rule for all adapters. */
 import { AppendInvalid, AppendTooLarge } from '../errors.js';
 import type { ExpectedRevision, NewEvent } from './port.js';
 import { MAX_APPEND_BYTES } from './port.js';
 
-/** Stream names and event types: 1 to 512 characters, no control characters, no leading `$` (EventStoreDB's own streams). */
+/**
+ * Stream names and event types: 1 to 512 characters, no control characters, no leading `$` (EventStoreDB's own
+ * streams).
+ */
 const NAME = /^[^$\p{Cc}][^\p{Cc}]{0,511}$/u;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
  * Checks an append's form and size; returns each event's metadata as JSON text. Cheap, because it runs on the hot
- * path: data is looked at only as far as its first character, whether it is whole JSON is on the caller.
+ * path: of the data only the first character is checked; that it is valid JSON is the caller's responsibility.
  *
  * @throws {AppendInvalid} no events, an id twice or no UUID, an unusable name, data that cannot be a JSON object
  * @throws {AppendTooLarge} more than MAX_APPEND_BYTES
@@ -50,7 +53,7 @@ function hasEqualIds(events: readonly NewEvent[]): boolean {
   return new Set(events.map((event) => event.id)).size < events.length;
 }
 
-/** UTF-8 takes at most three bytes a UTF-16 code unit, so that most appends need no exact count. */
+/** UTF-8 takes at most three bytes per UTF-16 code unit, so most appends need no exact count. */
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
   const sizeBy = (size: (text: string) => number): number =>
     events.reduce((sum, { type, data }, at) => sum + size(type) + size(data) + size(metadata[at] ?? ''), 0);

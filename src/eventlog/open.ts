@@ -1,11 +1,11 @@
-/** Opens the record that the settings name. */
+/** Opens the event log that the settings name. */
 import type { System } from '../system/system.js';
 import type { EventStoreSettings } from '../config.js';
 import type { LogUnavailable } from '../errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
 import type { EventLog } from './port.js';
 
-/** Heartbeats count only as the last one there is (architecture, section 3). */
+/** Only an instance's newest heartbeat matters (architecture, section 3). */
 const KEEP_LAST = { instance: 1 };
 
 export interface OpenLogOptions {
@@ -13,21 +13,21 @@ export interface OpenLogOptions {
   readonly eventStore: EventStoreSettings | null;
   /** The embedded log's file. */
   readonly file: string;
-  /** Folder of views that were folded from the embedded log, so that it must be there; null: it may be missing. */
+  /** Folder of views that were folded from the embedded log, which therefore must exist; null: it may be missing. */
   readonly viewsOf?: string | null;
-  /** Told once when the embedded log can take nothing more in this process; a server may come back. */
+  /** Called once when the embedded log has failed for this process; never for a server, which may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
 
 /**
- * Opens the log. A server is not waited for: calls fail until it answers.
+ * Opens the log. It does not wait for a server: calls fail until that answers.
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
  */
 export async function openLog({ eventStore, system, ...embedded }: OpenLogOptions): Promise<EventLog> {
   if (eventStore === null) return await openEmbeddedLog(embedded);
-  // Loaded where it is used: its client takes 20 MB.
+  // Loaded on use alone: its client takes 20 MB.
   const { openEventStoreLog } = await import('./eventstoredb/log.js');
   return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, system });
 }

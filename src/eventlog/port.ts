@@ -1,13 +1,13 @@
 /**
- * The record: what every event log must offer. Two adapters stand behind it, embedded and eventstoredb; one
- * contract suite, test/log/event-log-contract.ts, holds every adapter to these sentences.
+ * What every event log must offer. There are two adapters, embedded and eventstoredb; one contract suite,
+ * test/eventlog/event-log-contract.ts, checks both against what is written here.
  */
 import { CouncilError } from '../errors.js';
 
-/** A place in the log's global order: opaque text, comparable with `<`. Never a number, in JSON neither. */
+/** A place in the log's global order: opaque text, comparable with `<`. Never a number, not even in JSON. */
 export type Position = string & { readonly brand: 'Position' };
 
-/** An event as its writer hands it over. */
+/** An event to be appended. */
 export interface NewEvent {
   /** Version-4 UUID chosen by the caller; the key of idempotent appends. */
   readonly id: string;
@@ -17,10 +17,10 @@ export interface NewEvent {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** An event as the log gives it back. */
+/** An event as the log returns it. */
 export interface RecordedEvent extends NewEvent {
   readonly stream: string;
-  /** Place in its stream, from 0. Test it against `null`, never for truth. */
+  /** Place in its stream, from 0: compare it with `null`, never test its truthiness. */
   readonly revision: number;
   readonly position: Position;
 }
@@ -39,7 +39,7 @@ export interface StreamRange {
   /** First revision read, inclusive. Default: the first event, or backwards the last. */
   readonly from?: number;
   readonly direction?: 'forwards' | 'backwards';
-  /** Most events given. Default: all. */
+  /** Most events returned. Default: all. */
   readonly max?: number;
 }
 
@@ -55,7 +55,7 @@ export interface SubscribeOptions {
   readonly signal: AbortSignal;
 }
 
-/** `caughtUp` comes once history has been delivered; `checkpoint` tells of progress past events of other categories. */
+/** `caughtUp` comes once history has been delivered; `checkpoint` reports progress past events of other categories. */
 export type Followed =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
   | { readonly kind: 'caughtUp' }
@@ -64,12 +64,12 @@ export type Followed =
 export interface EventLog {
   /**
    * Appends all events or none, after the expected revision. Resolves once they are durable. The same ids at the same
-   * expected revision answer the first result, also after later events.
+   * expected revision return the first result, also after later events.
    *
-   * @throws {RevisionConflict} surely not written; the event that it names can be read from then on
-   * @throws {AppendTooLarge | AppendInvalid | LogClosed} surely not written
-   * @throws {LogUnavailable} surely not sent
-   * @throws {AppendOutcomeUnknown} may be written: retry with the same ids and revision until the answer is certain
+   * @throws {RevisionConflict} certainly not written; the event it lost to can be read from then on
+   * @throws {AppendTooLarge | AppendInvalid | LogClosed} certainly not written
+   * @throws {LogUnavailable} certainly not sent
+   * @throws {AppendOutcomeUnknown} may be written: retry with the same ids and revision until the outcome is certain
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
 
@@ -80,14 +80,14 @@ export interface EventLog {
   readAll(after: Position | null, range?: AllRange): AsyncIterable<RecordedEvent>;
 
   /**
-   * History after a position (exclusive), then what is appended, in global order, without gap, at least once, through
-   * a bounded buffer. Ends by the signal, or throws.
+   * History after a position (exclusive), then new appends, in global order, without gap, at least once, through a
+   * bounded buffer. Ends with the signal, or throws.
    *
    * @throws {SubscriptionDropped} with the last position delivered, from which to subscribe again
    */
   subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed>;
 
-  /** Names this log for as long as it lives: read models folded from another one are folded again. */
+  /** The log's lasting identity: read models that were folded from another log are folded again. */
   identity(): Promise<string>;
 
   /** Position of the newest event, `null` when the log is empty. */
@@ -96,7 +96,7 @@ export interface EventLog {
   /** A real round trip to the storage. */
   ping(): Promise<void>;
 
-  /** Lets appends under way finish, then refuses further calls. May be called twice. */
+  /** Lets pending appends finish, then refuses further calls. May be called twice. */
   close(): Promise<void>;
 }
 
@@ -109,7 +109,7 @@ export function categoryOf(stream: string): string {
   return dash < 0 ? stream : stream.slice(0, dash);
 }
 
-/** A log cannot be read where it was looked for, or not as one log. */
+/** The log at this place is missing, unreadable, or not consistent. */
 export class LogUnreadable extends CouncilError<{ readonly file: string }> {
   readonly code = 'log.unreadable';
   constructor({ file, reason }: { readonly file: string; readonly reason: string }, options?: ErrorOptions) {
@@ -117,9 +117,10 @@ export class LogUnreadable extends CouncilError<{ readonly file: string }> {
   }
 }
 
-// An event's metadata as it is read: flat texts.
-
-/** Damaged metadata, or another program's, is read as none: the event then has no hash, and the chain names it. */
+/**
+ * An event's metadata as flat texts. Corrupt metadata, or another program's, is read as none: the event then has no
+ * hash, and the check of the hash chain finds it.
+ */
 export function flatMetadata(json: string): Readonly<Record<string, string>> {
   try {
     const metadata: unknown = JSON.parse(json);

@@ -1,4 +1,4 @@
-/** A language model with a bound on the calls at once and a deadline on each, whose server may be out for a while. */
+/** Bounds a language model: a limit on concurrent calls, a deadline on each, and waiting through outages. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
@@ -11,12 +11,12 @@ import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { fairSemaphore } from './fair-semaphore.js';
 
 export interface BoundedModelOptions {
-  /** Calls at once, from 1; more wait, fairly by run. */
+  /** Concurrent calls, at least 1; more wait, fairly between runs. */
   readonly maxCalls: number;
-  /** How long an outage of a model's server is waited out, in milliseconds; 0: it is a failure like any other. */
+  /** How long an outage of a model's server is waited for, in milliseconds; 0: it is a failure like any other. */
   readonly outageMs: number;
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
-  /** Told with the failure when a model's server is found out, and with null when it has answered again. */
+  /** Called with the failure when a model's server goes out, and with null when it answers again. */
   readonly onOutage?: (model: string, failure: ModelFailed | null) => void;
 }
 
@@ -25,21 +25,21 @@ export interface CallOptions {
   readonly runId: string;
   /** From the moment the call has its slot, in milliseconds. */
   readonly timeoutMs: number;
-  /** The outage that the caller waits out; null: it knows of none. */
+  /** The outage that the caller is already waiting out; null: none. */
   readonly outage: Outage | null;
-  /** Withdraws the call, waiting or under way. */
+  /** Cancels the call, waiting or in flight. */
   readonly signal: AbortSignal;
 }
 
 export interface BoundedModel {
   readonly defaultModel: string;
   /**
-   * Asks the model once a slot is free. Settles by the deadline even if the adapter never does; what the adapter
-   * answers after that is dropped. In an outage that the caller waits out it asks again, in turn with all who wait for
-   * the same model, until there is an answer or the outage's budget has ended.
+   * Calls the model once a slot is free. Settles by the deadline even if the adapter never does; a later answer is
+   * dropped. In an outage that the caller waits out the call is repeated, in turn with all others waiting for the same
+   * model, until there is an answer or the outage's budget is spent.
    *
    * @throws {ModelFailed} `timeout` (retryable) at the deadline, `aborted` by the signal, else what the adapter throws;
-   * with `outageMs` when an outage begins for the caller, not retryable when one has outlasted its budget
+   * with `outageMs` when an outage begins for the caller, not retryable when an outage has outlasted its budget
    */
   ask(request: ModelRequest, options: CallOptions): Promise<ModelAnswer>;
   /** How many calls wait for a slot. */
@@ -57,8 +57,8 @@ export function boundedModel(
   const breaker = circuitBreaker({ outageMs, system, onOutage });
 
   /**
-   * One call, once there is a slot; what it learns of the server is told before the next in line has the slot. Null: the
-   * server went out while it waited.
+   * One call, once there is a slot; its result is reported to the circuit breaker before the slot goes to the next.
+   * Null: the server went out while the call waited.
    */
   async function askInTurn(request: ModelRequest, options: CallOptions, pass: Pass): Promise<Answered | null> {
     const name = request.model ?? model.defaultModel;
@@ -115,7 +115,7 @@ interface Answered {
   readonly startedMs: number;
 }
 
-/** What a call met when the model's server was out and that is to be waited out; null: something else went wrong. */
+/** The failure, if it is an outage of the server and outages are waited out; else null. */
 function outageIn(error: unknown, outageMs: number): ModelFailed | null {
   return outageMs > 0 && error instanceof ModelFailed && isOutage(error.data.kind) ? error : null;
 }
@@ -129,7 +129,7 @@ function askInTime(
   if (signal.aborted) return Promise.reject(callAborted(signal));
   const call = new AbortController();
   return new Promise<ModelAnswer>((resolve, reject) => {
-    // Rejects before it aborts: the adapter's own words about the abort come second and are dropped.
+    // Rejects before it aborts, so that the adapter's own error about the abort is dropped.
     const giveUp = (failure: ModelFailed): void => {
       end();
       reject(failure);
@@ -143,7 +143,7 @@ function askInTime(
     };
     signal.addEventListener('abort', withdraw);
     request.onStart?.();
-    // The controller itself, not its signal: Node makes that when it is first read, and not every model reads it.
+    // The controller, not its signal: Node creates the signal on first access, and not every model needs it.
     model.ask(request, call).then(
       (answer) => {
         end();

@@ -1,45 +1,47 @@
-/** The open circuit of a model whose server is out: one caller at a time looks whether it is back, the others wait. */
+/** Circuit breakers for models whose servers are out: one caller at a time probes the server, the others wait. */
 import type { System } from '../system/system.js';
 import type { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
 import type { OutageWait } from './outage.js';
 import { outageMet, outlasted } from './outage.js';
 
-/** Leave to call a model once. Exactly one of `answered`, `failed` and `givenUp` is told afterwards. */
+/** Permission to call a model once. Exactly one of `answered`, `failed` and `givenUp` must be called afterwards. */
 export interface Pass {
-  /** Whether the server has gone out since: the call is not to be made, the caller comes again. */
+  /** Whether the server has gone out since: the call must not be made, the caller enters again. */
   isRevoked(): boolean;
-  /** The server has answered, be it with a refusal. */
+  /** The server has answered, even if with a refusal. */
   answered(): void;
   /** The server is out. */
   failed(failure: ModelFailed): void;
-  /** Nothing was learnt of the server. */
+  /** The call was not made or was cancelled: nothing is known about the server. */
   givenUp(): void;
 }
 
 interface CircuitDeps {
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
-  /** The server is back: the circuit is of no use any more. */
+  /** The server is back: the circuit is removed. */
   readonly onClosed: () => void;
   /** A pass while the circuit is closed. */
   readonly freePass: () => Pass;
 }
 
-/** First wait between two looks, in milliseconds; doubles with each that fails, up to the longest (contract, section 5). */
+/**
+ * First wait between two probes, in milliseconds; doubles with each failure, up to the longest (contract, section 5).
+ */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 /** A server's Retry-After is honoured up to this (contract, section 1). */
 const LONGEST_RETRY_AFTER_MS = 60_000;
-/** Time over which those who waited go on when a server is back, in milliseconds: longer spares it more, and costs that. */
+/** Time over which the waiting calls are spread when a server is back, in milliseconds, to spare the server. */
 const SPREAD_MS = 1_000;
-/** How long after its next look was due a circuit at which nobody waits still counts, in milliseconds. */
+/** How long a circuit without waiters stays open after its next probe was due, in milliseconds. */
 const MEMORY_MS = 10_000;
 
 interface Waiter {
   readonly since: string;
-  /** Its budget has ended: it only waits for what comes of the look under way. */
+  /** Its budget is spent: it only waits for the result of the probe in flight. */
   isExpired: boolean;
-  /** Waits no more; its timer and its signal are forgotten. */
+  /** Stops waiting: removes its timer and signal listener. */
   leave(): void;
   resolve(pass: Pass): void;
   reject(failure: ModelFailed): void;
@@ -50,18 +52,18 @@ class Circuit {
   readonly model: string;
   readonly #deps: CircuitDeps;
   #failure: ModelFailed;
-  /** Looks in a row that have failed. */
+  /** Consecutive failed probes. */
   #failures = 0;
-  /** When the next look is due, on the monotonic clock. */
+  /** When the next probe is due, on the monotonic clock. */
   #dueMs = 0;
-  /** Whether the server itself has asked for that wait. */
+  /** Whether the server itself asked for that wait (Retry-After). */
   #isAsked = false;
   #isProbing = false;
-  /** In the order they came; the first makes the next look. At most the model calls of all active runs. */
+  /** In order of arrival; the first makes the next probe. At most the model calls of all active runs. */
   readonly #waiters = new Set<Waiter>();
   #cancelProbe: () => void = () => undefined;
 
-  /** @param failure what the call has met that found the server out */
+  /** @param failure of the call that found the server out */
   constructor(model: string, failure: ModelFailed, deps: CircuitDeps) {
     this.model = model;
     this.#deps = deps;
@@ -69,29 +71,29 @@ class Circuit {
     this.#recordFailure(failure);
   }
 
-  /** What the last look has met. */
+  /** The failure of the last probe. */
   get failure(): ModelFailed {
     return this.#failure;
   }
 
-  /** Of the wait that the server has asked for, what is left in milliseconds; undefined: it asks for none. */
+  /** The rest of the wait that the server asked for, in milliseconds; undefined: it asked for none. */
   get retryAfterMs(): number | undefined {
     const leftMs = this.#dueMs - this.#deps.system.monotonicMs();
     return this.#isAsked && leftMs > 0 ? leftMs : undefined;
   }
 
-  /** Whether nobody has cared for so long that nothing is known of the server any more. */
+  /** Whether nobody has waited for so long that the failure is out of date. */
   get isForgotten(): boolean {
     return this.#isIdle && this.#deps.system.monotonicMs() > this.#dueMs + MEMORY_MS;
   }
 
-  /** Leave to look now, when a look is due and nobody else is to make it; else null. */
+  /** A pass to probe now, if a probe is due and nobody else is to make it; else null. */
   tryProbe(): Pass | null {
     return this.#isIdle && this.#deps.system.monotonicMs() >= this.#dueMs ? this.#probe() : null;
   }
 
   /**
-   * Waits until the server is back or it is the caller's turn to look, the last time when its outage's budget ends.
+   * Waits until the server is back or it is the caller's turn to probe, at the latest when its outage's budget ends.
    *
    * @throws {ModelFailed} `aborted` by the signal; not retryable when the outage has outlasted its budget
    */
@@ -121,7 +123,9 @@ class Circuit {
     return !this.#isProbing && this.#waiters.size === 0;
   }
 
-  /** A budget has ended: that of whoever waits for a look under way counts once this is over. */
+  /**
+   * A budget is spent: the waiter makes a last probe, or waits for the one in flight; within a Retry-After it fails.
+   */
   #expire(waiter: Waiter): void {
     waiter.isExpired = true;
     if (this.#isProbing) return;
@@ -166,7 +170,7 @@ class Circuit {
   #recordFailure(failure: ModelFailed): void {
     const { system } = this.#deps;
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
-    // No less than half of it: a draw near nothing would be no wait at all.
+    // At least half of the wait: with full jitter some waits would be near zero.
     const drawnMs = (waitMs * (1 + system.random())) / 2;
     const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, failure.data.retryAfterMs ?? 0);
     this.#failure = failure;
@@ -175,7 +179,7 @@ class Circuit {
     this.#dueMs = system.monotonicMs() + Math.max(drawnMs, askedMs);
   }
 
-  /** Sees to it that the first of those who wait looks when it is time. */
+  /** Schedules the first waiter to probe when that is due. */
   #scheduleProbe(): void {
     this.#cancelProbe();
     if (this.#isProbing || this.#waiters.size === 0) return;
@@ -209,10 +213,6 @@ class Circuit {
   }
 }
 
-// * A circuit breaker for each model. While a model's server is out its circuit is open: one call at a time finds
-// out whether the server is back; every other waits for what that finds. So a server that starts again meets one
-// caller and not all of them, and nobody gives up on a server that has just come back.
-
 export interface CircuitBreakerOptions {
   /** Budget of the outages that begin here, in milliseconds. */
   readonly outageMs: number;
@@ -224,25 +224,29 @@ export interface CircuitBreakerOptions {
 export interface EnterOptions {
   /** The outage that the caller waits out; null: it knows of none. */
   readonly outage: OutageWait | null;
-  /** Withdraws the caller. */
+  /** Cancels the wait. */
   readonly signal: AbortSignal;
 }
 
 export interface CircuitBreaker {
   /**
-   * Waits until a model may be called: not at all while its circuit is closed, else as `Circuit.wait` tells.
+   * Waits until a model may be called: not at all while its circuit is closed, else as `Circuit.wait` describes.
    *
-   * @throws {ModelFailed} `aborted` by the signal; with `outageMs` at once when the circuit is open and the caller knows
-   * of no outage; not retryable when its outage has outlasted its budget
+   * @throws {ModelFailed} `aborted` by the signal; with `outageMs` at once when the circuit is open and the caller
+   * waits out no outage yet; not retryable when its outage has outlasted its budget
    */
   enter(model: string, options: EnterOptions): Promise<Pass>;
   /** Models whose servers are out. */
   open(): readonly string[];
 }
 
-/** Circuit breakers for all models of a provider, all closed. */
+/**
+ * Circuit breakers for all models of a provider, all closed. While a model's server is out its circuit is open: one
+ * call at a time probes the server and the others wait for the result. So a server that restarts is not hit by all
+ * callers at once, and no caller gives up on a server that has just come back.
+ */
 export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOptions): CircuitBreaker {
-  /** Those that are open. A forgotten one is dropped when it is asked for, or another opens. */
+  /** The open circuits. One that is out of date is dropped when it is accessed, or when another opens. */
   const circuits = new Map<string, Circuit>();
 
   const circuitOf = (model: string): Circuit | undefined => {

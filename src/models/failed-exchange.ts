@@ -1,4 +1,4 @@
-/** Names failed exchanges with a model's server, the same for every provider. */
+/** Classifies failed HTTP exchanges with a model's server, the same for every provider. */
 import { fieldOf } from '../system/untrusted.js';
 
 export interface FaultKind {
@@ -6,41 +6,41 @@ export interface FaultKind {
   readonly retryable: boolean;
 }
 
-/** What an error status means. */
+/** The kind of failure behind an error status. */
 export function kindOfStatus(status: number): FaultKind {
   return STATUSES.get(status) ?? { kind: 'http_error', retryable: status >= 500 };
 }
 
-/** What broke a connection, by the code of its error; null: there is none. */
+/** The kind of failure behind a connection error, by its code; null: it has none. */
 export function kindOfConnection(code: string | null): FaultKind & { readonly why: string } {
   return CONNECTIONS.find(({ codes }) => code !== null && codes.test(code)) ?? OTHER_CONNECTION;
 }
 
-/** What to say of an address at which no TLS is spoken; empty for other failures. @param setting that holds the address */
+/** A hint for an address that does not speak TLS; empty for other failures. @param setting that holds the address */
 export function hintOfConnection(code: string | null, setting: string): string {
   return code !== null && NO_TLS.test(code)
     ? `; the server may speak plain HTTP: check ${setting}, http:// for https://`
     : '';
 }
 
-/** Whether words of a server say that it has no such model: routers say so with 400. */
+/** Whether a server's message says that it has no such model: routers answer that with 400. */
 export function isModelUnknown(status: number, said: string): boolean {
   return (status === 400 || status === 422) && MODEL_UNKNOWN.test(said);
 }
 
-/** What a server says of an error, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
+/** The message in an error body, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
 export function wordsOfError(body: unknown): string {
   const error = fieldOf(body, 'error');
   const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
   return found.find((each) => typeof each === 'string') ?? '';
 }
 
-/** Whether a failure of this kind says that the server is out, which may pass within minutes: the request did not cause it. */
+/** Whether a failure of this kind is an outage of the server, which may pass, and not caused by the request. */
 export function isOutage(kind: string): boolean {
   return OUTAGES.has(kind);
 }
 
-/** A server's own words, on one line, bounded, without what is hidden. */
+/** A server's message on one line, bounded, with secrets replaced. */
 export function quoted(said: string, hidden: readonly string[]): string {
   const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
   const line = safe
@@ -50,10 +50,10 @@ export function quoted(said: string, hidden: readonly string[]): string {
   return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
 }
 
-/** Of the server's own words in a message, in UTF-16 units: a sentence or two. */
+/** Most UTF-16 units quoted of a server's message: a sentence or two. */
 const MAX_WORDS_CHARS = 300;
 
-/** Asked again is what may pass by itself; of other statuses those from 500 on. */
+/** Retryable is what may pass by itself; of unlisted statuses those from 500 on. */
 const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
   [400, { kind: 'bad_request', retryable: false }],
   [401, { kind: 'unauthorized', retryable: false }],
@@ -66,11 +66,11 @@ const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
   [502, { kind: 'bad_gateway', retryable: true }],
   [503, { kind: 'unavailable', retryable: true }],
   [504, { kind: 'gateway_timeout', retryable: true }],
-  // Not registered; Anthropic's and those who follow it.
+  // Not registered; used by Anthropic and compatible servers.
   [529, { kind: 'overloaded', retryable: true }],
 ]);
 
-/** By codes of Node, undici and OpenSSL. A certificate does not mend itself within the tries of a node. */
+/** By error codes of Node, undici and OpenSSL. A bad certificate is not retryable: it will not change in time. */
 const CONNECTIONS = [
   { codes: /^ECONNREFUSED$/, why: 'the connection was refused', kind: 'connection_refused', retryable: true },
   {
@@ -100,10 +100,10 @@ const CONNECTIONS = [
   },
 ];
 
-/** OpenSSL has read something else than TLS. */
+/** OpenSSL has received something other than TLS. */
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
 
-/** In the words of LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, vLLM and others. */
+/** As worded by LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, vLLM and others. */
 const MODEL_UNKNOWN =
   /\b(?:invalid|unknown|no such|not a valid) model\b|\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b/i;
 
@@ -113,8 +113,6 @@ const OUTAGES: ReadonlySet<string> = new Set([
   ...['bad_gateway', 'unavailable', 'overloaded'],
   ...['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'],
 ]);
-
-// How long a provider asks to wait before the next call.
 
 /**
  * Milliseconds a `Retry-After` header asks for: whole seconds or an HTTP-date in GMT (RFC 9110, section 10.2.3), a date
@@ -127,7 +125,7 @@ export function waitOfHeader(retryAfter: string | null, now: string): number | n
   if (retryAfter === null) return null;
   const text = retryAfter.trim();
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  // Date.parse alone takes much for a date, "1.5" and "-5" too.
+  // Date.parse alone accepts too much as a date, even "1.5" and "-5".
   const at = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - Date.parse(now));
 }

@@ -1,32 +1,32 @@
 /**
- * A counted gate that is fair between runs: no run waits longer because another asks more often. And between models: one
- * whose calls hang never takes the slots of all the others.
+ * A semaphore that is fair between runs: no run waits longer because another calls more often. It is fair between
+ * models too: one whose calls hang never takes the slots of all the others.
  */
 import { callAborted } from './port.js';
 
 export interface FairSemaphore {
   /**
-   * Waits for a slot: one after the other between runs, in order within a run and model. Whoever got one must `leave` once.
+   * Waits for a slot: round-robin between runs, in order within a run and model. Every `enter` needs one `leave`.
    *
    * @throws {ModelFailed} `aborted`, at once, when the signal aborts before a slot is free
    */
   enter(caller: Caller, signal: AbortSignal): Promise<void>;
-  /** Gives a model's slot back, or hands it to the next in line. */
+  /** Releases a model's slot, or hands it to the next waiter. */
   leave(model: string): void;
   /** How many wait. */
   waiting(): number;
 }
 
-/** Who asks for a slot, and which model it is to call. */
+/** The run that asks for a slot, and the model it is for. */
 export interface Caller {
   readonly runId: string;
   readonly model: string;
 }
 
-/** Of the slots, what the calls of one model may hold, even when nobody else waits (contract, section 5). */
+/** Share of the slots that the calls of one model may hold, even when nobody else waits (contract, section 5). */
 const MODEL_SHARE = 3 / 4;
 
-/** A turnstile with this many slots. Its queue is bounded by the callers: a run has at most its graph's nodes waiting. */
+/** A semaphore with this many slots. Callers bound its queue: of a run at most the nodes of its graph wait. */
 export function fairSemaphore(slots: number): FairSemaphore {
   const slotsOfModel = Math.ceil(slots * MODEL_SHARE);
   let free = slots;
@@ -85,7 +85,7 @@ interface Waiter {
 
 type Lines = Map<string, Set<Waiter>>;
 
-/** Takes the first waiter that may go, of the run whose turn it is; that run's next turn comes after all others. */
+/** Takes the first waiter with room, of the run whose turn it is; that run then goes to the end of the queue. */
 function takeNext(lines: Lines, hasRoom: (model: string) => boolean): Waiter | undefined {
   for (const [runId, line] of lines) {
     for (const waiter of line) {

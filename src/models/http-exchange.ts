@@ -1,43 +1,42 @@
 /**
- * Watches the HTTP exchange of a call made through global fetch by an SDK that hides it: neither the head of the answer
- * nor the reason of a lost connection reaches the SDK's caller. Node's diagnostics channels tell both (undici, "Diagnostics
- * Channel"); wrapping the global fetch instead would change it for everybody. Should the channels fall silent, calls work
- * as before, less is known of them.
+ * Observes the HTTP exchange of a call made through global fetch by an SDK that hides response headers and the reason
+ * of a lost connection. Node's diagnostics channels report both (undici, "Diagnostics Channel"); wrapping the global
+ * fetch would affect the whole process. Without the channels calls still work, with less known about their failures.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { System } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
 
-/** What has been seen of one call. */
+/** What has been observed of one call. */
 export interface Exchange {
   /** Value of the answer's header `Retry-After`, null without one. */
   retryAfter: string | null;
   /** Code of the system error that broke the connection, null while none did. */
   brokenBy: string | null;
-  /** Whether the answer was a redirect. It is not followed: the SDK would send the key on to whatever it names. */
+  /** Whether the answer was a redirect. It is not followed: the SDK would send the key to its target. */
   redirected: boolean;
-  /** Whether more came than may; then nothing more is read. */
+  /** Whether the answer was larger than allowed; reading stops then. */
   tooLarge: boolean;
 }
 
-/** An exchange of which nothing is seen yet. */
+/** An exchange of which nothing is known yet. */
 export function unwatched(): Exchange {
   return { retryAfter: null, brokenBy: null, redirected: false, tooLarge: false };
 }
 
 export interface WatchOptions {
   readonly system: Pick<System, 'after'>;
-  /** Most that may come, in bytes on the wire, looked at every LOOK_MS milliseconds. */
+  /** Largest answer in bytes on the wire, checked every CHECK_EVERY_MS milliseconds. */
   readonly maxBytes: number;
 }
 
 const CHECK_EVERY_MS = 25;
 
-/** Makes a call that may be given up by the signal, and keeps what is seen of it in `exchange`. */
+/** Makes a call, which the watch may abort by the signal, and records what it observes in `exchange`. */
 export type Watch = <T>(exchange: Exchange, call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
-/** A watch for any number of calls at once: each sees its own requests only. */
+/** A watch for any number of concurrent calls: each observes its own requests only. */
 export function exchangeWatch({ system, maxBytes }: WatchOptions): Watch {
   const currentExchange = new AsyncLocalStorage<Exchange>();
   return async (exchange, call) => {
@@ -87,7 +86,7 @@ export function exchangeWatch({ system, maxBytes }: WatchOptions): Watch {
   };
 }
 
-/** Of a raw header list: name, value, name, value, each as bytes. */
+/** A header in a raw list: name, value, name, value, each as bytes. */
 function headerOf(headers: unknown, wanted: string): string | null {
   if (!Array.isArray(headers)) return null;
   const texts = headers.map(String);

@@ -1,12 +1,12 @@
-/** Outages of a model's server as its callers meet them, and wait them out. */
+/** Outages of a model's server, from the view of a caller that waits them out. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 
 /** An outage as it is recorded of a node that waits it out. */
 export interface Outage {
-  /** When it was met first, ISO 8601. */
+  /** When the node first met it, ISO 8601. */
   readonly since: string;
-  /** How long it is waited out from then on, in milliseconds. */
+  /** How long it is waited for from then on, in milliseconds. */
   readonly budgetMs: number;
 }
 
@@ -26,7 +26,7 @@ export function outageWait(
   return { since, endsMs: monotonicMs() + leftMs };
 }
 
-/** The failure of a caller that knew of no outage: one begins for it now, with this budget. */
+/** The failure of a caller that was not waiting out an outage: one begins for it now, with this budget. */
 export function outageMet(
   { message, data: { kind } }: ModelFailed,
   { outageMs, retryAfterMs }: { readonly outageMs: number; readonly retryAfterMs: number | undefined },

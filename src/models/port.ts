@@ -15,7 +15,7 @@ export interface PromptInput {
   readonly feedback: readonly string[];
   /** Tools the node has; absent: none. */
   readonly tools?: readonly ToolName[];
-  /** Tools the node was promised and does not have; absent: none. */
+  /** Tools the node asks for and does not have; absent: none. */
   readonly missingTools?: readonly ToolName[];
 }
 
@@ -39,13 +39,13 @@ export interface ToolCall {
   /** Unique in its conversation. */
   readonly id: string;
   readonly name: string;
-  /** JSON text, or what the model took for it. */
+  /** JSON text; may be malformed. */
   readonly argumentsJson: string;
-  /** What its provider wants to see again with the result, for the adapter alone. */
+  /** What the provider requires back with the result; only its adapter reads it. */
   readonly echo?: unknown;
 }
 
-/** An answer that asked for tools, and what they answered, in its order. */
+/** An answer with tool calls, and their results, in its order. */
 export interface ToolRound {
   /** What the model said beside its calls, often nothing. */
   readonly text: string;
@@ -66,9 +66,9 @@ export interface ModelRequest {
   readonly tools?: readonly ToolDeclaration[];
   /** The conversation after the prompt, oldest first; only beside `tools`. */
   readonly rounds?: readonly ToolRound[];
-  /** Hears the text as it comes, in pieces, before it is known whether the answer is usable; absent: nobody listens. */
+  /** Receives the text in chunks as it comes, before it is known whether the answer is usable; absent: no streaming. */
   readonly onToken?: (text: string) => void;
-  /** Hears that the server is asked, perhaps anew: what was heard before counts no more. Goes with `onToken`. */
+  /** Called when a request is made, perhaps a repeated one: tokens received before are void. Goes with `onToken`. */
   readonly onStart?: () => void;
 }
 
@@ -83,11 +83,11 @@ export interface ModelAnswer {
   readonly usage: ModelUsage;
   /** Tools to call before it answers; absent: the text is the answer. */
   readonly calls?: readonly ToolCall[];
-  /** What the call had to wait before it was made, in milliseconds; absent: nothing. */
+  /** How long the call waited before it was made, in milliseconds; absent: not at all. */
   readonly waitedMs?: number;
 }
 
-/** Under what a model is called. A signal is made when it is first asked for: one that cannot be ended need not ask. */
+/** The conditions of a call. Node creates a controller's signal on first access: models that never abort skip it. */
 export interface ModelCall {
   /** Ends the call. */
   readonly signal: AbortSignal;
@@ -101,12 +101,12 @@ export interface LanguageModel {
   /**
    * One call to the model, no retry. The caller sets the deadline by the call's signal.
    *
-   * @throws {ModelFailed} whatever goes wrong, by kind
+   * @throws {ModelFailed} for every failure, by kind
    */
   ask(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;
 }
 
-/** The failure of a call whose caller has aborted it; the signal's reason is the cause. */
+/** The failure of a call that was aborted; the signal's reason is the cause. */
 export function callAborted(signal: AbortSignal): ModelFailed {
   return new ModelFailed(
     'Call to the model was aborted',
@@ -115,11 +115,9 @@ export function callAborted(signal: AbortSignal): ModelFailed {
   );
 }
 
-// What a critic is asked for (schemas/critic-answer.json), in the words that every provider's dialect takes.
-
 /**
- * The scores it chooses from. As texts: servers that enforce a schema by a grammar (llama.cpp) ignore the bounds of a
- * number, and Gemini takes an enum of texts only.
+ * The scores a critic chooses from (schemas/critic-answer.json). As texts: servers that enforce a schema by a grammar
+ * (llama.cpp) ignore the bounds of a number, and Gemini accepts enums of texts only.
  */
 export const SCORES: readonly string[] = Array.from({ length: 21 }, (_, halves) => String(halves / 2));
 

@@ -6,7 +6,7 @@ import { offlineModel } from './offline/offline.js';
 import type { LanguageModel } from './port.js';
 
 /**
- * Builds the adapter of a provider, loading no other's code; nothing is sent.
+ * Builds the adapter of a provider, loading only its own code; sends nothing.
  *
  * @throws {ConfigInvalid} for a `GEMINI_MODEL` that cannot be a name
  */

@@ -5,8 +5,8 @@ import type { ModelAnswer, ModelRequest } from './port.js';
 type Ask = (dialect: GeminiDialect) => Promise<ModelAnswer>;
 
 /**
- * Asks for a critique beside tools by its schema, and by the prompt alone where the model refuses both together. That is
- * remembered for the model.
+ * Asks for a critique by its schema, and by the prompt alone where the model refuses a schema beside tools. The refusal
+ * is remembered per model.
  */
 export function schemaOrPrompt(): (model: string, request: ModelRequest, ask: Ask) => Promise<ModelAnswer> {
   const refusing = new Set<string>();
@@ -19,7 +19,7 @@ export function schemaOrPrompt(): (model: string, request: ModelRequest, ask: As
       if (!isRefused || answer !== 'critique' || tools.length === 0) throw error;
     }
     const plain = await ask({ schemaBesideTools: false });
-    // Names of models come from blueprints: when there are too many, all are learnt again.
+    // Model names come from blueprints, so the set is bounded: when full it is cleared and learnt again.
     if (refusing.size >= MAX_REMEMBERED) refusing.clear();
     refusing.add(model);
     return plain;

@@ -1,6 +1,6 @@
 /** Reads server-sent events (HTML standard, "Interpreting an event stream"), as far as models' servers use them. */
 
-/** The data of each event, lines joined; comments, names and ids are left out. An event cut off by the end is dropped. */
+/** The data of each event, lines joined; comments, names and ids are left out. */
 export async function* serverEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let data: string[] = [];
   for await (const line of linesOf(chunks)) {
@@ -11,11 +11,11 @@ export async function* serverEvents(chunks: AsyncIterable<Uint8Array>): AsyncGen
       data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
     }
   }
-  // Several servers leave out the empty line behind the last event.
+  // Several servers omit the empty line after the last event.
   if (data.length > 0) yield data.join('\n');
 }
 
-/** Lines ended by LF or CRLF, and what stands behind the last one. */
+/** Lines ended by LF or CRLF, and the rest after the last one. */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest: string[] = [];

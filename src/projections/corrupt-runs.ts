@@ -1,6 +1,7 @@
 /**
  * The runs whose record was found not to bear out: none of them is shown as true again. They are kept beside the stored
- * views, and lost with them; whoever reads such a run then finds it again. One small entry a damaged run is kept in memory.
+ * views, and lost with them; whoever reads such a run then finds it again. One small entry a damaged run is kept in
+ * memory.
  */
 import { RunCorrupt } from '../errors.js';
 import type { RunSummary } from './run-summary.js';

@@ -31,7 +31,9 @@ export interface ProjectorOptions {
   readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
   /** Told of each event of a document before it is listed; after a drop perhaps again. Must not throw. */
   readonly onDocument?: (event: RecordedEvent) => void;
-  /** With it the chains of what is folded up to the head of the start are checked; else they are taken at their word. */
+  /**
+   * With it the chains of what is folded up to the head of the start are checked; else they are taken at their word.
+   */
   readonly sha256?: System['sha256'];
   readonly onFault: (error: unknown) => void;
 }

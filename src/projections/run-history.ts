@@ -1,7 +1,7 @@
 /**
- * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows change in memory
- * first and are written behind, with the checkpoint they belong to, by a worker of their own; what is not written yet
- * is folded from the log again after a crash.
+ * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows
+ * change in memory first and are written behind, with the checkpoint they belong to, by a worker of their own; what is
+ * not written yet is folded from the log again after a crash.
  */
 import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';

@@ -19,7 +19,9 @@ type RunStore = ReturnType<typeof runStore>;
 
 interface View {
   run: RunState;
-  /** While somebody watches, or has watched: most runs come and go unwatched, and a store costs more than their fold. */
+  /**
+   * While somebody watches, or has watched: most runs come and go unwatched, and a store costs more than their fold.
+   */
   store: RunStore | null;
   watchers: number;
   /** Told when the run is found damaged. */

@@ -79,7 +79,8 @@ export interface EventSpan {
 }
 
 /**
- * Its passages in their order, at most 64 at a time, from the first one on and as far as there are vectors of the model.
+ * Its passages in their order, at most 64 at a time, from the first one on and as far as there are vectors of the
+ * model.
  *
  * @throws {DocumentCorrupt}
  */

@@ -2,13 +2,13 @@
 import { BodyTooLarge, boundedText } from '../system/untrusted.js';
 import type { SearchOutcome, SearchResult } from '../council/tools/web-search.js';
 
-/** What came of it; `fault` is one line without anything the provider said. */
+/** The result; `fault` is one line that quotes nothing of the provider. */
 type JsonAnswer =
   { readonly isRead: true; readonly body: unknown } | { readonly isRead: false; readonly fault: string };
 
 /**
- * Sends a request and reads a JSON answer of at most 2 MiB. Redirects are not followed: the key would go with them, and
- * what a provider may name is not what the operator has set.
+ * Sends a request and reads a JSON answer of at most 2 MiB. Redirects are not followed: the key would go with them, to
+ * an address that the operator has not set.
  *
  * @throws only when the signal aborts
  */
@@ -36,10 +36,10 @@ function faultOfStatus(status: number): string {
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
-// Reads the list of results that Tavily and SearXNG both give: `results`, each with `url`, `title`, `content`,
-// `score`.
-
-/** The results of an answer; entries without an address are left out. `provider` begins the fault. */
+/**
+ * The results of an answer of Tavily or SearXNG: `results`, each with `url`, `title`, `content`, `score`. Entries
+ * without a URL are left out. `provider` begins the fault.
+ */
 export function readResults(answer: JsonAnswer, provider: string): SearchOutcome {
   if (!answer.isRead) return { isFound: false, fault: `${provider} gave no results: ${answer.fault}` };
   const results = fieldOf(answer.body, 'results');

@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
 import { askJson, readResults } from './json-exchange.js';
 
-/** Builds the adapter of a provider; nothing is sent. Null: the environment names none. */
+/** Builds the adapter of a provider; sends nothing. Null: the environment names none. */
 export function searchProvider(settings: Config['webSearch']): SearchProvider | null {
   if (settings === null) return null;
   return settings.name === 'tavily' ? tavily(settings) : searxng(settings);
@@ -11,7 +11,7 @@ export function searchProvider(settings: Config['webSearch']): SearchProvider | 
 
 /**
  * Tavily: `POST {baseUrl}/search` with the key as a bearer token (docs.tavily.com, "Search"). Asks for quotations only,
- * for none of the answers and whole pages it could add.
+ * not for the answers and whole pages it could add.
  */
 export function tavily({ apiKey, baseUrl }: { readonly apiKey: string; readonly baseUrl: string }): SearchProvider {
   return {

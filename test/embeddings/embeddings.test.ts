@@ -27,7 +27,7 @@ import { rejectionOf } from '../support/rejection.js';
 const KEY = 'key-of-a-test';
 const TEXT = 'The council meets on Thursdays.';
 const { signal } = new AbortController();
-const PASSAGE = { kind: 'passage', signal } as const;
+const PASSAGE = { kind: 'chunk', signal } as const;
 
 describe('Vectors of texts', () => {
   describe('in events', () => {

@@ -1,5 +1,5 @@
 /**
- * Group commit: appends that come while a batch is being made durable wait and go together in the next, so that many
+ * Group commit: appends that arrive while a batch is being made durable wait and go together into the next one, so many
  * writers cost hardly more syncs than one.
  */
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../errors.js';
@@ -8,11 +8,11 @@ import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';
 import { positionOf } from './position.js';
 import type { Appended, ExpectedRevision, NewEvent, RecordedEvent } from '../port.js';
 
-/** What may wait; more is refused, surely not sent. */
+/** Bounds of the queue; an append beyond them is refused and certainly not sent. */
 const MAX_WAITING = 50_000;
 const MAX_WAITING_CHARS = 128 * 1024 * 1024;
 
-/** What one transaction takes: bounds how long one append can hold up the next. */
+/** Bounds of one transaction, and so of how long one append can delay the next. */
 const MAX_BATCH = 1_000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ export interface CheckedAppend {
   readonly metadata: readonly string[];
 }
 
-/** Writers told before the next batch may be sent: what they append is written while the others are being told. */
+/** Writers resolved before the next batch may be sent: what they append is written while the rest are resolved. */
 const RESOLVED_AT_ONCE = 16;
 
 interface Waiting extends CheckedAppend {
@@ -35,16 +35,16 @@ interface Waiting extends CheckedAppend {
 }
 
 export interface AppendQueueDeps {
-  /** Makes a batch durable; resolves with its outcomes, rejects when nobody knows. */
+  /** Makes a batch durable; resolves with its outcomes, rejects when the outcome is unknown. */
   readonly write: (batch: AppendBatch) => Promise<readonly number[]>;
-  /** Hears of what was written, in the log's order, before its writers do. */
+  /** Called with what was written, in the log's order, before its writers are resolved. */
   readonly onWritten: (
     append: CheckedAppend,
     appended: { readonly revision: number; readonly ordinal: number },
   ) => void;
 }
 
-/** Holds the appends that wait and the batch under way. */
+/** Holds the appends that wait and the batch in flight. */
 export class AppendQueue {
   readonly #deps: AppendQueueDeps;
   #waiting: Waiting[] = [];
@@ -57,7 +57,7 @@ export class AppendQueue {
     this.#deps = deps;
   }
 
-  /** Resolves once durable; rejects as the port says. */
+  /** Resolves once durable; rejects with the errors of `EventLog.append`. */
   add(append: CheckedAppend): Promise<Appended> {
     const chars = append.events.reduce((sum, event) => sum + event.data.length, 0);
     if (this.#waiting.length >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS) {
@@ -70,13 +70,13 @@ export class AppendQueue {
     });
   }
 
-  /** Resolves once nothing waits and nothing is under way. */
+  /** Resolves once nothing waits and no batch is in flight. */
   idle(): Promise<void> {
     if (this.#waiting.length === 0 && !this.#isWriting) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Refuses what waits: it was surely not sent. */
+  /** Rejects the appends that wait: they were certainly not sent. */
   refuse(fault: LogUnavailable): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -84,7 +84,7 @@ export class AppendQueue {
     for (const { reject } of waiting) reject(fault);
   }
 
-  /** At the end of this turn, so that what is appended together is sent together. */
+  /** Sends at the end of this event loop turn, so that appends made together are sent together. */
   #sendSoon(): void {
     if (this.#isDue || this.#isWriting) return;
     this.#isDue = true;

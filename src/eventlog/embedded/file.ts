@@ -5,22 +5,22 @@ import { dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 
-/** Marks the file as a council's log ("CRSL"), so that another program's database is not taken for one. */
+/** Marks the file as an event log of this service ("CRSL"), so that no other database is mistaken for one. */
 const APPLICATION_ID = 0x4352534c;
 const SCHEMA_VERSION = 1;
 
-/** Page cache in KiB. The index over stream names is looked up at random places and should stay in it. */
+/** Page cache in KiB. Stream names are looked up at random, so their index should fit into it. */
 const CACHE_KIB = 64 * 1024;
 
-/** How long an opening waits, in milliseconds, for whoever only looks whether the file is free (read-only.ts). */
-const LOOK_MS = 1_000;
+/** How long opening waits, in milliseconds, for a reader that only probes whether the file is in use (read-only.ts). */
+const PROBE_WAIT_MS = 1_000;
 
 /**
- * What is acknowledged survives a power cut (synchronous, fullfsync); one process writes (locking_mode); the journal
- * is folded into the file by the store itself (wal_autocheckpoint), because SQLite hides an automatic one's failure.
+ * Acknowledged appends survive a power cut (synchronous, fullfsync); one process writes (locking_mode); the store runs
+ * checkpoints itself (wal_autocheckpoint), because SQLite hides the failure of an automatic one.
  */
 const SETTINGS = [
-  `busy_timeout = ${LOOK_MS}`,
+  `busy_timeout = ${PROBE_WAIT_MS}`,
   'locking_mode = EXCLUSIVE',
   'journal_mode = WAL',
   'synchronous = FULL',
@@ -30,7 +30,7 @@ const SETTINGS = [
   `cache_size = -${CACHE_KIB}`,
 ];
 
-/** Integer keys in creation order are what makes it fast; a stream's long name is kept and indexed once. */
+/** Integer keys in creation order make inserts fast; a stream's long name is stored and indexed once. */
 const TABLES = `
   CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
   CREATE TABLE events (
@@ -47,12 +47,12 @@ const TABLES = `
 `;
 
 /**
- * Opens a log's file for this process alone, beginning it when it is missing.
+ * Opens a log's file for this process alone, creating it when it is missing.
  *
- * @throws {Error} when another process has it ("database is locked"), it cannot be opened, or it is no log
+ * @throws {Error} another process has it open ("database is locked"), it cannot be opened, or it is not a log
  */
 export function openLogFile(file: string): DatabaseSyncInstance {
-  if (!existsSync(file)) beginLog(file);
+  if (!existsSync(file)) createLog(file);
   if (statSync(file).size === 0) throw new Error(IS_EMPTY);
   const database = new DatabaseSync(file);
   try {
@@ -67,11 +67,11 @@ export function openLogFile(file: string): DatabaseSyncInstance {
   }
 }
 
-/** A log that has lost everything: a new one is never without its tables. SQLite would drop the journal beside it. */
+/** An empty file has lost its data: a new log always has its tables. SQLite would drop the journal beside it. */
 const IS_EMPTY = 'the file is empty: restore it from a backup';
 
-/** Appears whole, or not at all: so a file that is empty was a log once. */
-function beginLog(file: string): void {
+/** Created under another name and renamed, so the file is never seen half made: an empty one has lost its data. */
+function createLog(file: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
     throw new Error('there is no such file, but the journal of one: restore both from a backup');
   }
@@ -89,7 +89,7 @@ function beginLog(file: string): void {
   syncFolder(dirname(file));
 }
 
-/** What a database file holds. @throws {Error} when it is something else than a log of this version */
+/** Tells a log from an untouched database. @throws {Error} the file is something other than a log of this version */
 export function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
   const applicationId = pragmaOf(database, 'application_id');
   const version = pragmaOf(database, 'user_version');
@@ -106,7 +106,7 @@ function createTables(database: DatabaseSyncInstance): void {
   database.prepare('INSERT INTO log (identity) VALUES (?)').run(randomUUID());
 }
 
-/** A new file's name is durable only once its folder is; Windows has no such thing. */
+/** A new file's name is durable only once its folder is synced; Windows cannot sync folders. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');
@@ -122,23 +122,21 @@ function pragmaOf(database: DatabaseSyncInstance, name: string): unknown {
   return typeof row === 'object' && row !== null ? Object.values(row)[0] : undefined;
 }
 
-// Cells of a row as SQLite gives it: `unknown`, narrowed here, so that a damaged file is noticed where it is read.
-
-/** The text in a column. */
+/** The text in a column. Cells are narrowed here, so that a corrupt file is noticed where it is read. */
 export function textIn(row: readonly unknown[], column: number): string {
   const cell = row[column];
   if (typeof cell !== 'string') throw new TypeError(`No text in column ${column}`);
   return cell;
 }
 
-/** The number in a column. */
+/** The number in a column; narrowed like a text. */
 export function numberIn(row: readonly unknown[], column: number): number {
   const cell = row[column];
   if (typeof cell !== 'number') throw new TypeError(`No number in column ${column}`);
   return cell;
 }
 
-/** A row of a statement that returns arrays. */
+/** Whether a value is a row of a statement that returns arrays. */
 export function isRow(row: unknown): row is readonly unknown[] {
   return Array.isArray(row);
 }

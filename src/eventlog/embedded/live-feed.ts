@@ -1,23 +1,23 @@
-/** What is appended here, handed to everyone who listens, in the log's order and through bounded buffers. */
+/** Hands new appends of this process to all listeners, in the log's order and through bounded buffers. */
 import type { RecordedEvent } from '../port.js';
 
-/** A listener's buffer at its fullest; one that falls further behind reads from storage again. */
+/** Bounds of a listener's buffer; one that falls further behind reads from storage again. */
 const MAX_BUFFERED_EVENTS = 8_192;
 const MAX_BUFFERED_CHARS = 16 * 1024 * 1024;
 
 export interface Listener {
-  /** What came in since the last call; null when some of it was let go. Waits for something, or the signal. */
+  /** Events since the last call; null when the buffer has overflowed. Waits for events or the signal. */
   next(): Promise<readonly RecordedEvent[] | null>;
   leave(): void;
 }
 
 export interface LiveFeed {
   publish(events: readonly RecordedEvent[]): void;
-  /** Whether anyone listens, so that nothing is made ready for nobody. */
+  /** Whether anyone listens; when nobody does, nothing needs to be prepared. */
   hasListeners(): boolean;
-  /** Hears everything published from now on. Throws the reason once closed. */
+  /** Receives everything published from now on. Throws the reason once closed. */
   join(signal: AbortSignal): Listener;
-  /** Wakes everyone; `next` rejects with the reason. */
+  /** Wakes all listeners; their `next` rejects with the reason. */
   close(reason: Error): void;
 }
 

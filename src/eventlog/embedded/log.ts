@@ -1,4 +1,4 @@
-/** The embedded log: SQLite in a thread of its own behind the EventLog port. For one process, with nothing to install. */
+/** The embedded log: SQLite in a worker thread behind the EventLog port. For one process, with nothing to install. */
 import { existsSync } from 'node:fs';
 import type { LogUnavailable } from '../../errors.js';
 import { LogClosed } from '../../errors.js';
@@ -26,10 +26,10 @@ import type {
 } from '../port.js';
 
 /**
- * Opens the log in a file, which is begun when missing; its folder must be there.
+ * Opens the log in a file, which is created when missing; its folder must exist.
  *
  * @throws {DataDirHeld} another process has it open
- * @throws {LogUnreadable} the file is missing and must not be, cannot be opened or holds something else
+ * @throws {LogUnreadable} the file is missing though it must exist, cannot be opened or holds something else
  */
 export async function openEmbeddedLog({
   file,
@@ -37,9 +37,9 @@ export async function openEmbeddedLog({
   onBroken = () => undefined,
 }: {
   readonly file: string;
-  /** Folder of views that were folded from a log here, so that it must be there; null: it may be missing. */
+  /** Folder of views that were folded from this log, which therefore must exist; null: it may be missing. */
   readonly viewsOf?: string | null;
-  /** Told once when a write has failed or the thread has died: nothing more is taken until the file is opened anew. */
+  /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
 }): Promise<EventLog> {
   if (viewsOf !== null && !existsSync(file)) {
@@ -58,7 +58,7 @@ class EmbeddedLog implements EventLog {
   readonly #queue: AppendQueue;
   /** Ordinal of the newest event whose append has been acknowledged, 0 for none. */
   #head: number;
-  /** Why nothing more is taken: closed, or failed. */
+  /** Why calls are refused: closed, or failed. */
   #ended: Error | null = null;
   #closing: Promise<void> | null = null;
 

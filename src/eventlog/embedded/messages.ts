@@ -1,10 +1,9 @@
-/** Events as they come from the worker, given the port's shape. */
 import type { RecordedEvent } from '../port.js';
 import { flatMetadata } from '../port.js';
 import { textIn } from './file.js';
 import { positionOf } from './position.js';
 
-/** The events on a page, in its order. */
+/** The events on a page of the worker, in its order and in the port's shape. */
 export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
   const events: RecordedEvent[] = [];
   for (let text = 0, number = 0; text < texts.length; text += TEXTS_PER_EVENT, number += NUMBERS_PER_EVENT) {
@@ -21,26 +20,26 @@ export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
   return events;
 }
 
-// * What the embedded log and its worker say to each other. Lists are flat (several fields of a record one after
-// the other) because the structured clone of many small objects costs more than the storage does.
-
-/** Appends for one transaction. */
+/**
+ * Appends for one transaction. Lists in messages to and from the worker are flat (the fields of one record after the
+ * other), because the structured clone of many small objects costs more than the storage does.
+ */
 export interface AppendBatch {
-  /** One of each an append: stream name, expected revision (-1: none), number of events. */
+  /** One entry of each list per append: stream name, expected revision (-1: none), number of events. */
   readonly streams: readonly string[];
   readonly expected: readonly number[];
   readonly counts: readonly number[];
-  /** Four an event: id, type, data, metadata as JSON. */
+  /** Four per event: id, type, data, metadata as JSON. */
   readonly texts: readonly string[];
 }
 
-/** Texts an event in a batch. */
+/** Texts per event in a batch. */
 export const TEXTS_PER_NEW_EVENT = 4;
 
 /** What became of an append. */
 export const OUTCOME = { written: 0, repeated: 1, conflict: 2 } as const;
 
-/** Numbers an outcome: which one, revision (of the last event; at a conflict the stream's, -1: none), position of the last event. */
+/** Numbers per outcome: its code, last revision (at a conflict the stream's, -1: none), position of the last event. */
 export const NUMBERS_PER_OUTCOME = 3;
 
 /** A page of events: of one stream, or of all in global order. */
@@ -64,36 +63,36 @@ export type PageQuery =
     };
 
 export interface Page {
-  /** Five an event: stream, id, type, data, metadata as JSON. */
+  /** Five per event: stream, id, type, data, metadata as JSON. */
   readonly texts: readonly string[];
-  /** Two an event: position, revision. */
+  /** Two per event: position, revision. */
   readonly numbers: readonly number[];
-  /** How far it looked (position, or revision of a stream) when there may be more; null when there is not. */
+  /** Where reading stopped (position, or revision of a stream) when there may be more; null at the end. */
   readonly end: number | null;
 }
 
-/** Texts an event on a page. */
+/** Texts per event on a page. */
 const TEXTS_PER_EVENT = 5;
-/** Numbers an event on a page. */
+/** Numbers per event on a page. */
 const NUMBERS_PER_EVENT = 2;
 
-/** To the worker. Each is answered once, in order. */
+/** Requests to the worker. Each is answered once, in order. */
 export type Request =
   | { readonly kind: 'append'; readonly batch: AppendBatch }
   | { readonly kind: 'page'; readonly query: PageQuery }
   | { readonly kind: 'ping' }
   | { readonly kind: 'close' };
 
-/** From the worker: `opened` or `refused` once, unasked; then one answer a request. */
+/** From the worker: first `opened` or `refused`, unrequested; then one reply per request. */
 export type Reply =
   | { readonly kind: 'opened'; readonly identity: string; readonly head: number }
   | { readonly kind: 'refused'; readonly held: boolean; readonly reason: string }
   | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
   | { readonly kind: 'page'; readonly page: Page }
   | { readonly kind: 'done' }
-  /** A read failed; nothing else is touched by it. */
+  /** A read failed; nothing else is affected. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** A write failed: what the file holds is uncertain, nothing more is written. */
+  /** A write failed: what the file holds is uncertain, so nothing more is written. */
   | { readonly kind: 'broken'; readonly reason: string };
 
 const REPLY_KINDS: Readonly<Record<Reply['kind'], true>> = {
@@ -108,12 +107,12 @@ const REPLY_KINDS: Readonly<Record<Reply['kind'], true>> = {
 
 const REQUEST_KINDS: Readonly<Record<Request['kind'], true>> = { append: true, page: true, ping: true, close: true };
 
-/** Whether a message is one of the worker's; its fields are taken at their word, both ends being one program. */
+/** Whether a message is a reply; only its kind is checked, because both ends are the same program. */
 export function isReply(message: unknown): message is Reply {
   return hasKind(message) && Object.hasOwn(REPLY_KINDS, message.kind);
 }
 
-/** Whether a message is one to the worker. */
+/** Whether a message is a request; only its kind is checked. */
 export function isRequest(message: unknown): message is Request {
   return hasKind(message) && Object.hasOwn(REQUEST_KINDS, message.kind);
 }

@@ -1,18 +1,18 @@
-/** Reads of the embedded log, a page at a time, so that no read holds up the appends for long. */
+/** Reads of the embedded log, a page at a time, so that no read delays the appends for long. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './file.js';
 import type { Page, PageQuery } from './messages.js';
 
-/** Most events and characters on a page; one event larger than that still comes, alone. */
+/** Most events and characters on a page; a larger event has a page of its own. */
 const PAGE_EVENTS = 512;
 const PAGE_CHARS = 1024 * 1024;
 
-/** Most positions looked at for one page when categories are asked for: about 4 ms. */
+/** Most positions scanned for one page when filtering by category: about 4 ms. */
 const PAGE_POSITIONS = 4096;
 
 const EVENT = 's.name, e.id, e.type, e.data, e.metadata, e.position, e.revision';
 
-/** CROSS JOIN keeps SQLite from turning the loops round: events come first, in their order. */
+/** CROSS JOIN keeps SQLite from swapping the loops: the outer one runs over events, in their order. */
 const ALL = `
   SELECT ${EVENT} FROM events e CROSS JOIN streams s ON s.id = e.stream
   WHERE e.position > ? AND e.position <= ?`;

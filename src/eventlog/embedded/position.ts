@@ -1,7 +1,7 @@
-/** Positions of the embedded log: numbers within, padded text without, so that `<` compares them. */
+/** Positions of the embedded log: numbers inside, zero-padded text outside, so that `<` compares them. */
 import type { Position } from '../port.js';
 
-/** Holds every integer JavaScript can count to. */
+/** Enough for every safe integer of JavaScript. */
 const DIGITS = 16;
 const TEXT = /^\d{16}$/;
 

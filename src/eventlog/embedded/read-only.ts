@@ -1,6 +1,6 @@
 /**
- * The log of a stopped service for those who only look: no byte of its folder changes, no lock is held, and the folder
- * may be one that nobody can write to.
+ * The log of a stopped service, opened for reading alone: no byte of its folder changes, no lock is held, and the
+ * folder may be read-only.
  */
 import { constants, copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,9 +17,9 @@ import { pageReader } from './pages.js';
 import { streamPages } from './stream-pages.js';
 
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
-  /** @throws {LogUnreadable} when the file is not the one that was opened any more: what was read may be torn */
+  /** @throws {LogUnreadable} the file has changed since it was opened: what was read may be inconsistent */
   assertUnchanged(): void;
-  /** Removes what was copied. May be called twice. */
+  /** Removes the copy, if one was made. May be called twice. */
   close(): void;
 }
 
@@ -27,7 +27,7 @@ export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
  * Opens the file of a log that no process has open.
  *
  * @throws {DataDirHeld} a process has it open
- * @throws {LogUnreadable} it is missing, cannot be read or is no log
+ * @throws {LogUnreadable} it is missing, cannot be read or is not a log
  */
 export function openLogReadOnly(file: string): ReadOnlyLog {
   const opened = explained(file, () => open(file));
@@ -71,9 +71,9 @@ function open(file: string): Opened {
 }
 
 /**
- * Whether another process has the log open, asked without a trace. Its lock is exclusive (file.ts), so that the shared
- * one of a reader is refused as busy. Where it is not, the exclusive one is asked for next, which a descriptor without
- * the right to write cannot have: this fails before SQLite makes a journal beside the file, and drops the shared one.
+ * Whether another process has the log open, found out without leaving a trace. That process holds an exclusive lock
+ * (file.ts), so the shared lock of a reader is refused as busy. Otherwise SQLite next tries the exclusive lock, which a
+ * read-only descriptor cannot have: this fails before a journal is made beside the file, and drops the shared lock.
  */
 function isHeld(file: string): boolean {
   const database = new DatabaseSync(uriOf(file, 'mode=ro'), { readOnly: true });
@@ -88,7 +88,7 @@ function isHeld(file: string): boolean {
   }
 }
 
-/** A journal that a killed service has left holds what is not in the file yet. */
+/** Whether a killed service has left a journal: it holds events that are not in the file yet. */
 function hasJournal(file: string): boolean {
   return (statSync(journalOf(file), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
@@ -97,7 +97,7 @@ function openImmutable(file: string): DatabaseSyncInstance {
   return new DatabaseSync(uriOf(file, 'immutable=1'), { readOnly: true });
 }
 
-/** The journal can only be read by writing beside it: so both are copied, where the system can without taking room. */
+/** SQLite reads a journal only where it may write beside it, so both are copied (copy-on-write where supported). */
 function openCopy(file: string, folder: string): DatabaseSyncInstance {
   const copy = join(folder, 'log.sqlite');
   copyFileSync(file, copy, constants.COPYFILE_FICLONE);
@@ -105,7 +105,7 @@ function openCopy(file: string, folder: string): DatabaseSyncInstance {
   return new DatabaseSync(copy);
 }
 
-/** What changes about the files of a log whenever something is written to it. */
+/** A fingerprint of the log's files that changes with every write. */
 function marksOf(file: string): string {
   return [file, journalOf(file)]
     .map((each) => statSync(each, { bigint: true, throwIfNoEntry: false }))
@@ -121,7 +121,7 @@ function uriOf(file: string, query: string): string {
   return `${pathToFileURL(file).href}?${query}`;
 }
 
-/** Does what may fail on a file, in words that name it. */
+/** Runs an action on a file; its error names the file. */
 function explained<T>(file: string, act: () => T): T {
   try {
     return act();

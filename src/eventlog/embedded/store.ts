@@ -1,13 +1,13 @@
-/** The embedded log's storage: appends a batch in one durable transaction. Lives in the worker. */
+/** The embedded log's storage: appends a batch in one durable transaction. Runs in the worker. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './file.js';
 import type { AppendBatch } from './messages.js';
 import { OUTCOME, TEXTS_PER_NEW_EVENT } from './messages.js';
 
-/** Streams whose heads are kept in memory, the last appended to; about 150 bytes each. Others cost two look-ups. */
+/** Streams whose heads are cached, the most recently appended to; about 150 bytes each. Others cost two lookups. */
 const RECENT_STREAMS = 20_000;
 
-/** Journal pages (4 KiB) after which they are folded into the file. More makes it rarer, the journal larger and a start after a crash slower. */
+/** Journal pages (4 KiB) that trigger a checkpoint. More: fewer checkpoints, a larger journal, slower recovery. */
 const CHECKPOINT_PAGES = 4_000;
 
 interface StreamHead {
@@ -16,7 +16,7 @@ interface StreamHead {
   revision: number;
 }
 
-/** Owns what an append needs: prepared statements, the next keys, the heads of recent streams. */
+/** Holds what an append needs: prepared statements, the next keys, the heads of recent streams. */
 export class EmbeddedStore {
   readonly #statements: Statements;
   readonly #recent = new Map<string, StreamHead>();
@@ -41,9 +41,9 @@ export class EmbeddedStore {
   }
 
   /**
-   * Appends in one transaction; each append stands or falls alone. Returns the outcomes, flat.
+   * Appends in one transaction; each append succeeds or conflicts on its own. Returns the outcomes, flat.
    *
-   * @throws {Error} when the storage fails: then nothing may be appended any more
+   * @throws {Error} the storage failed: nothing may be appended any more
    */
   append(batch: AppendBatch): number[] {
     const outcomes: number[] = [];
@@ -58,7 +58,7 @@ export class EmbeddedStore {
     return outcomes;
   }
 
-  /** Folds the journal into the file once it is long. @throws {Error} as `append` does */
+  /** Checkpoints the journal once it is long. @throws {Error} as `append` does */
   checkpointWhenDue(): void {
     const row: unknown = this.#statements.journal.get();
     if (isRow(row) && numberIn(row, 1) >= CHECKPOINT_PAGES) this.#statements.checkpoint.get();
@@ -84,7 +84,7 @@ export class EmbeddedStore {
     return [OUTCOME.written, head.revision, this.#position];
   }
 
-  /** The same ids where they would have gone the first time are a retry; it gets the first answer. */
+  /** The same ids at the revisions they would have had are a retry, which gets the first result; else a conflict. */
   #repeatedOrConflict(
     { expected, count }: Append,
     head: StreamHead,
@@ -102,7 +102,7 @@ export class EmbeddedStore {
     return [OUTCOME.repeated, expected + count, position];
   }
 
-  /** The stream's head, from memory or storage; a stream that may begin here is created; null: there is none. */
+  /** The stream's head, from memory or storage; a stream that the append may begin is created; null: no such stream. */
   #headOf({ stream, expected }: Append): StreamHead | null {
     const known = this.#recent.get(stream);
     const head = known ?? (expected === -1 ? this.#created(stream) : null) ?? this.#stored(stream);

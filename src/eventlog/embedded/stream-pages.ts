@@ -1,9 +1,8 @@
-/** A stream of the embedded log, read page by page. */
 import type { RecordedEvent, StreamRange } from '../port.js';
 import { eventsOn } from './messages.js';
 import type { Page, PageQuery } from './messages.js';
 
-/** The events of a range in its order; a missing stream has none. */
+/** The events of a range of a stream, read page by page in its order; a missing stream has none. */
 export async function* streamPages(
   page: (query: PageQuery) => Page | Promise<Page>,
   stream: string,

@@ -1,18 +1,18 @@
-/** A subscription: what is stored after a position, then what comes in, joined without gap or repetition. */
+/** A subscription: stored events after a position, then live ones, joined without gap or repetition. */
 import { SubscriptionDropped } from '../../errors.js';
 import { ordinalOf, positionOf } from './position.js';
 import type { Listener, LiveFeed } from './live-feed.js';
 import type { Followed, SubscribeOptions, Position, RecordedEvent } from '../port.js';
 import { categoryOf } from '../port.js';
 
-/** Events of other categories passed over before a subscriber is told how far it has come. */
+/** Events of other categories skipped before the subscriber is sent a checkpoint. */
 const CHECKPOINT_EVERY = 1_000;
 
 export interface Followable {
   readonly feed: LiveFeed;
   /** Ordinal of the newest event that has been published. */
   readonly head: () => number;
-  /** Stored events after an ordinal; `end` is how far it looked, null when that is all up to `until`. */
+  /** Stored events after an ordinal; `end` is where reading stopped, null when it reached `until`. */
   readonly page: (query: {
     readonly after: number;
     readonly until: number;
@@ -20,17 +20,17 @@ export interface Followable {
   }) => Promise<{ readonly events: readonly RecordedEvent[]; readonly end: number | null }>;
 }
 
-/** How far the subscriber has come, and how far it knows it has. */
+/** How far reading has come, and how far of that the subscriber has been sent. */
 interface Progress {
   seen: number;
   reported: number;
 }
 
 /**
- * Follows a log as its port promises: history after a position, `caughtUp` once, then what is published. A subscriber
- * too slow for its buffer is served from storage again, and notices nothing.
+ * Follows a log as the port demands: history after a position, `caughtUp` once, then what is published. A subscriber
+ * too slow for its buffer is served from storage again, without noticing.
  *
- * @throws {SubscriptionDropped} when the log is closed or fails meanwhile
+ * @throws {SubscriptionDropped} the log is closed or fails meanwhile
  */
 export async function* follow(
   log: Followable,
@@ -76,7 +76,7 @@ async function* batches(
 
 type Incoming = Awaited<ReturnType<Listener['next']>>;
 
-/** What is stored up to the head as it is now: whatever is published later, the listener has. */
+/** What is stored up to the current head: later events are in the listener's buffer. */
 async function* history(
   log: Followable,
   progress: Progress,
@@ -93,7 +93,7 @@ async function* history(
   }
 }
 
-/** What is published and new to the subscriber; positions are dense, so the distance tells how much was passed over. */
+/** The published events that are new and wanted; positions are dense, so their distance counts the skipped events. */
 function selected(
   events: readonly RecordedEvent[],
   progress: Progress,

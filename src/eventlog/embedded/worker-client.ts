@@ -1,4 +1,4 @@
-/** The embedded log's line to its worker: requests go out, answers come back in the same order. */
+/** The embedded log's connection to its worker: requests go out, replies come back in the same order. */
 import { Worker } from 'node:worker_threads';
 import { dirname } from 'node:path';
 import { DataDirHeld, LogUnavailable } from '../../errors.js';
@@ -6,7 +6,7 @@ import { LogUnreadable } from '../port.js';
 import type { Reply, Request } from './messages.js';
 import { isReply } from './messages.js';
 
-/** Requests that may await an answer; further reads are refused. Appends come in batches, one at a time. */
+/** Most requests without a reply; further reads are refused. Appends come in batches, one at a time. */
 const MAX_REQUESTS = 10_000;
 
 interface Awaited {
@@ -14,7 +14,7 @@ interface Awaited {
   readonly reject: (error: LogUnavailable) => void;
 }
 
-/** Owns the worker. Once it has failed, every request under way or to come is refused for good. */
+/** Owns the worker. Once it has failed, all requests, pending and later ones, are refused for good. */
 export class EmbeddedLink {
   readonly #worker: Worker;
   #awaited: Awaited[] = [];
@@ -28,7 +28,12 @@ export class EmbeddedLink {
     this.#worker.on('exit', () => this.#fail(new Error("The event log's thread has ended")));
   }
 
-  /** Resolves once the worker has opened the file. @throws {DataDirHeld} another process has it @throws {LogUnreadable} it is unusable */
+  /**
+   * Resolves once the worker has opened the file.
+   *
+   * @throws {DataDirHeld} another process has it open
+   * @throws {LogUnreadable} it is unusable
+   */
   async opened(file: string): Promise<Extract<Reply, { kind: 'opened' }>> {
     const reply = await this.#next();
     if (reply.kind === 'opened') return reply;
@@ -43,7 +48,7 @@ export class EmbeddedLink {
     this.#onFault = callback;
   }
 
-  /** @throws {LogUnavailable} the read failed, too much is asked at once, or the log has failed for good */
+  /** @throws {LogUnavailable} the read failed, too many requests wait, or the log has failed for good */
   async request(request: Request): Promise<Reply> {
     if (this.#fault !== null) throw this.#fault;
     const isRead = request.kind === 'page' || request.kind === 'ping';

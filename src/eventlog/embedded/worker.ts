@@ -1,4 +1,4 @@
-/** The thread that owns the embedded log's file: answers one request after the other, in order. */
+/** The worker thread that owns the embedded log's file: answers requests one after the other, in order. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
@@ -32,7 +32,7 @@ function answerer(database: DatabaseSyncInstance, store: EmbeddedStore, reply: (
   const read = pageReader(database);
   let broken: string | null = null;
 
-  /** After a failed write nothing is retried: what a second try reports as durable may not be. */
+  /** A failed write is not retried: what a second try reports as durable may not be (lost page cache after fsync). */
   function write(act: () => void): void {
     try {
       act();

@@ -1,4 +1,4 @@
-/** Appends as they go over the wire, and what their answers mean. */
+/** Encodes appends for the wire and interprets the server's answers. */
 import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogUnavailable, RevisionConflict } from '../../errors.js';
 import type { Appended, ExpectedRevision, NewEvent } from '../port.js';
 import { hex, positionOf } from './position.js';
@@ -14,7 +14,7 @@ export interface CheckedAppend {
   readonly metadata: readonly string[];
 }
 
-/** An append to a stream as the server names it. No deadline is set: the server's own, 2 s, needs no common clock. */
+/** An append to a stream by its server name. Without a deadline: the server's own, 2 s, needs no common clock. */
 export function appendMessage(
   correlationId: string,
   serverStream: string,
@@ -36,15 +36,15 @@ export function appendMessage(
 
 const NOT_AT = { none: { noStream: {} }, any: { any: {} } } as const;
 
-/** The id of the append that an answer answers. */
+/** The id of the append that an answer belongs to. */
 export function correlationIdOf({ correlationId }: AppendAnswer): string {
   const structured = correlationId?.structured ?? null;
   if (structured === null) return correlationId?.string ?? '';
-  // Where it was asked with text, the server answers with two signed 64-bit numbers.
+  // To an id sent as text the server answers with two signed 64-bit numbers.
   return (hex(structured.most) + hex(structured.least)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** What became of an append. Whatever the server's answer does not rule out may be written. */
+/** The outcome of an append; unknown where the server's answer does not exclude that it was written. */
 export function outcomeOf({ success, error }: AppendAnswer, { stream, expected }: CheckedAppend): Appended | Error {
   const position = success?.position ?? null;
   if (success !== null && position !== null)

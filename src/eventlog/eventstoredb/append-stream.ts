@@ -1,4 +1,4 @@
-/** One stream of appends to the server: many go out one behind the other, the answers come as they are made. */
+/** One streaming call of appends: many are sent without waiting, answers arrive as the server makes them. */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { AppendOutcomeUnknown } from '../../errors.js';
@@ -7,7 +7,7 @@ import type { CheckedAppend } from './append-message.js';
 import { appendMessage, correlationIdOf, outcomeOf } from './append-message.js';
 import type { AppendAnswer, AppendRequest } from './wire.js';
 
-/** The text by which alone the server tells it. */
+/** The server marks this state by its text alone. */
 const NOT_READY = 'Server Is Not Ready';
 
 /** An append on its way, and who waits for it. */
@@ -18,7 +18,7 @@ export interface Dispatch {
   readonly reject: (error: Error) => void;
 }
 
-/** Owns one call. Its end leaves the outcome of everything unanswered unknown. */
+/** Owns one call. When it ends, the outcome of every unanswered append is unknown. */
 export class AppendLine {
   readonly #call: ClientDuplexStream<AppendRequest, AppendAnswer>;
   readonly #unanswered = new Map<string, Dispatch>();
@@ -27,7 +27,7 @@ export class AppendLine {
   #heard = 0;
   #isOpen = true;
 
-  /** `onEnd` hears once why the line carries nothing more, before those who wait do. */
+  /** `onEnd` is called once with the reason why the line has ended, before the waiting appends are rejected. */
   constructor(call: ClientDuplexStream<AppendRequest, AppendAnswer>, onEnd: (error: Error) => void) {
     this.#call = call;
     this.#onEnd = onEnd;
@@ -40,22 +40,22 @@ export class AppendLine {
     return this.#isOpen;
   }
 
-  /** Answers heard so far: a line that hears none for as long as an append waits may be dead. */
+  /** Answers received so far: a line that receives none while an append waits for its deadline may be dead. */
   get heard(): number {
     return this.#heard;
   }
 
-  /** Sends; what the socket does not take at once waits in the call. Returns what to forget it by. */
+  /** Sends an append; what the socket does not take at once waits in the call. Returns the id for `forget`. */
   send(dispatch: Dispatch): string {
     this.#sent += 1;
-    // Unique among the line's own, which is all the server asks.
+    // Unique within the call, which is all the server requires.
     const id = `00000000-0000-4000-8000-${this.#sent.toString(16).padStart(12, '0')}`;
     this.#unanswered.set(id, dispatch);
     this.#call.write(appendMessage(id, dispatch.serverStream, dispatch.append));
     return id;
   }
 
-  /** Lets an append go: its answer, should it still come, is nobody's. */
+  /** Drops an append: an answer that still comes is ignored. */
   forget(id: string): void {
     this.#unanswered.delete(id);
   }
@@ -91,7 +91,7 @@ export class AppendLine {
   }
 }
 
-/** A node that was cut off from its cluster answers so for as long as it is; another may lead meanwhile. */
+/** Whether the node is cut off from its cluster: it answers so for as long as it is; another may lead meanwhile. */
 function isUnready(answer: AppendAnswer): boolean {
   return answer.error?.message === NOT_READY;
 }

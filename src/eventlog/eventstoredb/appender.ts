@@ -1,4 +1,4 @@
-/** Appends with a deadline of their own, over a line that is opened when needed and opened anew when it ends. */
+/** Appends with a deadline each, over a line that is opened when needed and reopened when it ends. */
 import type { System } from '../../system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
@@ -8,7 +8,7 @@ import type { CheckedAppend } from './append-message.js';
 import type { Connection, Route } from './connection.js';
 import { batchAppend } from './wire.js';
 
-/** What may wait for an answer; more is refused, surely not sent. */
+/** Most appends without an answer; more are refused, certainly not sent. */
 export const MAX_WAITING = 20_000;
 const MAX_WAITING_CHARS = 64 * 1024 * 1024;
 
@@ -24,7 +24,7 @@ export interface AppenderOptions {
 
 interface Waiting {
   readonly dispatch: Parameters<AppendLine['send']>[0];
-  /** Where it was sent, and how many answers had been heard there. Null: not sent yet. */
+  /** The line it was sent on, and how many answers that had received. Null: not sent yet. */
   sent: { readonly line: AppendLine; readonly route: Route; readonly id: string; readonly heard: number } | null;
 }
 
@@ -33,13 +33,13 @@ interface OpenLine {
   readonly route: Route;
 }
 
-/** Sends each append once; what became of it when the answer does not come is the caller's to settle, by asking again. */
+/** Sends each append once; when no answer comes, the caller finds out the outcome by appending again. */
 export class Appender {
   readonly #options: AppenderOptions;
   readonly #stopping = new AbortController();
-  /** Everything without an answer. */
+  /** All appends without an answer. */
   readonly #unanswered = new Set<Promise<Appended>>();
-  /** The same, by what makes two appends the same. */
+  /** The same by a key of stream, revision and first id, to find a repeated append. */
   readonly #inFlight = new Map<string, { readonly append: CheckedAppend; readonly answer: Promise<Appended> }>();
   #unsent = new Set<Waiting>();
   #chars = 0;
@@ -52,8 +52,8 @@ export class Appender {
   }
 
   /**
-   * Resolves once durable; rejects as the port says. The same append made again while its first copy is under way
-   * shares its answer: the server would let the second go unanswered.
+   * Resolves once durable; rejects with the errors of `EventLog.append`. The same append made again while the first is
+   * in flight shares its answer: the server would leave the second without one.
    */
   append(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const key = `${String(append.expected)} ${append.events[0]?.id ?? ''} ${append.stream}`;
@@ -75,7 +75,7 @@ export class Appender {
     return answer;
   }
 
-  /** Waits for every answer, none longer than its deadline; nothing may be appended from then on. */
+  /** Waits for every answer, none longer than its deadline; then nothing may be appended any more. */
   async stop(): Promise<void> {
     await Promise.allSettled(this.#unanswered);
     this.#stopping.abort();
@@ -110,7 +110,7 @@ export class Appender {
     waiting.sent = { line, route, id: line.send(waiting.dispatch), heard: line.heard };
   }
 
-  /** A line on which nothing at all was heard meanwhile is given up with its connection. */
+  /** Gives an append up at its deadline, and the connection too if its line has received nothing since. */
   #expire({ sent, dispatch }: Waiting): void {
     const { connection, deadlineMs } = this.#options;
     const { stream } = dispatch.append;

@@ -1,4 +1,4 @@
-/** Connection strings, as EventStoreDB and KurrentDB have them, and what they say of the way to a server. */
+/** Parses the connection strings of EventStoreDB and KurrentDB. */
 import { readFileSync } from 'node:fs';
 import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
 import { credentials } from '@grpc/grpc-js';
@@ -6,20 +6,20 @@ import { credentials } from '@grpc/grpc-js';
 export interface Address {
   /** `host:port`, at least one. */
   readonly hosts: readonly string[];
-  /** Whether they are of a cluster and are asked which node leads it. */
+  /** Whether the hosts form a cluster and are asked which node leads it. */
   readonly isCluster: boolean;
   readonly security: ChannelCredentials;
   readonly channelOptions: ChannelOptions;
   /** Metadata of each call. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How often all hosts are asked for the leader, with how many milliseconds between, and after how many without one. */
+  /** How often all hosts are asked for the leader, the pause between rounds, and the timeout of one question. */
   readonly discovery: { readonly maxAttempts: number; readonly intervalMs: number; readonly timeoutMs: number };
 }
 
 /**
- * What holds where the string is silent. A failed discovery is begun anew by the next call, so few attempts do; the
- * gossip timeout is in seconds, the others are milliseconds. A connection that answers no ping is given up after
- * interval and timeout, 12 s; a call is given up long before.
+ * Defaults. The next call repeats a failed discovery, so few attempts suffice; the gossip timeout is in seconds, the
+ * others are milliseconds. A connection that answers no ping is given up after interval and timeout, 12 s; a call is
+ * given up long before.
  */
 const DEFAULTS = {
   maxDiscoverAttempts: 5,
@@ -31,16 +31,16 @@ const DEFAULTS = {
 
 const DEFAULT_PORT = 2113;
 
-/** Bytes of an answer: events of up to 16 MiB may have been written by others. */
+/** Most bytes of an answer: other programs may have written events of up to 16 MiB. */
 const MAX_RECEIVED = 17 * 1024 * 1024;
 
 const FORM =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
 
 /**
- * Options have their names in any case, with dashes or underscores; unknown ones are passed over.
+ * Option names may be in any case, with dashes or underscores; unknown options are ignored.
  *
- * @throws {Error} it cannot be used, which quotes nothing that could be secret
+ * @throws {Error} the string cannot be used; the message quotes nothing that could be secret
  */
 export function addressIn(url: string): Address {
   const { discover, user, password, hosts, options = '' } = FORM.exec(url.trim())?.groups ?? {};
@@ -63,13 +63,13 @@ export function addressIn(url: string): Address {
       'grpc.keepalive_time_ms': numberOf('keepAliveInterval'),
       ...(numberOf('keepAliveTimeout') >= 0 && { 'grpc.keepalive_timeout_ms': numberOf('keepAliveTimeout') }),
       'grpc.max_receive_message_length': MAX_RECEIVED,
-      // Channels share sockets otherwise, so that a new one would inherit the hung socket of the one it takes over from.
+      // Otherwise channels share sockets, and a new one would inherit the hung socket of the one it replaces.
       'grpc.use_local_subchannel_pool': 1,
     },
     headers: {
       'connection-name': textOf('connectionName') ?? 'council-run-service',
       'requires-leader': 'true',
-      // A password never goes over an open line.
+      // A password is never sent unencrypted.
       ...(isSecure && user !== undefined && password !== undefined && { authorization: basic(user, password) }),
     },
     discovery: {

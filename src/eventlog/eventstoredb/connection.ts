@@ -1,6 +1,6 @@
 /**
- * The way to the server: finds the node that leads, keeps one channel to it, and begins every call on it. A channel that
- * is lost or hangs is given up with its calls; the next call opens another.
+ * The connection to the server: finds the leading node, keeps one channel to it, and begins every call on it. A channel
+ * that is lost or hangs is given up with its calls; the next call opens another.
  */
 import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
 import { Client, connectivityState, Metadata } from '@grpc/grpc-js';
@@ -13,7 +13,7 @@ import { leaderOf } from './leader.js';
 import { NEWEST_OF_ALL } from './read-message.js';
 import { read } from './wire.js';
 
-/** A ready connection, as far as anyone knows; to be handed back when a call on it fails. */
+/** A connection that was ready when it was handed out; pass it to `failed` when a call on it fails. */
 export interface Route {
   readonly streams: Client;
 }
@@ -31,26 +31,26 @@ interface Call {
   on(event: 'status' | 'error', listener: () => void): unknown;
 }
 
-/** One connection from the search for its node to its end. */
+/** One connection, from finding its node to its end. */
 interface Attempt {
   readonly ready: Promise<Route>;
-  /** Null: its node is still looked for. */
+  /** Null: its node is not found yet. */
   route: Route | null;
   readonly over: AbortController;
 }
 
-/** Owns the channel and whatever is called through it. */
+/** Owns the channel and the calls on it. */
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #address: Address;
   readonly #calls = new Set<Call>();
   #attempt: Attempt | null = null;
-  /** Where the leader is, as a node that is none has said: the next connection goes there. */
+  /** The leader that a follower has named: the next connection goes there. */
   #leader: string | null = null;
   #made = 0;
   #isClosed = false;
 
-  /** @throws {Error} the string cannot be used, for a certificate file that is not there for example */
+  /** @throws {Error} the string cannot be used, for example because a certificate file is missing */
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#address = addressIn(options.url);
@@ -61,7 +61,7 @@ export class Connection {
   }
 
   /**
-   * The way to take now, once it is ready.
+   * The current connection, once it is ready.
    *
    * @throws {LogClosed} after `close` @throws {LogUnavailable} the server cannot be reached at the moment
    */
@@ -78,7 +78,7 @@ export class Connection {
     try {
       return await Promise.race([attempt.ready, tooLate]);
     } catch (cause) {
-      // Not one that still looks for its node: the next call joins it.
+      // An attempt that is still finding its node is kept: the next call joins it.
       if (attempt.route !== null) this.#giveUp(attempt);
       throw this.isClosed ? new LogClosed() : new LogUnavailable({ cause });
     } finally {
@@ -86,7 +86,7 @@ export class Connection {
     }
   }
 
-  /** Begins a call on a route; it is cancelled when the route goes. Errors that nobody listens for end nowhere. */
+  /** Begins a call on a route; it is cancelled when the route is given up. Its errors never become unhandled. */
   begin<T extends Call>(route: Route, start: (streams: Client, metadata: Metadata, options: CallOptions) => T): T {
     if (route !== this.#attempt?.route) throw new LogUnavailable();
     const metadata = new Metadata();
@@ -98,7 +98,7 @@ export class Connection {
     return call;
   }
 
-  /** Hears of a call's error: the next connection goes to the leader it names, or is a new one where the old is gone. */
+  /** Takes a call's error: gives up a lost connection, and connects next to the leader that the error may name. */
   failed(route: Route, error: unknown): void {
     const fault = faultOf(error);
     if (route !== this.#attempt?.route || (fault !== 'not-leader' && fault !== 'lost')) return;
@@ -106,7 +106,7 @@ export class Connection {
     this.replace(route);
   }
 
-  /** Gives up a connection that is silent or gone; its calls end with an error. */
+  /** Gives up a silent or lost connection; its calls end with an error. */
   replace(route: Route): void {
     if (this.#attempt !== null && route === this.#attempt.route) this.#giveUp(this.#attempt);
   }
@@ -143,7 +143,7 @@ export class Connection {
     return await leaderOf(this.#address, { system: this.#options.system, first: this.#made, signal });
   }
 
-  /** In this order: cancelled calls leave the socket, and a socket without calls closes with its channel. */
+  /** Cancels the calls first: a socket closes with its channel only when no calls are left on it. */
   #giveUp(attempt: Attempt): void {
     if (attempt !== this.#attempt) return;
     this.#attempt = null;
@@ -155,7 +155,7 @@ export class Connection {
   }
 }
 
-/** Why a channel carries nothing, such as a certificate that is not trusted: told to calls alone. */
+/** Why a channel does not connect, such as an untrusted certificate: only a call's error says so. */
 function whyNot(streams: Client): Promise<Error> {
   return new Promise((resolve) => {
     const call = read(streams, NEWEST_OF_ALL, { metadata: new Metadata(), options: {} });
@@ -164,7 +164,7 @@ function whyNot(streams: Client): Promise<Error> {
   });
 }
 
-/** Resolves once calls will be carried; rejects when the attempt under way has failed. */
+/** Resolves once the channel is ready; rejects when the current attempt to connect has failed. */
 function whenReady(channel: ChannelInterface): Promise<void> {
   return new Promise((resolve, reject) => {
     const look = (): void => {

@@ -1,22 +1,22 @@
-/** How long is waited for a server that says nothing. */
+/** A timeout for a server that sends nothing. */
 import type { System } from '../../system/system.js';
 import { ServerSilent } from './read-call.js';
 
 export interface IdleTimeout {
-  /** Aborts with ServerSilent once patience is at its end, or as the signal that was given. */
+  /** Aborts with ServerSilent when the timeout expires, or with the outer signal. */
   readonly signal: AbortSignal;
-  /** Stands still while what came is dealt with. */
+  /** Stops the clock while an answer is processed. */
   pause(): void;
-  /** The server is waited for again. */
+  /** Restarts the clock: the server is waited for again. */
   resume(): void;
   end(): void;
 }
 
 /**
- * Lasts for the deadline, from now and from each answer on; once answers come, up to twice as long, because a timer
- * for each would cost more than reading them does.
+ * Expires after the deadline, counted from now and from each answer; once answers come it may take up to twice as long,
+ * because a timer per answer would cost more than reading it.
  *
- * @param outer ends it too; nothing of it is kept after `end`, as AbortSignal.any would
+ * @param outer aborts it too; unlike with AbortSignal.any, no listener stays on it after `end`
  */
 export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, outer?: AbortSignal): IdleTimeout {
   const over = new AbortController();

@@ -1,4 +1,4 @@
-/** The node that leads a cluster, as its nodes tell whoever asks them. */
+/** Finds the leading node of a cluster by asking its nodes (gossip). */
 import { Client } from '@grpc/grpc-js';
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/wait.js';
@@ -8,15 +8,15 @@ import { gossip, LEADER } from './wire.js';
 
 export interface DiscoveryOptions {
   readonly system: Pick<System, 'after'>;
-  /** Place of the host that is asked first: another one each time, so that none misleads for ever. */
+  /** Index of the host to ask first: another one each time, so that one wrong host cannot mislead for ever. */
   readonly first: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * `host:port` of the leader, as the first host says that knows it.
+ * `host:port` of the leader, from the first host that knows it.
  *
- * @throws {Error} none knows it, however often they are asked, or the signal aborted
+ * @throws {Error} no host has named a leader in any round, or the signal aborted
  */
 export async function leaderOf(address: Address, { system, first, signal }: DiscoveryOptions): Promise<string> {
   const { hosts, discovery } = address;
@@ -43,7 +43,7 @@ function leaderIn({ members }: Gossip): string | null {
   return leader === null ? null : `${leader.host}:${leader.port}`;
 }
 
-/** What a node tells, over a connection of its own. */
+/** Asks a node for its view of the cluster, over a connection of its own. */
 function gossipOf(
   host: string,
   { security, channelOptions, discovery }: Address,

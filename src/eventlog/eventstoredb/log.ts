@@ -1,4 +1,4 @@
-/** The record on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
+/** The event log on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
 import type { System } from '../../system/system.js';
 import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable, RevisionConflict } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
@@ -25,20 +25,20 @@ import { streamNames } from './stream-names.js';
 import { wait } from '../../system/async/wait.js';
 
 /**
- * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so that less would leave more
- * outcomes unknown; a leader's death is felt for this long at least.
+ * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so less would leave more outcomes
+ * unknown; calls pending at a leader's death fail only after this time.
  */
 const DEADLINE_MS = 2_500;
 
-/** Longest that the newest event is looked for among those of others, in milliseconds. */
+/** Longest time to find this log's newest event among those of other logs, in milliseconds. */
 const LONGEST_HEAD_MS = 30_000;
 
 export interface EventStoreOptions {
   /** Connection string: `esdb://` or `kurrentdb://`, with credentials and TLS settings where needed. */
   readonly url: string;
-  /** Put before every stream's name, so that several logs share a server; `[a-z0-9]*`, default none. */
+  /** Prefix of every stream's name, so that several logs can share a server; `[a-z0-9]*`, default none. */
   readonly prefix?: string;
-  /** Events kept of each stream of a category, the newest ones; settled when a stream is begun. Default: all. */
+  /** How many of its newest events a stream keeps, by category; set when a stream is created. Default: all. */
   readonly keepLast?: Readonly<Record<string, number>>;
   /** How long any call may take to be answered, in milliseconds. Default: 2,500. */
   readonly deadlineMs?: number;
@@ -46,10 +46,10 @@ export interface EventStoreOptions {
 }
 
 /**
- * Opens the log. Connects when first called: a server that is down makes calls fail, each after its deadline, until it
- * is up. Each append is sent once; what to do about an unknown outcome is the caller's to know (append-surely.ts).
+ * Opens the log. Connects on the first call: while the server is down, each call fails after its deadline. Each append
+ * is sent once; the caller repeats one whose outcome is unknown (eventsourcing/append-with-retry.ts).
  *
- * @throws {ConfigInvalid} nothing can be done with the connection string
+ * @throws {ConfigInvalid} the connection string cannot be used
  */
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
   const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system } = options;
@@ -71,10 +71,10 @@ class EventStoreLog implements EventLog {
   readonly #appender: Appender;
   readonly #settings: StreamSettings;
   #closing: Promise<void> | null = null;
-  /** Appends that the server has to be asked or told something before. */
+  /** Appends that wait for the log's name to be read or for their stream's settings to be written. */
   readonly #prepared = new Set<Promise<Appended>>();
   #isNamed = false;
-  /** How long the server may look for the newest event, in milliseconds. */
+  /** How long the server may take to find the newest event, in milliseconds. */
   #headTimeoutMs: number;
 
   constructor(reader: Reader, appender: Appender, settled: StreamSettings) {
@@ -126,7 +126,7 @@ class EventStoreLog implements EventLog {
     }
   }
 
-  /** A server that answers, but not this in time, is looking through what others have appended. */
+  /** A server that answers other calls in time is busy skipping the events of other logs: it gets more time. */
   #extendHeadTimeout(): void {
     const next = Math.min(LONGEST_HEAD_MS, 2 * this.#headTimeoutMs);
     roundTrip(this.#reader).then(
@@ -167,7 +167,7 @@ class EventStoreLog implements EventLog {
     }
   }
 
-  /** Whoever hears of a conflict reads what it lost to. @throws {LogUnavailable} when that cannot be read in time */
+  /** Waits until the event that won a conflict can be read. @throws {LogUnavailable} not in time */
   async #untilReadable(stream: string, actual: number | 'none'): Promise<void> {
     if (actual === 'none') return;
     const read = async (): Promise<true | null> => {
@@ -177,7 +177,7 @@ class EventStoreLog implements EventLog {
     await untilVisible(read, this.#reader);
   }
 
-  /** Told to the server before the stream is begun, so that there is no moment in which it keeps more. */
+  /** Written before the stream is created, so that it never holds more events than this. */
   async #keepLast(stream: string, count: number): Promise<void> {
     const settings = { id: this.#settings.newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }) };
     const events = [{ ...settings, metadata: {} }];
@@ -206,10 +206,11 @@ function connectionTo(url: string, options: Omit<ConstructorParameters<typeof Co
   }
 }
 
-// * The name of a log: a text of chance in a stream of its own, written by whoever comes first, and before
-// anything else: the log begins there, however much a server holds for others.
-
-/** Reads the name, or gives one, when first asked for it. `newId` makes version-4 UUIDs. */
+/**
+ * Reads the log's name on first use, or writes one. The name is a random id in a stream of its own, written before
+ * anything else by the first process: the log begins at its position, whatever the server holds for others. `newId`
+ * makes version-4 UUIDs.
+ */
 export class Naming {
   readonly #name: () => Promise<LogName>;
   #known: Promise<LogName> | null = null;
@@ -218,7 +219,7 @@ export class Naming {
     this.#name = () => nameOf(reader, appender, newId);
   }
 
-  /** @throws {LogUnavailable | LogClosed} it cannot be read or given now */
+  /** @throws {LogUnavailable | LogClosed} it cannot be read or written now */
   async name(): Promise<LogName> {
     this.#known ??= this.#name();
     try {
@@ -245,16 +246,14 @@ async function nameOf(reader: Omit<Reader, 'naming'>, appender: Appender, newId:
   }
 }
 
-// * Waiting for what the server has told of to be readable: it answers "wrong revision" against a write that is
-// under way, which a read finds only later (measured on 23.10.6: 79 ms on average under load, up to 333 ms).
-
 const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 100;
 
 /**
- * Reads again and again until something is there.
+ * Reads repeatedly until there is a result. The server reports a conflict with a write that reads find only later
+ * (measured on 23.10.6: 79 ms on average under load, up to 333 ms).
  *
- * @throws {LogUnavailable} it was not there within the deadline: the write it belonged to may have come to nothing
+ * @throws {LogUnavailable} no result within the deadline: the write may have failed after all
  */
 export async function untilVisible<T>(
   read: () => Promise<T | null>,

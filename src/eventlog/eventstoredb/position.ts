@@ -1,4 +1,4 @@
-/** Positions of an EventStoreDB: commit and prepare position within, fixed-width text without, so that `<` compares them. */
+/** Positions of EventStoreDB: commit and prepare position inside, fixed-width text outside, comparable with `<`. */
 import type { Position } from '../port.js';
 import type { Wide, WirePosition } from './wire.js';
 
@@ -9,7 +9,7 @@ const TEXT = /^[0-9a-f]{32}$/;
 /** The position of an event at a place in the server's log. */
 export function positionOf({ commit, prepare }: WirePosition): Position {
   const text = hex(commit);
-  // But for what is written in a transaction, which no client of today does, the two are equal.
+  // The two differ only for events written in a transaction, which current clients do not use.
   const isOne = commit.low === prepare.low && commit.high === prepare.high;
   return (text + (isOne ? text : hex(prepare))) as Position;
 }

@@ -1,24 +1,24 @@
-/** One read call to the server and the answers it gives. */
+/** One read call to the server and its answers. */
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import type { Connection } from './connection.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
 import { read } from './wire.js';
 
-/** Why a call is ended whose server says nothing. */
+/** The reason for ending a call whose server sends nothing. */
 export class ServerSilent extends Error {
   constructor(deadlineMs: number) {
     super(`The server said nothing for ${deadlineMs} ms`);
   }
 }
 
-/** Answers of a batch, and UTF-16 units of data in it, at which it is given although more is to come. */
+/** Answers, and UTF-16 units of data, at which a batch is full. */
 const BATCH = 250;
 const BATCH_CHARS = 1024 * 1024;
 
 /**
- * Asks and gives the answers as they come; what is not taken yet waits at the server, but for what fits the sockets.
- * Leaving the loop ends the call on both sides. Throws the call's error, or the signal's reason; the connection has
- * heard of it then.
+ * Makes the call and yields its answers as they come; those not consumed yet wait at the server, apart from socket
+ * buffers. Leaving the loop ends the call on both sides. Throws the call's error, which has been reported to the
+ * connection, or the signal's reason.
  */
 export function answersTo(
   request: ReadRequest,
@@ -28,7 +28,7 @@ export function answersTo(
   return exchange(request, connection, { signal, answersIn: (call) => call as AsyncIterable<ReadAnswer> });
 }
 
-/** The same in batches, of which none is empty: one wait for many answers. `onAnswer` hears that the server speaks. */
+/** The same in non-empty batches: one wait for many answers. `onAnswer` is called for each answer as it arrives. */
 export function batchesTo(
   request: ReadRequest,
   connection: Connection,
@@ -74,7 +74,7 @@ async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<read
     batch.push(answer);
     chars += answer.event?.event?.data.length ?? 0;
     if (batch.length < BATCH && chars < BATCH_CHARS) return;
-    // Until it is resumed nothing is pushed to the batch that is being taken.
+    // Paused, so that nothing is pushed to the batch while it is being consumed.
     call.pause();
     wake();
   });
@@ -87,7 +87,7 @@ async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<read
   }
 }
 
-/** The signal must not have come before: nobody would hear of the promise then. */
+/** The signal must not be aborted already: its event would not fire. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let leave = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

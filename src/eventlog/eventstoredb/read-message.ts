@@ -1,4 +1,4 @@
-/** What is asked of the server's read call. */
+/** Requests of the server's read call. */
 import type { Position } from '../port.js';
 import { serverPositionOf } from './position.js';
 import type { StreamNames } from './stream-names.js';
@@ -8,8 +8,8 @@ const FORWARDS = 0;
 const BACKWARDS = 1;
 
 /**
- * Events looked at for one page of a filtered read, and pages after which a subscriber is told how far it has come:
- * about every thousand events, as in the embedded log.
+ * Events scanned for one page of a filtered read, and pages between two checkpoints of a subscription: about every
+ * thousand events, as in the embedded log.
  */
 const FILTER_WINDOW = 500;
 const CHECKPOINT_PAGES = 2;
@@ -45,7 +45,7 @@ export function readLastMessage(names: StreamNames, max: number): ReadRequest {
   return { options: { ...PLAIN, all: { end: {} }, filter, count: max, direction: BACKWARDS } };
 }
 
-/** The server's newest event, whosever it is. */
+/** The server's newest event, of any log. */
 export const NEWEST_OF_ALL: ReadRequest = {
   options: {
     uuids: { string: {} },
@@ -57,7 +57,7 @@ export const NEWEST_OF_ALL: ReadRequest = {
   },
 };
 
-/** What comes after a position, exclusive as the server subscribes, and whatever is appended later. */
+/** A subscription to the events after a position, which the server excludes. */
 export function subscribeMessage(
   after: Position,
   { names, categories }: { names: StreamNames; categories: readonly string[] | null },
@@ -70,7 +70,7 @@ export function subscribeMessage(
 
 const PLAIN = { uuids: { string: {} }, resolveLinks: false } as const;
 
-/** Spares the wire what is surely another's; the rest is looked at when it comes. */
+/** Leaves out events that certainly belong to others; the rest is checked on arrival. */
 function filterOf(
   names: StreamNames,
   categories: readonly string[] | null,

@@ -1,4 +1,4 @@
-/** Reads that survive a lost connection: they go on where they were, as long as the server comes back in time. */
+/** Reads that survive a lost connection: they continue where they were if the server comes back in time. */
 import type { System } from '../../system/system.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
@@ -16,13 +16,13 @@ export interface Reader {
   readonly connection: Connection;
   readonly names: StreamNames;
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
-  /** How long the server may say nothing while it is waited for, in milliseconds. */
+  /** How long the server may send nothing while an answer is expected, in milliseconds. */
   readonly deadlineMs: number;
-  /** Tells where this log begins among all that the server holds. */
+  /** Knows at which position of the server this log begins. */
   readonly naming: { name(): Promise<LogName> };
 }
 
-/** What a log is called, and where it was given that name: everything in the log comes after. */
+/** The log's name and its position: all other events of the log come after it. */
 export interface LogName {
   readonly identity: string;
   readonly position: Position;
@@ -66,7 +66,7 @@ export async function* allEvents(
   let seen = after ?? (await reader.naming.name()).position;
   let left = range.max ?? EVERYTHING;
   if (until === null) return;
-  // One more, because the server begins with the event at the position.
+  // One more, because the server includes the event at the position.
   const next = (): ReadRequest | null =>
     left > 0 && seen < until ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) }) : null;
   for await (const answer of answers(reader, next)) {
@@ -81,10 +81,10 @@ export async function* allEvents(
   }
 }
 
-/** Position of this log's newest event. What others have appended since is looked through by the server. */
+/** Position of this log's newest event. The server skips what other logs have appended since. */
 export async function headPosition(reader: Reader): Promise<Position | null> {
   const { position: begin } = await reader.naming.name();
-  // The newest is this log's own but for its name and the marks of deleted streams.
+  // One event suffices, unless it is the log's name or the tombstone of a deleted stream.
   for (const max of [1, EVERYTHING]) {
     for await (const answer of answers(reader, () => readLastMessage(reader.names, max))) {
       const read = eventIn(answer, reader.names);
@@ -101,7 +101,7 @@ export async function roundTrip(reader: Reader): Promise<void> {
   for await (const _ of answers(reader, () => NEWEST_OF_ALL)) return;
 }
 
-/** The name given to this log, null when it has none yet. */
+/** The log's name, null when it has none yet. */
 export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | null> {
   const { names } = reader;
   const first = readStreamMessage({ serverStream: names.identityStream, from: null, backwards: false, max: 1 });
@@ -115,9 +115,9 @@ export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | 
 }
 
 /**
- * Answers to a request, which is made anew after a failure: `next` then tells what is left of it, null for nothing.
+ * Answers to a request, which is repeated after a failure: `next` then gives the rest of it, null when nothing is left.
  *
- * @throws {LogUnavailable} nothing came for as long as the deadline @throws {LogClosed}
+ * @throws {LogUnavailable} nothing came within the deadline @throws {LogClosed}
  */
 async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
   const { connection, system, deadlineMs } = reader;
@@ -136,7 +136,7 @@ async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest 
         const fault = faultOf(error);
         if (fault === 'missing' || fault === 'deleted') return;
         if (error instanceof LogClosed) throw error;
-        // The silence of a server that could not even be reached has a reason worth telling.
+        // Of a server that could not be reached, the earlier error says more than its silence.
         if (last === null || !(error instanceof ServerSilent)) last = error;
         if (fault === 'denied' || waiting.signal.aborted) throw new LogUnavailable({ cause: last });
       }

@@ -1,4 +1,4 @@
-/** Events as they come over the wire, given the port's shape. */
+/** Maps events from the wire to the port's shape. */
 import { flatMetadata } from '../port.js';
 import type { RecordedEvent } from '../port.js';
 import { positionOf } from './position.js';
@@ -6,7 +6,7 @@ import type { StreamNames } from './stream-names.js';
 import type { ReadAnswer } from './wire.js';
 import { narrow } from './wire.js';
 
-/** An event as it was read; its stream is null when it is not for readers of this log. */
+/** An event as it was read; its stream is null when it is not part of this log. */
 export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
 
 export function isOurs(read: ReadEvent): read is RecordedEvent {
@@ -19,7 +19,7 @@ export function eventIn(answer: ReadAnswer, names: StreamNames): ReadEvent | nul
   if (record === null) return null;
   const type = record.metadata['type'] ?? '';
   const revision = narrow(record.revision);
-  // The mark a deleted stream leaves has the greatest revision there is.
+  // The tombstone of a deleted stream has the greatest revision there is.
   const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
   return {
     stream: isForReaders ? names.fromServer(record.stream?.name ?? '') : null,

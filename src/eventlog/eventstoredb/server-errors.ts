@@ -1,9 +1,9 @@
-/** What a server's error means for the call that met it. */
+/** Classifies the server's errors. */
 import { Metadata, status } from '@grpc/grpc-js';
 
 /**
- * `not-leader`: ask the node it names. `lost`: the connection is gone or will not carry more. `missing` and `deleted`
- * tell of the stream read, `denied` of the credentials. `too-slow`: the server let go a subscriber that did not keep up.
+ * `not-leader`: ask the node it names. `lost`: the connection is gone or unusable. `missing` and `deleted` concern the
+ * stream that was read, `denied` the credentials. `too-slow`: the server dropped a subscriber that did not keep up.
  */
 export type Fault = 'not-leader' | 'lost' | 'missing' | 'deleted' | 'denied' | 'too-slow' | 'other';
 
@@ -16,7 +16,7 @@ const BY_CODE: Readonly<Record<number, Fault>> = {
   [status.UNAUTHENTICATED]: 'denied',
 };
 
-/** The server names its own errors in a trailer, which tells more than the code. */
+/** The server names its own errors in a trailer, which is more precise than the code. */
 const BY_NAME: Readonly<Record<string, Fault>> = {
   'not-leader': 'not-leader',
   'stream-not-found': 'missing',
@@ -24,7 +24,7 @@ const BY_NAME: Readonly<Record<string, Fault>> = {
   'access-denied': 'denied',
 };
 
-/** Tells a gRPC error's meaning; whatever is no gRPC error is `other`. */
+/** The meaning of a gRPC error; any other error is `other`. */
 export function faultOf(error: unknown): Fault {
   if (!(error instanceof Error)) return 'other';
   const code = 'code' in error && typeof error.code === 'number' ? error.code : null;
@@ -32,7 +32,7 @@ export function faultOf(error: unknown): Fault {
   return BY_NAME[trailerOf(error, 'exception')] ?? BY_CODE[code] ?? 'other';
 }
 
-/** `host:port` of the leader, where a node that is none tells it; null: it does not. */
+/** `host:port` of the leader, if the error of a follower names it; else null. */
 export function leaderNamedIn(error: unknown): string | null {
   const [host, port] = [trailerOf(error, 'leader-endpoint-host'), trailerOf(error, 'leader-endpoint-port')];
   return host === '' || port === '' ? null : `${host}:${port}`;

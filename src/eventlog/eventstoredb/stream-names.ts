@@ -1,25 +1,25 @@
-/** This log's streams among all streams of a server. */
+/** Maps the names of this log's streams to names on the server and back. */
 import { categoryOf } from '../port.js';
 
-/** Holds the identity of the log; no event of it is shown to anyone. */
+/** Holds the identity of the log; readers never see its events. */
 const IDENTITY_STREAM = 'log-identity';
 
-/** Begins no stream's name, for there are no control characters in them. */
+/** Matches no stream: names hold no control characters. */
 const NO_STREAM = '\u0000';
 
 export interface StreamNames {
   /** The stream's name on the server. */
   toServer(stream: string): string;
-  /** The stream's name here; null when it is another's, the server's own or the identity's. */
+  /** The stream's name in this log; null for streams of others, of the server itself, and the identity's. */
   fromServer(serverStream: string): string | null;
   readonly identityStream: string;
-  /** What the names of all wanted streams begin with, some others too; null: with anything but a `$`. */
+  /** Prefixes of all wanted streams, and perhaps of some others; null: anything but a `$`. */
   serverPrefixes(categories: readonly string[] | null): readonly string[] | null;
   /** Whether a stream is of one of the categories; null: of any. */
   isWanted(stream: string, categories: readonly string[] | null): boolean;
 }
 
-/** `prefix` is put before every name; it holds no dash. */
+/** @param prefix of every name on the server; holds no dash */
 export function streamNames(prefix: string): StreamNames {
   return {
     toServer: (stream) => prefix + stream,

@@ -1,4 +1,4 @@
-/** A subscription to everything this log records: one call that never ends by itself. */
+/** A subscription to all events of this log: one call that never ends by itself. */
 import type { System } from '../../system/system.js';
 import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
@@ -13,18 +13,18 @@ import { RETRY_MS } from './reads.js';
 import { eventIn, isOurs } from './recorded-event.js';
 import type { ReadAnswer } from './wire.js';
 
-/** Events passed over here before a subscriber is told how far it has come; the server tells of those it passes over. */
+/** Events skipped here before the subscriber is sent a checkpoint; the server sends its own for those it skips. */
 const CHECKPOINT_EVERY = 1_000;
 
-/** Live events within a time, in milliseconds, from which on they are read in pages: 2,500 a second. */
+/** Live events within a time, in milliseconds, at which reading switches to pages: 2,500 a second. */
 const MANY = 100;
 const MANY_WITHIN_MS = 40;
-/** Most events of a page, time between two pages in milliseconds, and events of a page below which live ones do. */
+/** Most events of a page, milliseconds between two pages, and the page size below which reading is live again. */
 const PAGE = 1_000;
 const PAGE_EVERY_MS = 20;
 const FEW = 10;
 
-/** How far the subscriber has come: told of, or seen and passed over. */
+/** How far reading has come, and how many events were skipped since the last checkpoint. */
 interface Progress {
   seen: Position;
   passed: number;
@@ -32,11 +32,11 @@ interface Progress {
 }
 
 /**
- * Follows the log as its port promises. What the subscriber has not taken waits at the server; one that the server
- * lets go for it is subscribed again where it was, and notices nothing. A lost connection ends it, because whoever
- * relies on being caught up must know that it is not.
+ * Follows the log as the port demands. Events that the subscriber has not consumed wait at the server; a subscriber
+ * dropped for being too slow is subscribed again where it was, without noticing. A lost connection ends the
+ * subscription, because a subscriber that relies on being caught up must learn that it is not.
  *
- * @throws {SubscriptionDropped} when the connection is lost, cannot be made in time, or the log is closed
+ * @throws {SubscriptionDropped} the connection is lost or cannot be made in time, or the log is closed
  */
 export function follow(reader: Reader, after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
   return oneByOne(followedFrom(reader, after, following), following.signal);
@@ -67,7 +67,7 @@ async function* followedFrom(
   }
 }
 
-/** What comes, one by one while it is little, in pages while it is much. */
+/** Answers one by one while events are few, in pages while they are many. */
 async function* answersFrom(
   reader: Reader,
   progress: Progress,
@@ -80,8 +80,8 @@ async function* answersFrom(
 }
 
 /**
- * Answers to a subscription, made again while the server has not answered and is waited for, and after it has let go
- * a subscriber that was too slow and came forward all the same. Ends when live events come too densely.
+ * Answers to a live subscription. It is repeated while the server has not answered within the deadline, and after the
+ * server has dropped a slow subscriber that did make progress. Ends when live events come too densely.
  */
 async function* liveAnswers(
   { connection, names, system, deadlineMs }: Reader,
@@ -96,7 +96,7 @@ async function* liveAnswers(
       try {
         const request = subscribeMessage(progress.seen, { names, categories });
         for await (const answer of density.while(answersTo(request, connection, waiting.signal))) {
-          // From the first answer on silence means that nothing is appended.
+          // After the first answer, silence only means that nothing is appended.
           waiting.pause();
           answered += 1;
           yield answer;
@@ -118,7 +118,7 @@ async function* liveAnswers(
   }
 }
 
-/** How densely live events come. */
+/** Measures how densely live events come. */
 class Density {
   readonly #system: Pick<System, 'monotonicMs'>;
   #isLive = false;
@@ -129,10 +129,10 @@ class Density {
     this.#system = system;
   }
 
-  /** Whether so many have come that they are better read in pages. */
+  /** Whether so many have come that reading pages is cheaper. */
   isDense = false;
 
-  /** The answers until then. */
+  /** The answers until events are dense. */
   async *while(answers: AsyncIterable<ReadAnswer>): AsyncGenerator<ReadAnswer> {
     for await (const answer of answers) {
       yield answer;
@@ -142,7 +142,7 @@ class Density {
   }
 
   #take({ caughtUp, event }: ReadAnswer): void {
-    // History comes in pages as it is.
+    // History comes in batches anyway.
     this.#isLive ||= caughtUp !== null;
     if (!this.#isLive || event === null) return;
     this.#count += 1;
@@ -154,8 +154,8 @@ class Density {
 }
 
 /**
- * What has been appended since, read every few milliseconds: a live event costs server and service three times what
- * one of a page does. Ends when there is little.
+ * Pages of new events, read every few milliseconds: a live event costs server and service three times as much as one on
+ * a page. Ends when events are few.
  */
 async function* pagedAnswers(
   { connection, names, system, deadlineMs }: Reader,
@@ -200,7 +200,7 @@ function followedIn(
   if (answer.checkpoint !== null) return checkpointAt(progress, positionOf(answer.checkpoint));
   const read = eventIn(answer, names);
   if (read === null) return null;
-  // A page begins with the event before it.
+  // A page begins with the event at the position, which was yielded before.
   if (read.position <= progress.seen) return null;
   progress.seen = read.position;
   if (isOurs(read) && names.isWanted(read.stream, following.categories ?? null)) {
@@ -217,11 +217,9 @@ function checkpointAt(progress: Progress, position: Position): Followed {
   return { kind: 'checkpoint', position };
 }
 
-// Batches given item by item.
-
 /**
- * Gives the items of batches one by one, up to the signal. A generator would do the same and wait several times
- * for each item; unlike one, it must not be asked for the next item before it has given the last, as `for await` does not.
+ * The items of batches one by one, up to the signal. A generator would do the same but await several times per item.
+ * Unlike one, it must not be asked for an item before the previous one has resolved, which `for await` never does.
  */
 function oneByOne<T>(batches: AsyncGenerator<readonly T[]>, signal: AbortSignal): AsyncIterableIterator<T> {
   let batch: readonly T[] = [];

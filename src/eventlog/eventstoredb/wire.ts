@@ -1,7 +1,7 @@
 /**
  * The server's messages as this adapter uses them: each field by its number in the protocol's streams.proto,
- * gossip.proto and shared.proto. Fields not listed are passed over. Names of streams, data and metadata are bytes there and text here.
- * The client's generated code says the same in two to five times the processor time.
+ * gossip.proto and shared.proto. Fields not listed are skipped. Names of streams, data and metadata are bytes there and
+ * text here. The client's generated code does the same in two to five times the processor time.
  */
 import type {
   CallOptions,
@@ -20,7 +20,7 @@ export interface Wide {
   readonly high: number;
 }
 
-/** Carries nothing but that it is there. */
+/** A message without fields: only its presence counts. */
 type Empty = Readonly<Record<string, never>>;
 
 export interface WireUuid {
@@ -103,7 +103,7 @@ export interface WrongExpectedVersion {
   readonly noStream: Empty | null;
 }
 
-/** What a node knows of its cluster. */
+/** A node's view of its cluster. */
 export interface Gossip {
   readonly members: readonly {
     readonly state: number;
@@ -120,7 +120,7 @@ const wide = (id: number) => ({ id, type: 'uint64' });
 const of = (id: number, type: string) => ({ id, type });
 const textMap = (id: number) => ({ id, keyType: 'string', type: 'string' });
 const many = (id: number, type: string) => ({ id, type, rule: 'repeated' });
-/** Fields of which at most one is there, so that a 0 is told from nothing. */
+/** Fields of which at most one is set, so that a 0 differs from absence. */
 const oneOf = (...fields: readonly string[]) => ({ one: { oneof: [...fields] } });
 
 const ROOT = protobuf.Root.fromJSON({
@@ -193,7 +193,7 @@ const ROOT = protobuf.Root.fromJSON({
 });
 
 type Encode<T> = (message: T) => Buffer;
-/** Throws when the bytes are no such message. */
+/** @throws {Error} the bytes are not such a message */
 type Decode<T> = (bytes: Uint8Array) => T;
 
 function encoder(name: string): (message: object) => Buffer {
@@ -226,7 +226,7 @@ export function narrow({ low, high }: Wide): number {
 const STREAMS = '/event_store.client.streams.Streams';
 const GOSSIP = '/event_store.client.gossip.Gossip';
 
-/** Begins a call that takes appends and answers each. */
+/** Begins a streaming call that answers each append. */
 export function batchAppend(
   streams: Client,
   metadata: Metadata,
@@ -235,7 +235,7 @@ export function batchAppend(
   return streams.makeBidiStreamRequest(`${STREAMS}/BatchAppend`, encodeAppend, decodeAppendAnswer, metadata, options);
 }
 
-/** Begins a call that answers with what a request asks for. */
+/** Begins a read call. */
 export function read(
   streams: Client,
   request: ReadRequest,
@@ -244,7 +244,7 @@ export function read(
   return streams.makeServerStreamRequest(`${STREAMS}/Read`, encodeRead, decodeReadAnswer, request, metadata, options);
 }
 
-/** Asks a node for its cluster. The callback is called once, after this has returned. */
+/** Asks a node for its view of the cluster. The callback is called once, after this has returned. */
 export function gossip(node: Client, answered: requestCallback<Gossip>): ClientUnaryCall {
   return node.makeUnaryRequest(`${GOSSIP}/Read`, encodeEmpty, decodeGossip, {}, answered);
 }

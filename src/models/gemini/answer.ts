@@ -1,4 +1,4 @@
-/** Reads what Gemini answers with status 200. The SDK's own `text()` calls many a failure an empty text. */
+/** Reads Gemini's answers with status 200. The SDK's own `text()` returns an empty text for many failures. */
 import { ModelFailed } from '../../errors.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { spokenTexts } from './stream.js';
@@ -6,15 +6,15 @@ import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 
 export interface GeminiReading {
   readonly model: string;
-  /** Whether tools were offered; without, calls are parts of another kind. */
+  /** Whether tools were offered; if not, calls are ignored as parts of another kind. */
   readonly takesCalls: boolean;
   /** false: a stream broke off before its end. */
   readonly isFinished?: boolean;
 }
 
 /**
- * The text of the first candidate, its parts joined, without the model's thoughts, in well-formed Unicode, and its calls.
- * A candidate without `finishReason` counts as finished: proxies leave it out.
+ * The text of the first candidate, its parts joined, without the model's thoughts, in well-formed Unicode, and its
+ * calls. A candidate without `finishReason` counts as finished: proxies leave it out.
  *
  * @throws {ModelFailed} `prompt_blocked`, `no_candidates`, a finish reason's name in lower case, `unknown_finish`,
  * `unreadable_answer` (a stream cut off), `no_text` (only parts of other kinds) or `empty_answer`
@@ -58,7 +58,7 @@ function textOf(parts: readonly unknown[], model: string): string {
   return text.toWellFormed();
 }
 
-/** The part goes back with the result as it is: its thought signature must, or Gemini 3 refuses the next request. */
+/** The part is sent back unchanged with the result: Gemini 3 refuses the next request without its thought signature. */
 function callOf(part: unknown, index: number): readonly ToolCall[] {
   const call = fieldOf(part, 'functionCall');
   const name = fieldOf(call, 'name');
@@ -68,7 +68,7 @@ function callOf(part: unknown, index: number): readonly ToolCall[] {
   return [{ id: typeof id === 'string' ? id : `call_${index}`, name, argumentsJson, echo: part }];
 }
 
-/** Thoughts are billed as output. What is not told counts 0. */
+/** Thoughts are billed as output. Missing counts are 0. */
 function usageOf(metadata: unknown): ModelUsage {
   const count = (name: string): number => {
     const tokens = fieldOf(metadata, name);
@@ -92,15 +92,15 @@ function unusable(model: string, why: string, kind: string, retryable: boolean):
   return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
 }
 
-/** Whatever stands where a short name should. */
+/** A value that should be a short name, made safe for a message. */
 function shown(name: unknown): string {
   return typeof name === 'string' ? name.replace(/[^\w-]/g, '?').slice(0, 60) : typeof name;
 }
 
 /**
- * Reasons to stop other than STOP. Asked again is what may come out differently: a slip, an unnamed fault, a recitation.
- * Not asked again is what lies in the request itself: what a filter found in this matter, and a limit on the answer, which
- * would be reached once more at the full price. An unknown reason is asked again: the tries are few, a lost run is worse.
+ * Finish reasons other than STOP. Retryable is what may come out differently: a malformed call, an unnamed fault, a
+ * recitation. Not retryable is what lies in the request: a filter's finding, or the limit on the answer, which would be
+ * reached again at the full price. An unknown reason is retryable: attempts are few, a lost run is worse.
  */
 const FINISHES: ReadonlyMap<unknown, { readonly why: string; readonly retryable: boolean }> = new Map([
   ['MAX_TOKENS', { why: 'it was cut off at the limit of output tokens', retryable: false }],

@@ -15,7 +15,7 @@ import { schemaOrPrompt } from '../schema-or-prompt.js';
 export interface GeminiOptions {
   /** Visible ASCII; sent in the header `x-goog-api-key` and nowhere else. */
   readonly apiKey: string;
-  /** Where the API is, without a trailing slash: `/v1beta/…` is put after it. */
+  /** Base URL of the API without a trailing slash; `/v1beta/…` is appended. */
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
@@ -23,13 +23,14 @@ export interface GeminiOptions {
 }
 
 /**
- * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` while somebody
- * listens. One request a call: a run records its own retries; but a server that cannot stream is asked again plainly, so
- * that no run depends on who listens, and a model that refuses an answer schema beside functions is asked without it. The
- * signal aborts the request itself, and so does an answer that grows past MAX_ANSWER_BYTES: the SDK would read on.
+ * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` when there is
+ * an `onToken`. One request per call, because a run records its own retries, with two exceptions: a server that cannot
+ * stream is called again without streaming, and a model that refuses an answer schema beside functions is called
+ * without the schema. The signal aborts the request, and so does an answer larger than MAX_ANSWER_BYTES: the SDK would
+ * read on.
  *
- * A call fails as `readGeminiAnswer` and `geminiFailure` name it, as `aborted` by the signal, or as `model_unusable`
- * when the model's name could lead to another address.
+ * A call fails with the kinds of `readGeminiAnswer` and `geminiFailure`, as `aborted` by the signal, or as
+ * `model_unusable` when the model's name could lead to another address.
  */
 export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: GeminiOptions): LanguageModel {
   const gemini = new GoogleGenerativeAI(apiKey);
@@ -70,7 +71,7 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: Ge
     provider: 'gemini',
     defaultModel,
     async ask(request, { signal }) {
-      // The SDK only listens for aborts to come.
+      // The SDK ignores a signal that is already aborted.
       if (signal.aborted) throw callAborted(signal);
       const name = usableName(request.model ?? defaultModel);
       return streamOrPlain(request, (each) =>
@@ -84,15 +85,15 @@ interface ExchangeOptions extends GeminiDialect {
   readonly signal: AbortSignal;
 }
 
-/** Largest answer read, in bytes; a draft may have 128 KiB. */
+/** Largest answer that is read, in bytes; a draft may have 128 KiB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Whether a text names a model and nothing else: it becomes part of the address. */
+/** Whether a text is a model name and nothing else: it becomes part of the URL. */
 export function isModelName(text: string): boolean {
   return /^(?:(?:models|tunedModels)\/)?[A-Za-z0-9][\w.-]{0,127}$/.test(text);
 }
 
-/** What `isModelName` takes, in words. */
+/** What `isModelName` accepts, in words. */
 export const MODEL_NAMES = 'a name of letters, digits, "-", "_" and "."';
 
 function usableName(name: string): string {
@@ -106,9 +107,9 @@ function usableName(name: string): string {
 type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 
 /**
- * Makes calls that somebody listens to on a server that may not stream at another address than it answers at: one that
- * fails as only a stream may, before a word of it was heard, is made again plainly and heard whole. No run depends on
- * who listens. A server that has no such address is not asked for a stream again.
+ * Makes streaming calls to a server that may not support streaming. A stream that fails in a way typical of that,
+ * before its first token, is repeated as a plain call, so no run fails because somebody watches it. A server without
+ * the streaming endpoint is not asked for a stream again.
  */
 export function streamedOrPlain(): (request: ModelRequest, ask: Ask) => Promise<ModelAnswer> {
   let cannotStream = false;
@@ -150,5 +151,5 @@ const NOT_ASKED: Unstreamed = { isAddressUnknown: true };
 /** 404, 405 and the like. */
 const ADDRESS_UNKNOWN: ReadonlySet<string> = new Set(['model_unknown', 'http_error']);
 
-/** What comes of a whole answer, or half a one, read as a stream; the next may be a good one. */
+/** Results of reading a whole or cut off answer as a stream; the next stream may be fine. */
 const NO_STREAM: ReadonlySet<string> = new Set(['unreadable_answer', 'no_candidates']);

@@ -1,4 +1,4 @@
-/** Names what went wrong with a call to Gemini that gave no answer to read. */
+/** Classifies failed calls to Gemini. */
 import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
 import { ModelFailed } from '../../errors.js';
 import type { Exchange } from '../http-exchange.js';
@@ -11,13 +11,13 @@ export interface FailedCall {
   readonly exchange: Exchange;
   /** ISO 8601. */
   readonly now: string;
-  /** Texts that no message may hold: the key, the prompt. */
+  /** Texts that no message may quote: the key, the prompt. */
   readonly hidden: readonly string[];
 }
 
 /**
- * The failure of a call from what the SDK threw and what was seen of the exchange. It has no `cause`: the SDK's errors
- * quote the server without a bound, and a server may quote the key.
+ * The failure of a call, from the SDK's error and what was observed of the exchange. It has no `cause`: the SDK's
+ * errors quote the server at any length, and a server may quote the key.
  */
 export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
   if (error instanceof GoogleGenerativeAIFetchError && error.status !== undefined) {
@@ -31,14 +31,14 @@ export function geminiFailure(error: unknown, call: FailedCall): ModelFailed {
   }
   const code = call.exchange.brokenBy ?? fieldOf(fieldOf(error, 'cause'), 'code');
   if (typeof code === 'string') return connectionFailure(code, call);
-  // The SDK adds methods to what it has parsed, which a number, a text or null does not take.
+  // The SDK adds methods to the parsed body, which fails for a number, a text or null.
   if (error instanceof TypeError && error.cause === undefined) {
     return failure(call, 'the body of its answer is no JSON object', 'unreadable_answer', true);
   }
   return failure(call, 'the request failed', 'network_error', true);
 }
 
-/** The failure of a call that was given up for what was seen of its answer; null when it was not. */
+/** The failure of a call that was aborted because of its answer's size or redirect; null when it was not. */
 function givenUp(call: FailedCall): ModelFailed | null {
   const { tooLarge, redirected } = call.exchange;
   if (tooLarge) return failure(call, 'its answer is too large', 'answer_too_large', false);
@@ -64,7 +64,7 @@ function isKeyRefused({ errorDetails }: GoogleGenerativeAIFetchError): boolean {
   return Array.isArray(errorDetails) && errorDetails.some((each) => fieldOf(each, 'reason') === 'API_KEY_INVALID');
 }
 
-/** What the server said. The SDK puts it between address and details. */
+/** The server's message. The SDK puts it between URL and details. */
 function wordsOf(
   { message, status, statusText, errorDetails }: GoogleGenerativeAIFetchError,
   hidden: readonly string[],

@@ -1,17 +1,17 @@
-/** Writes a request in Gemini's words. */
+/** Builds requests in Gemini's format. */
 import type { Content, FunctionDeclarationsTool, GenerateContentRequest, Part, Schema } from '@google/generative-ai';
 import { SchemaType } from '@google/generative-ai';
 import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from '../port.js';
 import { fieldOf } from '../../system/untrusted.js';
 import type { ModelRequest, ToolDeclaration, ToolParameters, ToolRound } from '../port.js';
 
-/** What models differ in. */
+/** Differences between models. */
 export interface GeminiDialect {
   /** Whether an answer schema may stand beside functions: models before Gemini 3 refuse both together. */
   readonly schemaBesideTools: boolean;
 }
 
-/** The body of a call, system instruction and model apart. */
+/** The body of a call without system instruction and model. */
 export function geminiRequest(request: ModelRequest, { schemaBesideTools }: GeminiDialect): GenerateContentRequest {
   const { prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
   return {
@@ -29,7 +29,7 @@ export function geminiRequest(request: ModelRequest, { schemaBesideTools }: Gemi
   };
 }
 
-/** A round as Gemini wants to see it again: its own parts with their thought signatures, then every result. */
+/** A tool round as Gemini requires it: its own parts with their thought signatures, then every result. */
 function turnsOf({ exchanges }: ToolRound): readonly Content[] {
   return [
     { role: 'model', parts: exchanges.map(({ call }) => echoed(call.echo)) },
@@ -44,7 +44,7 @@ function turnsOf({ exchanges }: ToolRound): readonly Content[] {
   ];
 }
 
-/** The part itself, as it came: readGeminiAnswer has put it there. */
+/** The original part, which readGeminiAnswer has stored. */
 function echoed(part: unknown): Part {
   return part as Part;
 }

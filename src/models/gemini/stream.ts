@@ -1,22 +1,22 @@
 /**
- * Puts the chunks of a streamed answer together. The SDK's own aggregate loses parts: of a chunk with several it keeps
- * the last one, twice, and thought signatures not at all.
+ * Joins the chunks of a streamed answer. The SDK's own aggregate loses parts: of a chunk with several it keeps the last
+ * one, twice, and it drops thought signatures.
  */
 import { BodyTooLarge, boundedChunks, boundedText, fieldOf } from '../../system/untrusted.js';
 import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
 import type { Exchange } from '../http-exchange.js';
 import { serverEvents } from '../server-events.js';
 
-/** One answer as generateContent would have given it whole. */
+/** The answer as generateContent would have returned it. */
 export interface JoinedAnswer {
   readonly promptFeedback: unknown;
   readonly candidates: readonly object[];
   readonly usageMetadata: unknown;
-  /** Whether the stream told that it was at its end; a stream that breaks off silently does not. */
+  /** Whether the stream marked its end; a stream that breaks off does not. */
   readonly isFinished: boolean;
 }
 
-/** Reads a stream to its end; `onToken` hears the first candidate's text as it comes, thoughts left out. */
+/** Reads a stream to its end; `onToken` receives the first candidate's text as it comes, without thoughts. */
 export async function joinChunks(
   chunks: AsyncIterable<unknown>,
   onToken: (text: string) => void,
@@ -59,21 +59,22 @@ export function spokenTexts(parts: readonly unknown[]): readonly string[] {
     .filter((text) => typeof text === 'string');
 }
 
-// * Asks Gemini for a streamed answer. The SDK would lose the last event of a stream that lacks its empty line,
-// and with it the whole answer; its errors are thrown here too, so that both kinds of calls fail in the same
-// words.
-
 export interface StreamedCall {
   readonly url: string;
   readonly apiKey: string;
   readonly body: object;
   readonly signal: AbortSignal;
-  /** Is told what is seen of the call. */
+  /** Filled with what is observed of the call. */
   readonly exchange: Exchange;
   readonly maxBytes: number;
 }
 
-/** The chunks of an answer as they come. @throws what `geminiFailure` names, together with the exchange */
+/**
+ * Calls Gemini and yields the chunks of its answer as they come. Not through the SDK, which loses the last event of a
+ * stream that lacks its empty line, and with it the whole answer.
+ *
+ * @throws the SDK's kinds of errors, which `geminiFailure` classifies together with the exchange
+ */
 export async function* geminiChunks(call: StreamedCall): AsyncGenerator {
   const { url, apiKey, body, signal, exchange, maxBytes } = call;
   const response = await fetch(url, {
@@ -94,7 +95,7 @@ export async function* geminiChunks(call: StreamedCall): AsyncGenerator {
   }
 }
 
-/** In the form the SDK gives it, from which its words are taken. */
+/** An error in the SDK's form, from which `geminiFailure` takes the message. */
 async function refusalOf(response: Response): Promise<GoogleGenerativeAIFetchError> {
   const { status, statusText } = response;
   const error = fieldOf(parsed(await boundedText(response, MAX_ERROR_BYTES).catch(() => '')), 'error');
@@ -112,5 +113,5 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Of the body beside an error status; more of it is not read. */
+/** Most bytes read of the body of an error status. */
 const MAX_ERROR_BYTES = 64 * 1024;

@@ -2,11 +2,11 @@ import type { PromptInput } from '../port.js';
 import { CRITIC_SIGNATURE, SECTIONS, SUMMARY, TITLE_REQUEST, hasSection, hasTitle, requestFor } from './critic.js';
 
 /**
- * Writes the next draft of a brief by fixed rules. Without a draft it writes a title and the section "In short". A draft
- * there is, whoever wrote it, is kept: what the offline critic asked for is added, other feedback is listed in a section
- * of its own, and the last line says who signed it. Asked again with nothing new it only signs, so drafts do not grow;
- * joined drafts that repeat each other lose the repetitions, and at most 16,000 UTF-16 units are kept of any draft.
- * What tools have found, if they were used, is listed in a section of its own.
+ * Writes the next draft for a prompt input by fixed rules. Without a draft it writes a title and the section "In
+ * short". An existing draft, whoever wrote it, is kept: what the offline critic asked for is added, other feedback is
+ * listed in a section of its own, and the last line names the author. Without new feedback only the signature changes,
+ * so drafts do not grow; joined drafts that repeat each other lose the repetitions, and at most 16,000 UTF-16 units are
+ * kept of any draft. Results of tools, if they were used, are listed in a section of their own.
  */
 export function draftOffline(input: PromptInput, found: readonly string[] = []): string {
   const topic = viewTopic(input.topic);
@@ -70,7 +70,7 @@ function withoutSection(body: string, heading: string): string {
   return tidy(lines.join('\n'));
 }
 
-/** Repeated paragraphs go first, and only from long drafts: a short one may repeat itself on purpose. */
+/** Removes repeated paragraphs first, and only from long drafts: a short one may repeat itself on purpose. */
 function shortened(draft: string): string {
   if (draft.length <= REPEATING_CHARS) return draft;
   const distinct = [...new Set(draft.split('\n\n'))].join('\n\n');
@@ -94,21 +94,19 @@ const CUT = '[The offline model has cut the rest.]';
 /** From this length, in UTF-16 units, repeated paragraphs are dropped: joined drafts would double each round. */
 const REPEATING_CHARS = 4000;
 
-/** Kept of a draft, in UTF-16 units: at six bytes each as JSON, with all sections, still below the limit of a draft. */
+/** Most UTF-16 units kept of a draft: at six bytes each as JSON, with all sections, below the limit of a draft. */
 const KEPT_CHARS = 16_000;
 
-// What the offline author can see of a topic without understanding it: an excerpt and its leading words.
-
-/** A topic prepared for use in running text. Every text in it is one line and well-formed. */
+/** A topic prepared for use in running text: an excerpt and leading words. Each text is one well-formed line. */
 interface TopicView {
   readonly title: string;
-  /** The topic in quotes, or words that stand for it when nothing of it can be seen. */
+  /** The topic in quotes, or a substitute when it has no visible characters. */
   readonly about: string;
-  /** Up to three of its words in the order they stand there; the title when it has none, nothing when nothing shows. */
+  /** Up to three of its words in their order; the title when it has none, empty when nothing is visible. */
   readonly terms: readonly string[];
 }
 
-/** Looks at a topic of any length and language. */
+/** Prepares a topic of any length and language. */
 function viewTopic(topic: string): TopicView {
   const line = oneLine(topic);
   if (!VISIBLE.test(line)) return { title: 'A topic without words', about: 'a text without words', terms: [] };
@@ -121,7 +119,7 @@ function viewTopic(topic: string): TopicView {
 
 /** A text on one line, cut to a number of code points; what was cut shows as an ellipsis. */
 export function excerpt(text: string, codePoints: number): string {
-  // Two UTF-16 units a code point, and one code point more to see whether something is cut.
+  // At most two UTF-16 units per code point, and one code point more to see whether something is cut.
   const points = [...oneLine(text).slice(0, 2 * codePoints + 2)];
   if (points.length <= codePoints) return points.join('');
   return `${points
@@ -139,7 +137,7 @@ const BLANKS = /[\p{Z}\p{Cc}]+/gu;
 const VISIBLE = /[^\p{Z}\p{Cc}\p{Cf}]/u;
 const WORDS = /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu;
 
-/** Words of a question rather than of its matter. English only: elsewhere the longest words have to do. */
+/** Stop words. English only: of other languages the longest words are taken. */
 const COMMON: ReadonlySet<string> = new Set(
   (
     'a about an and any are as at be because been between but by can could did do does explain for from had has have ' +

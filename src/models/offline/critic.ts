@@ -1,14 +1,17 @@
-/** The parts of a draft that the offline critic looks for and the offline author knows how to write. */
+/** The sections that the offline critic looks for and the offline author can write, and the critic's rules. */
 
 /** A section under its own heading. */
 export interface Section {
   /** The heading's text; the section stands under the line `## <heading>`. */
   readonly heading: string;
-  /** The section's text for a topic; `about` is its name in running text, `terms` its leading words, which are shown in quotes. */
+  /**
+   * The section's text for a topic; `about` is its name in running text, `terms` its leading words, which are shown in
+   * quotes.
+   */
   readonly write: (about: string, terms: readonly string[]) => string;
 }
 
-/** Opens every draft of the offline author. */
+/** The first section of every draft of the offline author. */
 export const SUMMARY: Section = {
   heading: 'In short',
   write: (about, terms) =>
@@ -16,7 +19,7 @@ export const SUMMARY: Section = {
     'for whom it matters, and how one would see that it worked.',
 };
 
-/** Written when a critic misses them. */
+/** Added when a critic asks for them. */
 export const SECTIONS: readonly Section[] = [
   SUMMARY,
   {
@@ -37,7 +40,7 @@ export const SECTIONS: readonly Section[] = [
   },
 ];
 
-/** Whether a draft holds the section, anywhere: drafts of parallel branches stand below each other. */
+/** Whether a draft holds the section, at any place: drafts of parallel branches are joined one below the other. */
 export function hasSection(draft: string, { heading }: Section): boolean {
   return draft.split('\n').some((line) => line.trimEnd() === `## ${heading}`);
 }
@@ -47,7 +50,7 @@ export function hasTitle(draft: string): boolean {
   return draft.split('\n').some((line) => line.startsWith('# ') && line.trim() !== '#');
 }
 
-/** How the critic asks for a section; the author looks for exactly this. */
+/** How the critic asks for a section; the author searches for exactly this text. */
 export function requestFor({ heading }: Section): string {
   return `Add the section "${heading}".`;
 }
@@ -72,8 +75,8 @@ export interface OfflineCritique {
 }
 
 /**
- * Scores a draft by what it holds, never by what it says: 4 points for a text at all and one each for a title and the
- * sections "In short", "An example", "Objections" and "Next step"; 0 without a draft, 10 never. The feedback states
+ * Scores a draft by its form, never by its content: 4 points for any text and one each for a title and the sections
+ * "In short", "An example", "Objections" and "Next step"; 0 without a draft, 10 never. The feedback states
  * the rule and asks for the first two parts that are missing, so a draft gains at most 2 points a round.
  */
 export function critiqueOffline(draft: string | null): OfflineCritique {

@@ -1,4 +1,4 @@
-/** A stand-in for a language model that needs no network and says what it is. */
+/** A stand-in for a language model that needs no network and says so in its drafts. */
 import type { System } from '../../system/system.js';
 import type { PromptInput, LanguageModel, ModelRequest, ToolCall, ToolDeclaration, ToolRound } from '../port.js';
 import { callAborted } from '../port.js';
@@ -12,9 +12,10 @@ export interface OfflineOptions {
 }
 
 /**
- * The offline model: deterministic, the same brief gives the same answer. It drafts and scores by the rules stated in
- * draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. Offered tools, an agent first calls each once.
- * It goes by the brief and the tools: model name, temperature and maxOutputTokens of a request change nothing. Usage counts a token for each four UTF-16 units begun.
+ * The offline model: deterministic, the same prompt input gives the same answer. It drafts and scores by the rules
+ * stated in draftOffline and critiqueOffline, so a first draft earns 6, the rework 8. Offered tools, an agent first
+ * calls each once. It ignores model name, temperature and maxOutputTokens. Usage is a token per four UTF-16 units,
+ * rounded up.
  */
 export function offlineModel({ latencyMs = 0, system }: OfflineOptions): LanguageModel {
   return {
@@ -29,7 +30,9 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
         return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls).length) } };
       }
       const text =
-        answer === 'critique' ? JSON.stringify(critiqueOffline(promptInput.draft)) : draftOffline(promptInput, lookedUp(rounds));
+        answer === 'critique'
+          ? JSON.stringify(critiqueOffline(promptInput.draft))
+          : draftOffline(promptInput, lookedUp(rounds));
       for (const [word] of text.matchAll(WORDS)) request.onToken?.(word);
       return { text, usage: { inputTokens, outputTokens: tokens(text.length) } };
     },
@@ -60,18 +63,16 @@ function tokens(chars: number): number {
   return Math.ceil(chars / 4);
 }
 
-/** A text in pieces, as a streaming model might send it. */
+/** Splits a text into tokens, as a streaming model might send it. */
 const WORDS = /\s*\S+\s*/g;
 
-// How the offline model uses tools: each once, with the topic, without understanding what comes back.
-
-/** The calls it makes before it drafts: one of each tool, all at once. */
+/** The calls made before drafting: one of each tool with the topic, all at once. */
 function callsOffline(tools: readonly ToolDeclaration[], { topic }: PromptInput): readonly ToolCall[] {
   const argumentsJson = JSON.stringify({ query: excerpt(topic, 300) });
   return tools.map(({ name }) => ({ id: `offline_${name}`, name, argumentsJson }));
 }
 
-/** What came back, as lines of a list: the beginning of each piece found, with the mark or address to cite it by. */
+/** The results as lines of a list: the beginning of each quote, with the mark or URL to cite it by. */
 function lookedUp(rounds: readonly ToolRound[]): readonly string[] {
   return rounds
     .flatMap(({ exchanges }) => exchanges)
@@ -82,6 +83,6 @@ function lookedUp(rounds: readonly ToolRound[]): readonly string[] {
     });
 }
 
-/** As tools write them down, each between tags that its text cannot close. */
+/** Quotes in a tool's result, each between tags that its text cannot close. */
 const QUOTES = /<(?:passage|page) cite="([^"]*)"[^>]*>\n([^]*?)\n<\/(?:passage|page)>/g;
 const SHOWN_QUOTES = 3;

@@ -1,4 +1,4 @@
-/** Reads what an OpenAI-compatible server answers with status 200. */
+/** Reads answers of an OpenAI-compatible server with status 200. */
 import { ModelFailed } from '../../errors.js';
 import { quoted, wordsOfError } from '../failed-exchange.js';
 import { fieldOf } from '../../system/untrusted.js';
@@ -6,11 +6,11 @@ import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 
 export interface OpenAiReading {
   readonly model: string;
-  /** Whether tools were offered; without, calls are not looked at. */
+  /** Whether tools were offered; if not, calls are ignored. */
   readonly takesCalls: boolean;
-  /** Rounds before this answer: they keep ids apart where the server gives none. */
+  /** Rounds before this answer: they make call ids unique where the server gives none. */
   readonly rounds: number;
-  /** Texts that no message may hold. */
+  /** Texts that no message may quote. */
   readonly hidden: readonly string[];
 }
 
@@ -19,7 +19,8 @@ export interface OpenAiReading {
  * finished: local servers leave it out.
  *
  * @throws {ModelFailed} `unreadable_answer`, `error_answer` (an error with status 200), `no_choices`, `refused`,
- * `max_tokens`, `content_filter`, `prompt_blocked`, `unknown_finish`, `no_text` (calls that nobody offered) or `empty_answer`
+ * `max_tokens`, `content_filter`, `prompt_blocked`, `unknown_finish`, `no_text` (calls that nobody offered) or
+ * `empty_answer`
  */
 export function readOpenAiAnswer(body: unknown, reading: OpenAiReading): ModelAnswer {
   const usage = usageOf(fieldOf(body, 'usage'));
@@ -51,7 +52,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
   const choices = fieldOf(body, 'choices');
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   const message = fieldOf(choice, 'message');
-  // Some filters leave the message out.
+  // Some filters omit the message.
   if (fieldOf(choice, 'finish_reason') === 'content_filter') checkFinish(model, 'content_filter');
   if (typeof message !== 'object' || message === null) {
     throw unusable(model, 'it holds no choice', 'no_choices', true);
@@ -75,7 +76,7 @@ function contentOf(message: object, { model, takesCalls, rounds }: OpenAiReading
   throw unusable(model, 'its text is empty', 'empty_answer', true);
 }
 
-/** Beside the content, or one of its parts. */
+/** A refusal stands beside the content or in one of its parts. */
 function refusalIn(message: object): string {
   const content = fieldOf(message, 'content');
   const parts: readonly unknown[] = Array.isArray(content) ? content : [];
@@ -83,7 +84,7 @@ function refusalIn(message: object): string {
   return refusals.filter((each) => typeof each === 'string').join('');
 }
 
-/** A text, or a list of parts of which the texts count; thoughts are parts of another kind. */
+/** Content is a text, or a list of parts of which the texts are joined; thoughts are parts of another kind. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   const parts: readonly unknown[] = Array.isArray(content) ? content : [];
@@ -116,7 +117,7 @@ function checkFinish(model: string, reason: unknown): void {
   throw unusable(model, `it stopped for an unknown reason (${shown})`, 'unknown_finish', true);
 }
 
-/** Reasoning is billed as output and counted in it. What is not told counts 0. */
+/** Reasoning is billed as output and included in it. Missing counts are 0. */
 function usageOf(usage: unknown): ModelUsage {
   const count = (name: string): number => {
     const tokens = fieldOf(usage, name);
@@ -135,7 +136,7 @@ export function isBlocked(body: unknown): boolean {
   return codes.some((code) => BLOCKED.has(code)) || fieldOf(fieldOf(error, 'metadata'), 'flagged_input') !== undefined;
 }
 
-/** Of the vendor, Azure and others. */
+/** Codes of OpenAI, Azure and others. */
 const BLOCKED: ReadonlySet<unknown> = new Set([
   'content_filter',
   'content_policy_violation',
@@ -145,5 +146,5 @@ const BLOCKED: ReadonlySet<unknown> = new Set([
   'data_inspection_failed',
 ]);
 
-/** Ends of a whole answer, of the vendor and of local servers. */
+/** Finish reasons of a complete answer, of OpenAI and of local servers. */
 const FINISHED: ReadonlySet<unknown> = new Set(['', 'stop', 'tool_calls', 'function_call', 'eos', 'stop_sequence']);

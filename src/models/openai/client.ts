@@ -15,23 +15,23 @@ import type { LanguageModel, ModelAnswer, ModelRequest } from '../port.js';
 export interface OpenAiOptions {
   /** Visible ASCII; sent as a bearer token and nowhere else. Null: none is sent. */
   readonly apiKey: string | null;
-  /** Where the API is, version included, without a trailing slash: `/chat/completions` is put after it. */
+  /** Base URL of the API with version, without a trailing slash; `/chat/completions` is appended. */
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
   readonly system: Pick<System, 'now'>;
 }
 
-/** What one exchange gave: an answer, or a refusal that other words might avoid. */
+/** The result of one exchange: an answer, or a refusal that another dialect might avoid. */
 type Exchanged =
   | { readonly isAnswered: true; readonly answer: ModelAnswer }
   | { readonly isAnswered: false; readonly said: string; readonly failure: ModelFailed };
 
 /**
- * The model behind `POST {baseUrl}/chat/completions`. A request that the server refuses (400, 422) is put in plainer
- * words while there are any: a JSON schema, then any JSON, then the prompt alone (beside tools the schema or the prompt);
- * what it takes is remembered for the model. Otherwise one request a call: a run records its own retries. Redirects are not followed, for the key would go
- * with them. The signal aborts the request itself.
+ * The model behind `POST {baseUrl}/chat/completions`. A request that the server refuses (400, 422) is repeated in
+ * plainer dialects: a JSON schema, then any JSON, then the prompt alone (beside tools the schema or the prompt); the
+ * accepted dialect is remembered for the model. Otherwise one request per call: a run records its own retries.
+ * Redirects are not followed, because the key would go with them. The signal aborts the request.
  */
 export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: OpenAiOptions): LanguageModel {
   const dialects = new Map<string, Dialect>();
@@ -53,7 +53,11 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: Op
     return { isAnswered: false, said, failure };
   }
 
-  async function generate(model: string, request: ModelRequest, options: Omit<ExchangeOptions, 'dialect'>): Promise<ModelAnswer> {
+  async function generate(
+    model: string,
+    request: ModelRequest,
+    options: Omit<ExchangeOptions, 'dialect'>,
+  ): Promise<ModelAnswer> {
     let dialect: Dialect | null = dialects.get(model) ?? FIRST_DIALECT;
     for (;;) {
       const exchanged = await exchange(model, request, { ...options, dialect });
@@ -88,7 +92,7 @@ export function openAiModel({ apiKey, baseUrl, model: defaultModel, system }: Op
   };
 }
 
-/** Refusals that no other words avoid. */
+/** Refusals that no other dialect avoids. */
 const NOT_OF_WORDS: ReadonlySet<string> = new Set(['model_unknown', 'prompt_blocked', 'quota_used_up']);
 
 interface ExchangeOptions {
@@ -97,7 +101,7 @@ interface ExchangeOptions {
   readonly dialect: Dialect;
 }
 
-/** Some servers answer a request for a stream whole: the kind of the body tells, not the request. */
+/** Some servers answer a streaming request with a whole body, so the content type decides, not the request. */
 async function readAnswer(response: Response, request: ModelRequest, call: FailedCall): Promise<ModelAnswer> {
   const { onToken, tools = [], rounds = [] } = request;
   const { model, hidden } = call;
@@ -112,7 +116,7 @@ async function readAnswer(response: Response, request: ModelRequest, call: Faile
   return readOpenAiAnswer(joined.body, reading);
 }
 
-/** Names of models come from blueprints: when there are too many, all are learnt again. */
+/** Model names come from blueprints, so the map is bounded: when full it is cleared and learnt again. */
 function remember(dialects: Map<string, Dialect>, model: string, dialect: Dialect): void {
   if (dialects.size >= MAX_DIALECTS) dialects.clear();
   dialects.set(model, dialect);
@@ -120,8 +124,8 @@ function remember(dialects: Map<string, Dialect>, model: string, dialect: Dialec
 
 const MAX_DIALECTS = 1000;
 
-/** Of an answer. A draft takes 128 KiB; a stream has some 200 bytes around each token. */
+/** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Of the body beside an error status; more of it is not read. */
+/** Most bytes read of the body of an error status. */
 const MAX_ERROR_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-/** Names what went wrong with a call to an OpenAI-compatible server that gave no answer to read. */
+/** Classifies failed calls to an OpenAI-compatible server. */
 import { BodyTooLarge } from '../../system/untrusted.js';
 import { ModelFailed } from '../../errors.js';
 import type { FaultKind } from '../failed-exchange.js';
@@ -18,11 +18,11 @@ export interface FailedCall {
   readonly model: string;
   /** ISO 8601. */
   readonly now: string;
-  /** Texts that no message may hold: the key, the prompt. */
+  /** Texts that no message may quote: the key, the prompt. */
   readonly hidden: readonly string[];
 }
 
-/** The failure that an error status tells; `body` is what came with it, as text. */
+/** The failure behind an error status; `body` is the response's text. */
 export function statusFailure(response: Response, body: string, call: FailedCall): ModelFailed {
   const { status, headers } = response;
   if (status >= 300 && status < 400) return failure(call, 'it answered with a redirect', 'redirected', false);
@@ -35,7 +35,7 @@ export function statusFailure(response: Response, body: string, call: FailedCall
   return new ModelFailed(`${about(call)}: ${why}`, { kind, retryable, ...(retryAfterMs !== null && { retryAfterMs }) });
 }
 
-/** The failure of a call from what fetch or reading its body threw. It has no `cause`: that may quote the server. */
+/** The failure behind an error of fetch or of reading the body. It has no `cause`: that may quote the server. */
 export function thrownFailure(error: unknown, call: FailedCall): ModelFailed {
   if (error instanceof BodyTooLarge) return failure(call, 'its answer is too large', 'answer_too_large', false);
   if (error instanceof SyntaxError) {
@@ -64,7 +64,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** Routers and filters use the status of a bad request, or of an outage, for what no other words and no wait mend. */
+/** Routers and filters use the status of a bad request or an outage for failures that no retry can fix. */
 function kindOf(status: number, body: unknown): FaultKind {
   const code = fieldOf(fieldOf(body, 'error'), 'code');
   if (code === 'insufficient_quota') return QUOTA_USED_UP;
@@ -73,12 +73,12 @@ function kindOf(status: number, body: unknown): FaultKind {
   return kindOfStatus(status);
 }
 
-/** The vendor answers 429 for an empty account too, which no wait fills. */
+/** OpenAI answers 429 for an empty account too, where waiting does not help. */
 const QUOTA_USED_UP = { kind: 'quota_used_up', retryable: false };
 const PROMPT_BLOCKED = { kind: 'prompt_blocked', retryable: false };
 const MODEL_UNKNOWN = { kind: 'model_unknown', retryable: false };
 
-/** What is behind a refusal, mostly a setting. */
+/** The likely cause of a refusal, mostly a setting. */
 const HINTS: ReadonlyMap<string, string> = new Map([
   ['unauthorized', 'check OPENAI_API_KEY'],
   ['forbidden', 'check OPENAI_API_KEY'],

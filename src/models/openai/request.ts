@@ -1,23 +1,23 @@
-/** Writes a request in the words of OpenAI's chat completions. */
+/** Builds requests in the format of OpenAI's chat completions. */
 import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from '../port.js';
 import { fieldOf } from '../../system/untrusted.js';
 import type { ModelRequest, ToolCall, ToolRound } from '../port.js';
 
-/** What servers that call themselves compatible differ in. */
+/** Differences between servers that call themselves compatible. */
 export interface Dialect {
   /** How JSON is asked for. */
   readonly format: 'json_schema' | 'json_object' | 'prompt';
   /** Whether a schema may stand beside tools: several local servers refuse both together. */
   readonly schemaBesideTools: boolean;
-  /** Name of the limit on output tokens: newer models of the vendor know the second one only, many servers the first. */
+  /** Name of the limit on output tokens: newer OpenAI models accept only the second, many servers only the first. */
   readonly limit: 'max_tokens' | 'max_completion_tokens';
-  /** Whether a stream is asked for its usage. */
+  /** Whether a stream is asked to report its usage. */
   readonly usageInStream: boolean;
   /** Whether it streams at all. */
   readonly streams: boolean;
 }
 
-/** What is tried first. */
+/** The dialect to try first. */
 export const FIRST_DIALECT: Dialect = {
   format: 'json_schema',
   schemaBesideTools: true,
@@ -54,10 +54,10 @@ export function openAiRequest(model: string, request: ModelRequest, dialect: Dia
 }
 
 /**
- * The dialect to try after a server has refused a request (400 or 422), null when there is nothing left to change. Named
- * parameters go first; a refusal of JSON is often unnamed.
+ * The dialect to try after a server has refused a request (400 or 422), null when there is nothing left to change.
+ * Parameters that the message names go first; refusals of JSON often name nothing.
  *
- * @param said the server's own words
+ * @param said the server's message
  */
 export function plainerDialect(dialect: Dialect, request: ModelRequest, said: string): Dialect | null {
   if (request.maxOutputTokens !== undefined && dialect.limit === 'max_tokens' && /max_completion_tokens/.test(said)) {
@@ -73,7 +73,7 @@ export function plainerDialect(dialect: Dialect, request: ModelRequest, said: st
   return { ...dialect, format: dialect.format === 'json_schema' ? 'json_object' : 'prompt' };
 }
 
-/** Beside tools a schema or nothing: a mode that asks for any JSON leaves no room for a call. */
+/** Beside tools a schema or nothing: in the mode for any JSON a model cannot call tools. */
 function formatOf(request: ModelRequest, { format, schemaBesideTools }: Dialect): Dialect['format'] {
   if (request.answer !== 'critique') return 'prompt';
   if (!hasTools(request)) return format;
@@ -99,7 +99,7 @@ function messagesOf({ text, exchanges }: ToolRound): readonly object[] {
   ];
 }
 
-/** As it came, but for what servers refuse to see again: a name or arguments of no usable form. */
+/** The call as it came, except for a name or arguments that servers would refuse. */
 function toolCall({ id, name, argumentsJson, echo }: ToolCall): object {
   const called = name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown';
   const extra = fieldOf(echo, 'extra_content');
@@ -107,7 +107,7 @@ function toolCall({ id, name, argumentsJson, echo }: ToolCall): object {
     id,
     type: 'function',
     function: { name: called, arguments: isObject(argumentsJson) ? argumentsJson : '{}' },
-    // Servers in front of Gemini keep its thought signature here.
+    // Proxies for Gemini keep its thought signature here.
     ...(extra !== undefined && { extra_content: extra }),
   };
 }
@@ -121,7 +121,7 @@ function isObject(json: string): boolean {
   }
 }
 
-/** As strict mode takes it: every property required, no others. */
+/** As strict mode requires: every property required, no others. */
 const CRITIC_ANSWER = {
   type: 'object',
   additionalProperties: false,

@@ -1,10 +1,10 @@
-/** Reads a streamed chat completion and puts it together as it would have come whole. */
+/** Reads a streamed chat completion and joins it into the form of a plain one. */
 import { boundedChunks } from '../../system/untrusted.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { textOf } from './answer.js';
 import { serverEvents } from '../server-events.js';
 
-/** Pieces of one call, by its index in the answer. */
+/** The joined chunks of one call. */
 interface CallChunks {
   id: string;
   name: string;
@@ -13,14 +13,14 @@ interface CallChunks {
 }
 
 export interface JoinedCompletion {
-  /** In the form of an answer that comes whole. */
+  /** In the form of a plain answer. */
   readonly body: object;
-  /** Whether the stream told that it was at its end. */
+  /** Whether the stream marked its end. */
   readonly isFinished: boolean;
 }
 
 /**
- * Reads to `[DONE]` or the end of the body; `onToken` hears the text as it comes.
+ * Reads to `[DONE]` or the end of the body; `onToken` receives the text as it comes.
  *
  * @throws {SyntaxError | BodyTooLarge} or what a broken connection throws
  */
@@ -54,7 +54,7 @@ export async function joinCompletion(
   };
   return {
     body: { choices: choice === undefined ? [] : [whole], usage, error },
-    isFinished: isDone || [finishReason, error].some((told) => told !== undefined),
+    isFinished: isDone || [finishReason, error].some((each) => each !== undefined),
   };
 }
 
@@ -63,7 +63,7 @@ function firstChoice(chunk: unknown): unknown {
   return Array.isArray(choices) ? choices[0] : undefined;
 }
 
-/** A call's id and name come once, its arguments in pieces. A server that gives no index sends each call whole. */
+/** A call's id and name come once, its arguments in chunks. A server that gives no index sends each call whole. */
 function collectCalls(calls: Map<number, CallChunks>, deltas: unknown): void {
   for (const delta of Array.isArray(deltas) ? (deltas as readonly unknown[]) : []) {
     const index = fieldOf(delta, 'index');
