@@ -1,10 +1,10 @@
-/** The passages of many pages, cut without holding up the process. */
+/** Cuts pages into chunks: the unit that is embedded, searched and quoted. Pure but for the pauses between turns. */
 import type { System } from '../system/system.js';
 
-/** UTF-16 units that are cut in one turn, about 2 ms; a page is never divided. */
+/** UTF-16 units cut in one event loop turn, about 2 ms; a page is cut in one turn. */
 const UNITS_AT_ONCE = 200_000;
 
-/** As `chunk`, other work coming to its turn in between. */
+/** Like `chunk`, but yields to other work in between. */
 export async function chunkedPages(
   pages: readonly { readonly page: number; readonly text: string }[],
   { after }: Pick<System, 'after'>,
@@ -21,10 +21,10 @@ export async function chunkedPages(
   return chunks;
 }
 
-// * Cuts pages into passages: what is embedded, searched and quoted. Pure and deterministic; no passage crosses a
-// page, so that a citation has one page.
-
-/** A passage. `page` counts from 1; `from` and `to` (exclusive) are offsets in UTF-16 code units of the page's text. */
+/**
+ * A chunk: never crosses pages, so that a citation has one page. `page` counts from 1; `from` and `to` (exclusive) are
+ * offsets in UTF-16 code units of the page's text.
+ */
 export interface Chunk {
   readonly page: number;
   readonly from: number;
@@ -34,25 +34,25 @@ export interface Chunk {
 }
 
 /**
- * Code units of a passage at the most, but for a page's last one: about 200 words or 300 tokens, a paragraph or two.
+ * Most code units of a chunk, except for a page's last one: about 200 words or 300 tokens, a paragraph or two.
  * Smaller ones are found more exactly, larger ones are understood better alone.
  */
 export const CHUNK_UNITS = 1_200;
-/** Code units a passage repeats of the one before, about: a sentence at the cut is whole in one of them. */
+/** Code units, about, that a chunk repeats of the previous one: a sentence at the cut is whole in one of them. */
 export const OVERLAP_UNITS = 150;
 
-/** A cut is looked for from this share of a passage on. */
+/** Earliest place of a cut, as a share of a chunk. */
 const EARLIEST_CUT = 0.5;
-/** What is left of a page goes into its last passage up to this share: no passage of a few words at the end. */
+/** Largest last chunk of a page, as a share of a chunk: avoids a last chunk of a few words. */
 const LONGEST_LAST = 1.25;
 /** The overlap may be longer by this share to begin with a sentence. */
 const LONGEST_OVERLAP = 1.4;
 
-/** Code units behind a place that are looked at for the grapheme there; families of emoji have 25. */
+/** Code units after a place that are searched for the end of its grapheme; emoji families have 25. */
 const LONGEST_GRAPHEME = 64;
 const GRAPHEMES = new Intl.Segmenter('und');
 
-/** Where a text is best cut: after each match, from the best kind to the worst. */
+/** Kinds of cuts, from best to worst; the cut is after the match. */
 const CUTS = [
   /\n\n+/gu,
   /(?:[.!?…]["'»”’)\]]*\s+(?=["'«“‘([]?[\p{Lu}\p{N}])|[。！？]["'」』）]*\n?)/gu,
@@ -61,9 +61,9 @@ const CUTS = [
 ];
 
 /**
- * The passages of pages, in their order. Of each page they cover every character, each begins within or at the end of
- * the one before, and none begins or ends within a character as readers see it (a grapheme), unless that is itself
- * longer than half a passage: then no surrogate pair is split. An empty page has none.
+ * The chunks of pages, in their order; deterministic. They cover every character of a page, each begins within or at
+ * the end of the previous one, and none begins or ends inside a grapheme (a character as readers see it), unless that
+ * is longer than half a chunk: then no surrogate pair is split. An empty page has none.
  */
 export function chunk(pages: Iterable<{ readonly page: number; readonly text: string }>): readonly Chunk[] {
   return [...pages].flatMap(({ page, text }) =>
@@ -76,7 +76,7 @@ interface Span {
   readonly to: number;
 }
 
-/** A passage that is being cut: its text's page, and where it begins. */
+/** A chunk being cut: the text of its page, and where it begins. */
 interface Place {
   readonly text: string;
   readonly since: number;
@@ -94,7 +94,7 @@ function spansOf(text: string): readonly Span[] {
   return spans;
 }
 
-/** The best place to end a passage: the last one of the best kind within the range. */
+/** The best place to end a chunk: the last one of the best kind within the range. */
 function cut({ text, since }: Place, range: Span): number {
   for (const kind of CUTS) {
     const place = placesAfter(text, range, kind).findLast((at) => graphemeAt(text, at, since) === at);
@@ -103,7 +103,7 @@ function cut({ text, since }: Place, range: Span): number {
   return wholeAtOrBefore(range.to, range.from, { text, since });
 }
 
-/** Where the next passage begins: with the first sentence, or word, of the overlap. */
+/** Where the next chunk begins: with the first sentence, or word, of the overlap. */
 function overlapFrom({ text, since }: Place, to: number): number {
   const [, sentence, , word] = CUTS;
   const wide = { from: to - OVERLAP_UNITS * LONGEST_OVERLAP, to: to - OVERLAP_UNITS / 3 };
@@ -119,7 +119,7 @@ function overlapFrom({ text, since }: Place, to: number): number {
 function placesAfter(text: string, { from, to }: Span, kind: RegExp | undefined): readonly number[] {
   if (kind === undefined) return [];
   const start = Math.floor(from);
-  // What decides whether a match is one may stand a little behind it.
+  // Lookaheads may need a little text after the range.
   const part = text.slice(start, Math.ceil(to) + 2);
   return [...part.matchAll(kind)].map(({ 0: match, index }) => start + index + match.length).filter((at) => at <= to);
 }
@@ -131,8 +131,8 @@ function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): 
 }
 
 /**
- * Where the grapheme begins that holds the code unit at this place. Looked at from the passage's own beginning, which
- * is one of a grapheme: two flags in a row can be told apart from one end only.
+ * Where the grapheme begins that holds the code unit at this place. Segmented from the chunk's beginning, which is a
+ * grapheme's: two flags in a row can be separated from their start only.
  */
 function graphemeAt(text: string, at: number, since: number): number {
   if (at >= text.length) return text.length;

@@ -1,6 +1,6 @@
 /**
- * The documents whose record was found not to bear out: none of them is found by agents or shown as true. Not stored:
- * every start looks for them. One small entry a damaged document.
+ * The documents whose record is corrupt: they are excluded from search and not shown by id. Not stored, because every
+ * start verifies all documents. One small entry per corrupt document.
  */
 import { DocumentCorrupt } from './errors.js';
 
@@ -8,7 +8,7 @@ export class CorruptDocuments {
   readonly #onFound: (error: DocumentCorrupt) => void;
   readonly #found = new Map<string, DocumentCorrupt>();
 
-  /** @param onFound told of each once, when it is found */
+  /** @param onFound called once per document, when it is found corrupt */
   constructor(onFound: (error: DocumentCorrupt) => void) {
     this.#onFound = onFound;
   }
@@ -17,7 +17,7 @@ export class CorruptDocuments {
     return this.#found.has(documentId);
   }
 
-  /** Takes note of a document. */
+  /** Marks a document as corrupt. */
   found(error: DocumentCorrupt): void {
     const { documentId } = error.data;
     if (this.#found.has(documentId)) return;
@@ -25,7 +25,7 @@ export class CorruptDocuments {
     this.#onFound(error);
   }
 
-  /** Takes note of the damage that work on documents fails with. */
+  /** Runs work on documents and marks the one that it finds corrupt. */
   async noting<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -35,12 +35,12 @@ export class CorruptDocuments {
     }
   }
 
-  /** What counts of it bears out again: it was deleted, or taken in anew. */
+  /** Unmarks a document that is valid again: it was deleted, or ingested anew. */
   forget(documentId: string): void {
     this.#found.delete(documentId);
   }
 
-  /** @throws {DocumentCorrupt} for a document that was found damaged */
+  /** @throws {DocumentCorrupt} for a document that was found corrupt */
   assertNotCorrupt(documentId: string): void {
     const error = this.#found.get(documentId);
     if (error !== undefined) throw error;

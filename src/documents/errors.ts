@@ -1,7 +1,7 @@
-/** What may be wrong with a document. The edges tell these by their `code`, as all errors. */
+/** Errors of documents. HTTP and CLI map them by their `code`, as all errors. */
 import { CouncilError } from '../errors.js';
 
-/** No document has this id, or none any more, or it is not ingested yet. */
+/** There is no document with this id, it was deleted, or it is not ingested yet. */
 export class DocumentUnknown extends CouncilError<{ documentId: string }> {
   readonly code = 'document.unknown';
   constructor(data: { documentId: string }) {
@@ -9,7 +9,7 @@ export class DocumentUnknown extends CouncilError<{ documentId: string }> {
   }
 }
 
-/** An event of a document's stream is none this service could have written, or does not follow from the one before. */
+/** An event of a document's stream is not one this service writes, or does not follow from the previous one. */
 export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: number; reason: string }> {
   readonly code = 'document.damaged';
   constructor(data: { documentId: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -17,7 +17,7 @@ export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: num
   }
 }
 
-/** Others changed it again and again in the meantime. What is recorded of it stays. */
+/** Too many conflicts with other writers. What is recorded stays. */
 export class DocumentContended extends CouncilError<{ documentId: string }> {
   readonly code = 'document.contended';
   constructor(data: { documentId: string }, options?: ErrorOptions) {

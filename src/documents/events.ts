@@ -1,4 +1,4 @@
-/** The events of a document's stream: what was received, its passages, their vectors, and whether it can be found. */
+/** The events of a document's stream: its receipt, chunks, vectors, and whether it can be found. */
 import type { System } from '../system/system.js';
 import type { DocumentFacts } from '../generated/schemas.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
@@ -28,7 +28,7 @@ export function isDocumentId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 
-/** A recorded event of a document. @throws {DocumentCorrupt} when it is none */
+/** A recorded event as an event of a document. @throws {DocumentCorrupt} it is not one */
 export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
   return orCorrupt(documentIdOf(recorded.stream) ?? recorded.stream, recorded.revision, () => {
     const event = exportedOf(recorded);
@@ -41,8 +41,8 @@ export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
  * A document's events in order, each checked to follow by its hash from the one before it; an unknown document has
  * none.
  *
- * @param from seq of the first event given
- * @param to seq of the last one given; absent: to the head
+ * @param from seq of the first event
+ * @param to seq of the last event; absent: to the head
  * @throws {DocumentCorrupt} at the first that does not follow
  */
 export async function* readDocument(
@@ -50,7 +50,7 @@ export async function* readDocument(
   documentId: string,
   { sha256, from = 0, to }: { readonly sha256: System['sha256']; readonly from?: number; readonly to?: number },
 ): AsyncGenerator<DocumentEvent> {
-  // The event before the first one tells the hash that it follows.
+  // The previous event is read too, for the hash that the first one follows.
   const first = Math.max(0, from - 1);
   let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
   const range = { from: first, ...(to !== undefined && { max: to + 1 - first }) };
@@ -76,7 +76,7 @@ function assertFollows(
   throw new Error('its hash does not follow from the event before it and its own fields');
 }
 
-/** Data of a known type is taken at its word: only this service writes the stream, and the chain guards it. */
+/** Checks the type alone, not the data: only this service writes the stream, and the hash chain protects it. */
 export function isDocumentEvent(event: ExportedEvent): event is ExportedEvent & DocumentEvent {
   return Object.hasOwn(TYPES, event.type);
 }
@@ -98,12 +98,11 @@ function orCorrupt<T>(documentId: string, seq: number, read: () => T): T {
   }
 }
 
-// A document as it is listed.
-
+/** A document as it is listed. */
 export interface DocumentRecord {
   /** Lower-case hex SHA-256 of the file. */
   readonly id: string;
-  /** Revision of the event that tells of it. */
+  /** Revision of the event it was made from. */
   readonly seq: number;
   readonly filename: string;
   readonly pages: number;
@@ -121,14 +120,14 @@ export function documentRecordOf(recorded: RecordedEvent): DocumentRecord | null
   return id === null ? null : recordAfter(id, event);
 }
 
-/** The same, of an event that was read already. */
+/** The same for an event that was read already. */
 export function recordAfter(id: string, event: DocumentEvent): DocumentRecord | null {
   if (event.type !== 'DocumentIngested') return null;
   const { filename, pages, chunks, ingestedAt } = event.data;
   return { id, seq: event.seq, filename, pages, chunks, ingestedAt: ingestedAt ?? event.at };
 }
 
-/** Whether an event makes a document findable, or takes it away. */
+/** Whether an event makes a document findable or deletes it. */
 export function isDecisive({ type }: Pick<RecordedEvent, 'type'>): boolean {
   return type === 'DocumentIngested' || type === 'DocumentDeleted';
 }

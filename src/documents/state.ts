@@ -1,6 +1,6 @@
 /**
- * A document as its events tell it, and what is to be recorded next until it is ingested. Pure: whoever goes on, after a
- * crash or beside another instance, finds the same next step.
+ * A document folded from its events, and what is to be recorded next until it is ingested. Pure: after a crash, or on
+ * another instance, the next step is the same.
  */
 import type { Chunk } from './chunk.js';
 import type { DocumentEvent, DocumentFact } from './events.js';
@@ -14,27 +14,27 @@ export interface DocumentState {
   /** Of the file. */
   readonly bytes: number;
   readonly pages: number;
-  /** Seq of the DocumentReceived it goes by. */
+  /** Seq of the DocumentReceived that is in force. */
   readonly since: number;
   readonly chunks: readonly Chunk[];
-  /** By model, how many chunks have their vectors, from the first one on. */
+  /** Number of chunks with vectors by model, counted from the first chunk. */
   readonly embedded: ReadonlyMap<string, number>;
-  /** Whether vectors have come since it was said to be ingested: it has to be said again. */
+  /** Whether vectors were added after DocumentIngested, which must then be recorded again. */
   readonly hasNews: boolean;
   /** When it was first ingested; null: not yet. */
   readonly ingestedAt: string | null;
 }
 
-/** What is to be recorded of a file. */
+/** The contents of a file that are recorded. */
 export type DocumentSource = Pick<DocumentState, 'filename' | 'bytes' | 'pages' | 'chunks'>;
 
 export type NextStep =
   | { readonly kind: 'append'; readonly facts: readonly DocumentFact[] }
-  /** The vectors of these texts, the first of which is that of chunk `from`. */
+  /** Embed these texts; the first is that of chunk `from`. */
   | { readonly kind: 'embed'; readonly from: number; readonly texts: readonly string[] }
   | { readonly kind: 'done' };
 
-/** UTF-16 units of the chunks of one event at the most: in JSON they are six bytes each at the worst, 384 KiB. */
+/** Most UTF-16 units of the chunks of one event: at up to six bytes each in JSON, 384 KiB. */
 const UNITS_PER_EVENT = 64_000;
 
 /** The document after an event. */
@@ -75,14 +75,14 @@ function withVectors(
   embedded: DocumentState['embedded'],
   { model, from, vectors }: { readonly model: string; readonly from: number; readonly vectors: readonly string[] },
 ): DocumentState['embedded'] {
-  // Vectors that leave some out before them are none to go on from.
+  // Vectors after a gap are ignored: embedding continues from the first missing one.
   if (from !== (embedded.get(model) ?? 0)) return embedded;
   return new Map([...embedded, [model, from + vectors.length]]);
 }
 
 /**
- * What is to be done so that a file is ingested. What is recorded of it stands as far as the file says the same; when
- * it does not (its text was read differently), or the document was deleted, it begins anew.
+ * The next step to ingest a file. Recorded chunks are kept as long as they match the file's; when they differ (its text
+ * was extracted differently), or the document was deleted, ingestion starts over.
  *
  * @param model whose vectors are recorded; null: none are
  */
@@ -122,7 +122,7 @@ function isBeginningOf(recorded: readonly Chunk[], chunks: readonly Chunk[]): bo
   });
 }
 
-/** As many chunks as one event takes, at least one if there is any. */
+/** As many chunks as fit into one event, at least one if there is any. */
 function packFrom(chunks: readonly Chunk[], from: number): Chunk[] {
   let units = 0;
   let to = from;

@@ -21,15 +21,15 @@ import type { Embeddings } from '../embeddings/port.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import { vectorToBase64 } from '../embeddings/port.js';
 
-/** Conflicts with other instances before a change gives up. Each of them means that another got on by one event. */
+/** Most conflicts with other instances before a change fails. Each means that another instance made progress. */
 const MAX_CONFLICTS = 200;
 
 export interface DocumentStoreOptions extends StreamsDeps {
   readonly extractor: PdfExtractor;
   readonly embeddings: Embeddings;
-  /** Whether vectors are recorded; else they are computed wherever they are needed. */
+  /** Whether vectors are recorded; otherwise they are computed where they are needed. */
   readonly recordsVectors: boolean;
-  /** Whether a document was found damaged. */
+  /** Whether a document was found corrupt. */
   readonly isCorrupt: (documentId: string) => boolean;
 }
 
@@ -38,24 +38,24 @@ export interface UploadedFile {
   /** Lower-case hex SHA-256 of its bytes. */
   readonly id: string;
   readonly filename: string;
-  /** How many there are. */
+  /** Size of the file. */
   readonly bytes: number;
-  /** Asked for when they are needed, once. */
+  /** Reads the bytes; called at most once, when they are needed. */
   read(): Promise<Uint8Array>;
 }
 
 export interface Ingested {
   readonly chunks: number;
-  /** Whether this upload made it so. */
+  /** Whether this upload ingested it. */
   readonly isNew: boolean;
-  /** Of the event from which on it can be found. */
+  /** Position of the event from which on it can be found. */
   readonly position: Position;
 }
 
 export class DocumentStore {
   readonly #options: DocumentStoreOptions;
   readonly #streams: DocumentStreams;
-  /** Of each document that is being ingested here, the last of those who want that: why it got no vectors, or null. */
+  /** The last queued ingestion of each document; resolves to the failure to embed it, or null. */
   readonly #turns = new Map<string, Promise<ModelFailed | null>>();
   readonly #tasks = taskTracker();
   readonly #stopping = new AbortController();
@@ -74,10 +74,10 @@ export class DocumentStore {
   }
 
   /**
-   * Ingests a file, or as much of it as is missing; who uploads the same bytes meanwhile waits for that.
+   * Ingests a file, or the missing rest of it; a concurrent upload of the same bytes waits for that.
    *
-   * @throws {PdfRefused | ExtractionBusy} its text cannot be had
-   * @throws {ModelFailed} its vectors cannot be had
+   * @throws {PdfRefused | ExtractionBusy} its text cannot be extracted
+   * @throws {ModelFailed} its vectors cannot be computed
    * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer
    * @throws {DocumentContended | DocumentCorrupt | ServiceStopping}
    */
@@ -89,7 +89,7 @@ export class DocumentStore {
     });
   }
 
-  /** Has the vectors made that an ingested document lacks of this model. Throws as `ingest`. */
+  /** Adds the vectors of this model that an ingested document lacks. Throws as `ingest`. */
   complete(documentId: string): Promise<void> {
     return this.#inTurn(documentId, async () => {
       const state = await this.#streams.fold(documentId, null);
@@ -98,7 +98,7 @@ export class DocumentStore {
   }
 
   /**
-   * Takes it away, also when its record is damaged.
+   * Deletes a document, even when its record is corrupt.
    *
    * @returns position from which on it cannot be found
    * @throws {DocumentUnknown | DocumentContended}
@@ -116,7 +116,7 @@ export class DocumentStore {
     }
   }
 
-  /** Of a damaged one, of which even the end may be missing, all that counts is whether it was taken away. */
+  /** Whether there is a document to delete. A corrupt one counts unless its last event is the deletion. */
   async #isThere(documentId: string, last: RecordedEvent | null): Promise<boolean> {
     if (last?.type === 'DocumentDeleted') return false;
     if (this.#options.isCorrupt(documentId)) return true;
@@ -128,13 +128,13 @@ export class DocumentStore {
     }
   }
 
-  /** Ends waits and model calls; resolves once nothing is under way. */
+  /** Ends waits and model calls; resolves once all work has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all([this.#tasks.end(), this.#options.extractor.stop()]);
   }
 
-  /** One after the other for each document. Whoever waited while a model failed has waited through its tries, too. */
+  /** Runs work one after the other per document. A failure of the model fails the waiting work too, without retries. */
   async #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(documentId) ?? Promise.resolve(null);
     const turn = this.#tasks.track(
@@ -162,7 +162,7 @@ export class DocumentStore {
     return { filename, bytes, pages: pages.length, chunks: await chunkedPages(pages, system) };
   }
 
-  /** @param source null: what is recorded, as long as it is not deleted */
+  /** @param source null: the recorded contents, unless the document is deleted */
   async #untilIngested(
     documentId: string,
     begun: DocumentState | null,
@@ -185,12 +185,12 @@ export class DocumentStore {
       }
     }
     const { decisive } = await this.#streams.status(documentId);
-    // Deleted in this moment: what is found there is that it is gone.
+    // It was deleted concurrently.
     if (decisive === null) throw new DocumentUnknown({ documentId });
     return { chunks: state?.chunks.length ?? 0, isNew, position: decisive.position };
   }
 
-  /** What is to be recorded next; null: nothing is missing. */
+  /** The facts to record next; null: nothing is missing. */
   async #missing(
     documentId: string,
     state: DocumentState | null,
@@ -228,12 +228,12 @@ export class DocumentStore {
   }
 }
 
-/** Where the next event goes, whatever the last one holds. */
+/** The head to append after, whatever the last event holds. */
 function headAt({ revision, id, metadata }: RecordedEvent): DocumentState['head'] {
   return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
 }
 
-/** @throws the error, unless it is a conflict after which it is worth to try again */
+/** @throws the error, unless it is a conflict that should be retried */
 function assertContinuable(error: unknown, documentId: string, conflicts: number): void {
   if (!(error instanceof RevisionConflict)) throw error;
   if (conflicts >= MAX_CONFLICTS) throw new DocumentContended({ documentId }, { cause: error });

@@ -1,4 +1,4 @@
-/** Documents on the log: events appended to their streams, and read back. */
+/** Appends to the streams of documents and reads them. */
 import type { System } from '../system/system.js';
 import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
 import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
@@ -13,7 +13,7 @@ export interface StreamsDeps {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
-  /** How long an append is tried, in milliseconds. */
+  /** How long an append is retried, in milliseconds. */
   readonly appendDeadlineMs: number;
 }
 
@@ -21,7 +21,7 @@ export interface DocumentStreams {
   /**
    * Appends after an event, null for the first.
    *
-   * @throws {RevisionConflict} another event stands there
+   * @throws {RevisionConflict} the stream has another head
    * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer in time
    */
   append(
@@ -29,9 +29,9 @@ export interface DocumentStreams {
     facts: readonly DocumentFact[],
     head: DocumentState['head'] | null,
   ): Promise<{ readonly events: readonly DocumentEvent[]; readonly position: Position }>;
-  /** The document after all of its events that count and follow those it was folded from. @throws {DocumentDamaged} */
+  /** Continues a fold to the head; from null, starts at the first event in force. @throws {DocumentCorrupt} */
   fold(documentId: string, folded: DocumentState | null): Promise<DocumentState | null>;
-  /** @throws {DocumentDamaged} */
+  /** @throws {DocumentCorrupt} */
   status(documentId: string): Promise<DocumentStatus>;
 }
 
@@ -75,20 +75,19 @@ export function documentStreams(
   };
 }
 
-// Where a document stands, read from the end of its stream.
-
+/** Where a document stands, read from the end of its stream. */
 interface DocumentStatus {
   /** Its last event; null: it has none. */
   readonly head: RecordedEvent | null;
-  /** The last one that made it findable or took it away; null: it was received since, or never. */
+  /** The last event that made it findable or deleted it; null: it was received after that, or there is none. */
   readonly decisive: RecordedEvent | null;
-  /** Seq of the first event that counts: what was before it was deleted, or begun anew. */
+  /** Seq of the first event in force: earlier ones were deleted or superseded. */
   readonly since: number;
 }
 
 type ReadableLog = Pick<EventLog, 'readStream'>;
 
-/** @throws {DocumentDamaged} for an event on the way that is none of a document */
+/** @throws {DocumentCorrupt} an event on the way is not one of a document */
 export async function documentStatusOf(log: ReadableLog, documentId: string): Promise<DocumentStatus> {
   const head = await eventAt(log, documentId);
   for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
@@ -105,7 +104,7 @@ export function lastEventOf(log: ReadableLog, documentId: string): Promise<Recor
   return eventAt(log, documentId);
 }
 
-/** One event at a time: those with vectors are large. */
+/** Reads one event at a time, because those with vectors are large. */
 async function eventAt(log: ReadableLog, documentId: string, revision?: number): Promise<RecordedEvent | null> {
   const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;
   for await (const event of log.readStream(documentStream(documentId), range)) return event;

@@ -11,9 +11,9 @@ import { isDecisive, recordAfter } from './events.js';
 import { documentStatusOf, lastEventOf } from './streams.js';
 
 export interface DocumentCheck {
-  /** Events that bear out, from the first. */
+  /** Number of valid events, from the first. */
   readonly events: number;
-  /** Hash of the last of them; 64 zeros when there is none. */
+  /** Hash of the last valid event; 64 zeros when there is none. */
   readonly headHash: string;
   readonly firstDifference: { readonly seq: number; readonly what: string } | null;
 }
@@ -21,25 +21,25 @@ export interface DocumentCheck {
 export interface VerifyDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly sha256: System['sha256'];
-  /** The stored view of a document, with everything in it that is recorded by the call; null when there is none. */
+  /** The stored view of a document, up to date with the log at the call; null when there is none. */
   readonly stored: (documentId: string) => Promise<DocumentRecord | null>;
-  /** Puts the fold in the place of a stored view that differs from it. */
+  /** Replaces a stored view that differs from the fold. */
   readonly replaceView: (seen: DocumentRecord | null, fold: DocumentRecord | null) => Promise<void>;
-  /** Told of a document that must not be shown as true. */
+  /** Called with a corrupt document, which must not be served. */
   readonly onCorrupt: (error: DocumentCorrupt) => void;
-  /** Told of one that may be: all that counts of its record bears out, or all of it. */
+  /** Called with a document whose record, or all of it that is in force, is valid. */
   readonly onValid: (documentId: string) => void;
 }
 
 /**
- * Reads and checks the whole record of a document; null when nothing is known of it. What was before it was deleted or
- * begun anew is told where it does not bear out, and costs nothing else: a damaged document that was deleted can be
- * taken in again. A stored view that differs is told and replaced at once.
+ * Verifies the whole record of a document; null when the document is unknown. Corruption in superseded events (before a
+ * deletion or a new ingestion) is reported but does not block the document: a corrupt one that was deleted can be
+ * ingested again. A stored view that differs is reported and replaced at once.
  */
 export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
   const { log, onCorrupt, onValid } = deps;
   const recorded = (await lastEventOf(log, documentId))?.revision ?? -1;
-  // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
+  // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
   const stored = await deps.stored(documentId);
   const record = await wholeRecord(documentId, deps);
   const { events, headHash, decisive: turns } = record;
@@ -69,7 +69,7 @@ async function replaced(
   return { seq, what: 'the stored view of the document is not the fold of its events' };
 }
 
-/** An event that made the document findable or took it away, with what is listed of it from then on. */
+/** An event that made the document findable or deleted it, with its list entry from then on. */
 interface Decisive {
   readonly seq: number;
   readonly record: DocumentRecord | null;
@@ -77,7 +77,7 @@ interface Decisive {
 
 interface WholeRecord extends Pick<DocumentCheck, 'events' | 'headHash'> {
   readonly decisive: readonly Decisive[];
-  /** What its reading ended with. */
+  /** The error that reading ended with. */
   readonly corruption: DocumentCorrupt | null;
 }
 
@@ -97,14 +97,14 @@ async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDe
   }
 }
 
-/** A record that ends before an event that it once had. */
+/** Detects a truncated record: it ends before an event that it once had. */
 function cutOff(documentId: string, events: number, known: number): DocumentCorrupt | null {
   if (known < events) return null;
   const reason = `the record ends before it, and has gone on to event ${known} once`;
   return new DocumentCorrupt({ documentId, seq: events, reason });
 }
 
-/** Whether all of its record bears out that the document goes by. */
+/** Whether the events in force are valid. */
 async function isValidSince(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<boolean> {
   try {
     const { head, since } = await documentStatusOf(log, documentId);
@@ -117,7 +117,7 @@ async function isValidSince(documentId: string, { log, sha256 }: VerifyDocumentD
   }
 }
 
-/** Whether a view is what the record made of the document when its head stood at a revision, or later. */
+/** Whether a view matches the record at a revision or later. */
 function isView(stored: DocumentRecord | null, decisive: readonly Decisive[], recorded: number): boolean {
   const before = decisive.filter(({ seq }) => seq <= recorded).at(-1);
   const possible = [

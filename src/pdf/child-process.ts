@@ -12,13 +12,16 @@ export interface ChildTask extends ChildOptions {
   readonly signal: AbortSignal;
 }
 
-/** Milliseconds by which the child's own clock is behind: the parent's is the one that counts. */
+/** Milliseconds the child's own deadline comes later: normally the parent's timer ends it. */
 const CHILD_GRACE_MS = 1_000;
 
 const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 
 /** Runs a child with an empty environment; resolves once it has ended, however it did. */
-export function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
+export function runChild(
+  { bytes, signal, ...options }: ChildTask,
+  { after }: Pick<System, 'after'>,
+): Promise<ChildEnd> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'stopped' });
     const childOptions: ChildOptions = { ...options, maxMs: options.maxMs + CHILD_GRACE_MS };
@@ -48,7 +51,7 @@ export function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pi
     results.setEncoding('utf8');
     results.on('data', (part: string) => messages.read(part));
     results.on('error', () => undefined);
-    // A child that ends early leaves the rest of its input unread.
+    // A child that exits early leaves the rest of its input unread, which makes the pipe fail.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(bytes);
 
@@ -59,7 +62,7 @@ export function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pi
     };
     child.on('error', (error) => settle({ kind: 'failed', reason: error.message }));
     child.on('close', (code, killedBy) => {
-      // What it said in full counts, also when it was killed in the next moment.
+      // A complete result counts, even if the child was killed right after it.
       settle(messages.end() ?? cut ?? { kind: 'failed', reason: `The parser ended with ${killedBy ?? code}` });
     });
   });

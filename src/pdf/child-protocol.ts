@@ -1,24 +1,24 @@
-/** What the extraction child is started with and what it says: one JSON object a line on its descriptor 3. */
+/** The options and messages of the extraction child: one JSON object per line on its descriptor 3. */
 
 export type Parser = 'pdfjs' | 'pdf2json';
 
 /** Its only command line argument, as JSON. The bytes of the PDF come on its standard input, to their end. */
 export interface ChildOptions {
   readonly parser: Parser;
-  /** Process id of who started it; the child ends when that process is no longer its parent. */
+  /** Process id of its parent; the child ends when that process is gone. */
   readonly parentPid: number;
   /** Bytes of resident memory at which it ends itself. */
   readonly maxMemoryBytes: number;
   /** Megabytes of the parser's JavaScript heap. */
   readonly maxHeapMb: number;
-  /** Milliseconds after which it ends itself, should its parent not do it. */
+  /** Milliseconds after which it ends itself if its parent does not. */
   readonly maxMs: number;
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
   readonly maxTextUnits: number;
 }
 
-/** Pages come from the first on, then `done`; everything else is a last word, too. */
+/** Pages come in order, then `done`; every other kind ends the extraction too. */
 export type ChildMessage =
   | { readonly kind: 'page'; readonly text: string }
   | { readonly kind: 'done' }
@@ -28,19 +28,20 @@ export type ChildMessage =
   | { readonly kind: 'out-of-memory' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The descriptor its messages go to. Standard output is no place for them: pdf2json prints there. */
+/** The descriptor of its messages. Not standard output, because pdf2json prints there. */
 export const MESSAGE_FD = 3;
 
-// What a child says, read as it comes. The child runs a stranger's file: its words are checked as such.
-
-/** How a child ended: with its last word, or without one. */
+/** How a child ended: with a final message, or without one. */
 export type ChildEnd =
   | { readonly kind: 'text'; readonly texts: readonly string[] }
   | Exclude<ChildMessage, { kind: 'page' | 'done' }>
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'stopped' };
 
-/** Reads the child's lines as they come, a page at a time, so that no large text is parsed at one go. */
+/**
+ * Reads the child's lines as they come, a page at a time, so that no large text is parsed at once. Messages are
+ * validated, because the child has parsed an untrusted file.
+ */
 export function messageReader(
   onInvalid: () => void,
   { maxPages, maxTextUnits }: ChildOptions,
@@ -48,7 +49,7 @@ export function messageReader(
   const texts: string[] = [];
   let rest = '';
   let last: ChildEnd | null = null;
-  /** JSON writes a code unit as six characters at the most. */
+  /** JSON takes at most six characters per code unit. */
   const longest = maxTextUnits * 6 + 1_000;
 
   const take = (line: string): void => {

@@ -1,13 +1,13 @@
-/** Why a file's text cannot be had. The edges tell these by their `code`, as all errors. */
+/** Errors of text extraction. HTTP and CLI map them by their `code`, as all errors. */
 import { CouncilError } from '../errors.js';
 
-/** Of limits `limit` is what is allowed: bytes, pages, code units, milliseconds, megabytes. */
+/** `limit` is the value allowed: bytes, pages, code units, milliseconds, megabytes. */
 export type PdfRefusal =
   | { readonly reason: 'not-a-pdf' | 'unreadable' | 'encrypted' }
   | { readonly reason: 'too-many-pages'; readonly found: number; readonly limit: number }
   | { readonly reason: 'too-large' | 'too-much-text' | 'timed-out' | 'out-of-memory'; readonly limit: number };
 
-/** The file is no PDF, cannot be read, or is more than the limits allow. The same file is refused the next time, too. */
+/** The file is not a PDF, cannot be read, or exceeds a limit. A retry with the same file fails again. */
 export class PdfRefused extends CouncilError<PdfRefusal> {
   readonly code = 'pdf.refused';
   constructor(data: PdfRefusal, options?: ErrorOptions) {
@@ -15,7 +15,7 @@ export class PdfRefused extends CouncilError<PdfRefusal> {
   }
 }
 
-/** As many files wait for extraction as may wait. */
+/** The queue of files that wait for extraction is full. */
 export class ExtractionBusy extends CouncilError<{ limit: number }> {
   readonly code = 'pdf.busy';
   constructor(data: { limit: number }) {

@@ -1,15 +1,15 @@
 /**
- * The program of the extraction child: reads a PDF from standard input, has a thread parse it, hands the text back on
- * descriptor 3 and ends. This thread stays free to watch: a parser may never yield, and keeps memory outside the heap
- * that no flag bounds. Whatever happens, it ends with its parent and with the thread.
+ * The program of the extraction child: reads a PDF from standard input, has a thread parse it, writes the text to
+ * descriptor 3 and exits. The main thread stays free to watch limits: a parser may never yield, and uses memory outside
+ * the heap that no flag bounds. The process ends with its parent and with the thread in any case.
  */
 import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { MESSAGE_FD, type ChildMessage, type ChildOptions } from './child-protocol.js';
 import type { ParserTask } from './parser-thread.js';
 
-/** Milliseconds between two looks at memory and parent. */
-const LOOK_EVERY_MS = 20;
+/** Milliseconds between two checks of memory and parent. */
+const CHECK_EVERY_MS = 20;
 
 const options = JSON.parse(process.argv[2] ?? '') as ChildOptions;
 const deadline = performance.now() + options.maxMs;
@@ -17,7 +17,7 @@ const deadline = performance.now() + options.maxMs;
 setInterval(() => {
   if (process.memoryUsage.rss() > options.maxMemoryBytes) sendLast({ kind: 'out-of-memory' });
   if (process.ppid !== options.parentPid || performance.now() > deadline) end();
-}, LOOK_EVERY_MS);
+}, CHECK_EVERY_MS);
 
 startParser(await standardInput());
 
@@ -44,24 +44,24 @@ function sendLast(message: ChildMessage): never {
   end();
 }
 
-/** At once: a thread that never yields is not waited for. */
+/** Kills the process at once: a normal exit would wait for a thread that never yields. */
 function end(): never {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('Killed');
 }
 
-/** Blocks until it is with the parent. */
+/** Blocks until the message is written to the pipe. */
 function send(message: ChildMessage): void {
   const line = Buffer.from(`${JSON.stringify(message)}\n`);
   try {
     for (let from = 0; from < line.length;) from += writeSync(MESSAGE_FD, line, from);
   } catch {
-    // Nobody listens any more.
+    // The parent has closed the pipe.
     end();
   }
 }
 
-/** `readFileSync(0)` fails on a large pipe. In a buffer of its own, exactly as large as it. */
+/** All input, in a buffer of exactly its size, to be transferred. `readFileSync(0)` fails on a large pipe. */
 async function standardInput(): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);

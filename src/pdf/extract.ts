@@ -1,4 +1,6 @@
-/** Text out of PDFs, page by page, by strangers' parsers on strangers' files: each in a child process of its own. */
+/**
+ * Extracts the text of PDFs, page by page. Files and parsers are untrusted: each file has a child process of its own.
+ */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import { textWithFallback, type PdfText } from './parser-fallback.js';
@@ -8,26 +10,26 @@ import { ExtractionBusy, PdfRefused } from './errors.js';
 
 export interface PdfExtractor {
   /**
-   * The text of every page. A PDF without text is no error: its pages are empty.
+   * The text of every page. A PDF without text is not an error: its pages are empty.
    *
-   * @param read gives the file's bytes; asked when it is its turn, so that what waits is not in memory
-   * @throws {PdfRefused} the file is no PDF, broken, encrypted, or more than the limits allow
-   * @throws {ExtractionBusy} as many files wait as may wait
+   * @param read returns the file's bytes; called when the file's turn comes, so that waiting files are not in memory
+   * @throws {PdfRefused} the file is not a PDF, broken, encrypted, or exceeds a limit
+   * @throws {ExtractionBusy} the queue is full
    * @throws {ServiceStopping} before or during the work, after `stop()`; what `read` throws
    */
   extract(read: () => Promise<Uint8Array>): Promise<PdfText>;
-  /** Refuses what comes and what waits, kills the children, resolves when all are gone. May be called twice. */
+  /** Refuses new and waiting files, kills the children, resolves when all have ended. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Extraction with these limits. Keeps no state but its queue; writes nothing to the disk. */
+/** Extraction with these limits. Its only state is its queue; it writes nothing to disk. */
 export function pdfExtractor({
   system,
   pid,
   limits = EXTRACT_LIMITS,
 }: {
   system: Pick<System, 'after' | 'monotonicMs'>;
-  /** Of this process: children end when it does. */
+  /** Id of this process: children end when it does. */
   pid: number;
   limits?: ExtractLimits;
 }): PdfExtractor {

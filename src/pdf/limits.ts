@@ -1,4 +1,4 @@
-/** What is spent on one file, and on how many at once. */
+/** Limits of the extraction of one file, and of concurrent files. */
 
 export interface ExtractLimits {
   /** Of the file. */
@@ -21,7 +21,7 @@ export interface ExtractLimits {
 /**
  * The defaults. Real files of 350 pages take 2 s and 150 MB. A book of 5,000 pages has 12 million code units; what is
  * longer is refused and not cut, so that nobody searches half a document unknowingly. With one at work, as many wait as
- * uploads are let in (http/documents.ts): who has sent a file is not refused for those before it.
+ * uploads are let in (http/routes/documents.ts), so a file that was sent is not refused because of earlier ones.
  */
 export const EXTRACT_LIMITS: ExtractLimits = {
   maxBytes: 50 * 1024 * 1024,

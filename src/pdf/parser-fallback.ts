@@ -1,4 +1,4 @@
-/** One file, two parsers: the second reads what the first could not, in the time that is left. */
+/** Two parsers for one file: the second reads what the first could not, in the remaining time. */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import type { Parser } from './child-protocol.js';
@@ -17,25 +17,25 @@ export interface PdfPage {
 
 export interface PdfText {
   readonly pages: readonly PdfPage[];
-  /** Whose text it is. */
+  /** The parser that read the text. */
   readonly parser: Parser;
 }
 
-/** Share of the time that the first parser may take: what it never ends on, the second may still read. */
+/** Share of the time for the first parser, so that the second can still read a file on which the first hangs. */
 const FIRST_SHARE = 0.6;
 
 interface ExtractionDeps {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
-  /** Of this process, for the children to end with it. */
+  /** Id of this process: children end when it does. */
   readonly pid: number;
 }
 
 /**
  * The text by pdfjs-dist, which reads better and faster; by pdf2json where pdfjs fails: it ends in an error, takes more
- * than its share of the time or its memory, or finds no letter on any page. A page that is empty among others is not
- * asked about again. Where pdf2json finds nothing either, what pdfjs said stands.
+ * than its share of the time or its memory, or finds no letter on any page. Single empty pages
+ * are not retried. Where pdf2json finds nothing either, the result of pdfjs stands.
  *
  * @throws {PdfRefused} neither reads it within the limits
  * @throws {ServiceStopping} the signal aborted
@@ -56,7 +56,7 @@ export async function textWithFallback(
   return isFinal(second) ? outcome('pdf2json', second, limits) : outcome('pdfjs', first, limits);
 }
 
-/** Whether another parser has nothing to add: there is text, or what holds whoever reads the file. */
+/** Whether the second parser cannot help: there is text, or a result that does not depend on the parser. */
 function isFinal(end: ChildEnd): boolean {
   if (end.kind === 'text') return end.texts.some((text) => text !== '');
   return ['encrypted', 'too-many-pages', 'too-much-text', 'stopped'].includes(end.kind);

@@ -1,13 +1,13 @@
 /**
- * The thread of the extraction child that does the work: parses a PDF with the parser it was told and posts the text.
- * What the parser does to this thread, memory and time, the child's main thread sees and bounds.
+ * The worker thread of the extraction child: parses a PDF with the requested parser and posts the text. The child's
+ * main thread bounds its memory and time.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ChildMessage, ChildOptions } from './child-protocol.js';
 import { textOfPages } from './layout/page-text.js';
 import type { PagesOfRuns } from './layout/text-run.js';
 
-/** `workerData` of the thread. The bytes have a buffer to themselves. */
+/** `workerData` of the thread. The bytes have a buffer of their own. */
 export interface ParserTask {
   readonly options: ChildOptions;
   readonly bytes: Uint8Array;

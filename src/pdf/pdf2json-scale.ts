@@ -1,7 +1,7 @@
 /**
- * How wide pdf2json's texts are on the page. It gives positions on the page, but widths in the text's own scale, from
- * before the text matrix and the page's transformation, and a font size that knows the former only. Where both are
- * one, as in most files, nothing is to be done; where fonts have size 1 and the matrix does the rest, the font size is
+ * The widths of pdf2json's texts on the page. It gives positions on the page, but widths in the text's own scale, from
+ * before the text matrix and the page's transformation, and a font size that knows the former only. Where both are the
+ * identity, as in most files, widths are right; where fonts have size 1 and the matrix does the rest, the font size is
  * the scale. Which of the two holds shows where one text follows another on a line: it begins where that one ends.
  */
 import type { Text } from 'pdf2json';

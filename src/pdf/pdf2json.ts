@@ -1,4 +1,4 @@
-/** The second parser: pdf2json. It works on the calling thread, without an end on some files. */
+/** The second parser: pdf2json. It blocks the calling thread, on some files for ever. */
 import { Buffer } from 'node:buffer';
 import PDFParser, { type Page, type Text } from 'pdf2json';
 import { POINTS, scalesOf, styleOf, type Scale } from './pdf2json-scale.js';
@@ -7,7 +7,7 @@ import type { PagesOfRuns, TextRun } from './layout/text-run.js';
 /**
  * Runs of all pages.
  *
- * @throws {Error} pdf2json gives up on the file; that it neither answers nor ends is the caller's to bound
+ * @throws {Error} pdf2json fails on the file; the caller must bound the time, because it may never answer
  */
 export async function pdf2jsonRuns(bytes: Uint8Array): Promise<PagesOfRuns> {
   const pages = await parsedPages(bytes);

@@ -33,7 +33,7 @@ export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: num
   return { kind: 'pages', pages: await runsOfPages(document) };
 }
 
-/** A page that cannot be read is an empty one, unless none can. */
+/** A page that cannot be read counts as empty, unless all fail. */
 async function runsOfPages(document: PdfDocument): Promise<readonly (readonly TextRun[])[]> {
   const pages: (readonly TextRun[])[] = [];
   let [hasReadOne, failure]: [boolean, unknown] = [false, new Error('It has no pages')];
@@ -50,7 +50,7 @@ async function runsOfPages(document: PdfDocument): Promise<readonly (readonly Te
   return pages;
 }
 
-/** Of a file protected without a password to open it, too. Broken metadata say nothing. */
+/** Whether a file is encrypted, also one that opens without a password. Broken metadata is ignored. */
 async function isEncrypted(document: PdfDocument): Promise<boolean> {
   try {
     const { info } = await document.getMetadata();
@@ -94,7 +94,7 @@ function textOnly() {
   };
 }
 
-/** Answers what pdfjs asks for with files of its package, and with nothing else. */
+/** Serves pdfjs with the character maps of its own package, and nothing else. */
 class OwnMaps {
   async fetch({ kind, filename }: { kind: string; filename: string }): Promise<Uint8Array> {
     if (kind !== 'cMapUrl' || !/^[\w-]+\.bcmap$/.test(filename)) throw new Error(`Not given: ${kind} ${filename}`);
@@ -107,8 +107,8 @@ function packageFolder(): string {
 }
 
 /**
- * Its modules look for a native canvas when they are loaded, and make a matrix for drawing: they are shown that there
- * is none, and given names to construct.
+ * Loads pdfjs without drawing. Its modules look for a native canvas on load, which is hidden from them, and construct
+ * drawing classes, for which there are stand-ins.
  */
 async function loadPdfjs(): Promise<Pdfjs> {
   const builtin = process.getBuiltinModule;
@@ -118,7 +118,7 @@ async function loadPdfjs(): Promise<Pdfjs> {
   };
   try {
     const pdfjs = await import('pdfjs-dist/legacy/build/pdf.mjs');
-    // Found here, it is used on this thread instead of one of its own.
+    // Set as a global, its worker code runs on this thread instead of one of its own.
     Object.assign(globalThis, { pdfjsWorker: await import('pdfjs-dist/legacy/build/pdf.worker.mjs') });
     return pdfjs;
   } finally {
@@ -126,7 +126,7 @@ async function loadPdfjs(): Promise<Pdfjs> {
   }
 }
 
-/** Stands in for what belongs to drawing. */
+/** Stands in for drawing classes. */
 class Nothing {
   readonly isNothing = true;
 }

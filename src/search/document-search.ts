@@ -1,4 +1,4 @@
-/** The search that agents read documents with: the index, asked with a query's vector and words. */
+/** The document search of agents: queries the index with a vector and words. */
 import type { Embeddings } from '../embeddings/port.js';
 import type { SearchIndexer } from './indexer.js';
 import type { FoundChunk, ChunkSearch } from './port.js';
@@ -6,15 +6,15 @@ import type { FoundChunk, ChunkSearch } from './port.js';
 export interface DocumentSearchDeps {
   readonly indexer: Pick<SearchIndexer, 'hasChunks' | 'searchable'>;
   readonly embeddings: Embeddings;
-  /** Whether the index takes vectors as they come; else it computes its own. */
+  /** Whether the index takes recorded vectors; otherwise it computes its own. */
   readonly recordsVectors: boolean;
   /** Name of a document's file; null: unknown. */
   readonly filenameOf: (documentId: string) => Promise<string | null>;
-  /** Whether a document was found damaged: nothing of it is given out, though the index may hold it for a moment. */
+  /** Whether a document was found corrupt: its chunks are left out, even while the index still holds them. */
   readonly isCorrupt: (documentId: string) => boolean;
 }
 
-/** Waits for an index that is not whole yet, or fails. Throws what the embeddings, the feed and the index throw. */
+/** Waits for an index that is catching up or reopening. Throws the errors of embeddings, indexer and index. */
 export function documentSearch({
   indexer: feed,
   embeddings,

@@ -1,33 +1,33 @@
-/** Passages by their words: BM25 of SQLite's FTS5, inside the database of the passages. */
+/** Full-text search of chunks: BM25 of SQLite's FTS5, in the database of the chunks. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { Scored } from './top-k.js';
 import { numberOf } from './rows.js';
 import { wordsOf } from '../embeddings/words.js';
 
 /**
- * The words are cut by words.ts and come with spaces between them. FTS5's own `ascii` tokenizer keeps them as they are;
- * `unicode61` knows no script without spaces and an old Unicode. The text itself is kept elsewhere.
+ * embeddings/words.ts splits texts into words, joined by spaces here. FTS5's `ascii` tokenizer keeps them unchanged;
+ * `unicode61` supports no scripts without spaces and only an old Unicode. The text itself is stored elsewhere.
  */
 export const FULL_TEXT_SCHEMA = `
   CREATE VIRTUAL TABLE words USING fts5(text, content = '', tokenize = 'ascii');
   CREATE VIRTUAL TABLE word_counts USING fts5vocab(words, row);
 `;
 
-/** Different words of a query that are looked at, the first ones. */
+/** Most distinct words of a query that count, from the first. */
 const MAX_WORDS = 32;
 /**
- * Passages that the words of a query may be found in, all in all. Words are taken from the rarest on while they fit, so
- * that what is in every tenth passage of 100,000 and tells little is not ranked at the price of all of them.
+ * Most matches of all words of a query together. Words are taken from the rarest on while they fit, so that a word in
+ * every tenth of 100,000 chunks, which is not distinctive, does not make ranking slow.
  */
 const MAX_FINDS = 10_000;
-/** Counts that are remembered, until the next change. */
+/** Word counts cached until the next change. */
 const MAX_COUNTS = 10_000;
 
 export interface FullText {
   add(key: number, text: string): void;
-  /** `text` must be the one that was added: its words are taken out of the counts. */
+  /** `text` must be the one that was added: FTS5 needs it to remove the words. */
   remove(key: number, text: string): void;
-  /** The best passages that hold any of the words, best first, none with a key after `last`. */
+  /** The best chunks with any of the words, best first, none with a key after `last`. */
   nearest(query: string, limit: number, last?: number): readonly Scored[];
 }
 
@@ -35,7 +35,7 @@ export function fullText(database: DatabaseSyncInstance): FullText {
   const add = database.prepare('INSERT INTO words (rowid, text) VALUES (?, ?)');
   const remove = database.prepare(`INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)`);
   const count = database.prepare('SELECT doc FROM word_counts WHERE term = ?');
-  // Its rank is the lower the better.
+  // FTS5's rank: lower is better.
   const find = database.prepare(
     'SELECT rowid AS key, -rank AS score FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid LIMIT ?',
   );
@@ -48,7 +48,7 @@ export function fullText(database: DatabaseSyncInstance): FullText {
     if (counts.size < MAX_COUNTS) counts.set(word, found);
     return found;
   };
-  const telling = (query: string): readonly string[] => {
+  const distinctive = (query: string): readonly string[] => {
     const words = [...new Set(wordsOf(query))].slice(0, MAX_WORDS).map((word) => ({ word, finds: countOf(word) }));
     const rarest = words.filter(({ finds }) => finds > 0).sort((one, other) => one.finds - other.finds);
     let finds = 0;
@@ -64,9 +64,9 @@ export function fullText(database: DatabaseSyncInstance): FullText {
       remove.run(key, wordsOf(text).join(' '));
     },
     nearest(query, limit, last = Number.MAX_SAFE_INTEGER) {
-      const words = telling(query);
+      const words = distinctive(query);
       if (words.length === 0) return [];
-      // A word holds no quote: nothing of the query is read as FTS5's query language.
+      // Words hold no quotes, so nothing of the query is interpreted as FTS5 syntax.
       const match = words.map((word) => `"${word}"`).join(' OR ');
       return find.all(match, last, limit).flatMap((row) => {
         const [key, score] = [numberOf(row, 'key'), numberOf(row, 'score')];

@@ -1,30 +1,30 @@
-/** The index of passages as the main thread sees it: calls to the passages worker. */
+/** The chunk index on the main thread: calls to its worker. */
 import { Worker } from 'node:worker_threads';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import type { ChunkRow } from './rows.js';
 
 export interface SearchIndexOptions {
   readonly file: string;
-  /** The log the passages are folded from, and its newest position. */
+  /** The log the index is folded from, and its newest position. */
   readonly log: { readonly identity: string; readonly head: string | null };
-  /** Of all vectors in the file; another one than the file's begins it anew. */
+  /** Embedding model of all vectors in the file; a file of another model is rebuilt. */
   readonly model: string;
-  /** Of each vector, a multiple of 8, at most 1,024. */
+  /** Dimensions of each vector: a multiple of 8, at most 1,024. */
   readonly dimensions: number;
 }
 
-/** A passage to be found from now on. */
+/** A chunk to add to the index. */
 export interface NewChunk extends ChunkRow {
-  /** Null: computed in the worker, where the model is the offline one. Of any length but 0: it is normalised here. */
+  /** Null: the worker computes it, for the offline model alone. It need not be normalised. */
   readonly vector: Float32Array | null;
 }
 
 export interface ChunksWrite {
-  /** At most 256. A chunk that is there already takes the place of the earlier one. */
+  /** At most 256. A chunk replaces an earlier one of the same place. */
   readonly added: readonly NewChunk[];
-  /** Documents, all of whose passages go. They go before the others come. */
+  /** Documents whose chunks are removed, before the others are added. */
   readonly removed: readonly string[];
-  /** Documents that are ingested and lack vectors of the model: remembered until they are removed. */
+  /** Documents that are ingested but lack vectors of the model: stored until they are removed. */
   readonly incomplete?: readonly string[];
   /**
    * Position up to which all is folded with this. Null: more comes, and what this adds and removes is seen with the
@@ -34,13 +34,13 @@ export interface ChunksWrite {
 }
 
 export interface ChunkQuery {
-  /** Its first 4,096 UTF-16 units count. */
+  /** Cut to its first 4,096 UTF-16 units. */
   readonly text: string;
-  /** Null: computed in the worker where the model is the offline one; of another model, words alone rank then. */
+  /** Null: computed in the worker for the offline model; for other models only words rank then. */
   readonly vector: Float32Array | null;
   /** 1..100. */
   readonly topK: number;
-  /** Both when absent. */
+  /** Absent: both. */
   readonly ranking?: 'vector' | 'text';
 }
 
@@ -56,16 +56,16 @@ export type SearchCall =
 
 /** What a file holds when it is opened. */
 export interface IndexProgress {
-  /** Position the passages were folded to; null: nothing is folded yet, or nothing that can be trusted. */
+  /** Position the index was folded to; null: nothing is folded yet, or nothing usable. */
   readonly checkpoint: string | null;
-  /** Documents up to there that lack vectors of the model. */
+  /** Documents up to that position that lack vectors of the model. */
   readonly incomplete: readonly string[];
 }
 
-/** What the worker answers, when it is ready too. */
+/** The form of the worker's answers, including the one when it is ready. */
 export interface Counted {
   readonly value: unknown;
-  /** Passages that can be found. */
+  /** Number of visible chunks. */
   readonly count: number;
 }
 
@@ -75,29 +75,29 @@ export interface SearchIndex extends IndexProgress {
    * in between. A document goes in one write, about 0.1 ms a passage.
    */
   write(change: ChunksWrite): Promise<void>;
-  /** The nearest passages, best first, ties in the order in which they came. */
+  /** The nearest chunks, best first, ties in order of insertion. */
   search(query: ChunkQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly ScoredChunk[]>;
-  /** Passages that can be found, as of the worker's last answer. */
+  /** Number of visible chunks, as of the worker's last answer. */
   count(): number;
-  /** Resolves once it answers nothing any more, closed or failed, with why. */
+  /** Resolves with the reason once the worker has closed or failed. */
   readonly stopped: Promise<Error>;
   /** May be called twice. */
   close(): Promise<void>;
 }
 
-/** A write holds up the searches behind it: this many take some 50 ms. */
+/** Most chunks of a write, which delays searches: this many take some 50 ms. */
 export const MAX_ADDED = 256;
-/** Searches that wait at once; another is refused. At 20 ms each, the last has waited 2 s. */
+/** Most waiting searches; another is refused. At 20 ms each, the last waits 2 s. */
 const MAX_SEARCHES = 100;
 const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
-/** Starts the passages worker on a file; rejects when the file cannot be opened. */
+/** Starts the index worker on a file; rejects when the file cannot be opened. */
 export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
   const calls = new WorkerRpc<SearchCall>(worker, 'The passage index');
   let count = 0;
-  // The worker answers each call with what passages-store.ts returns for it.
+  // The worker answers each call with what store.ts returns for it.
   const valueOf = async <T>(answer: Promise<unknown>): Promise<T> => {
     const answered = (await answer) as Counted;
     count = answered.count;
@@ -130,7 +130,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
   };
 }
 
-/** The worker's answer comes all the same, and is dropped. */
+/** Rejects on abort; the worker's answer still comes and is dropped. */
 function unlessAborted<T>(answered: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return answered;
   return new Promise((resolve, reject) => {

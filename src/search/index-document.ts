@@ -1,4 +1,4 @@
-/** One document into the index, as an event has left it. */
+/** Brings one document in the index up to date with an event. */
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -10,16 +10,16 @@ import { VECTORS_PER_EVENT, vectorFromBase64 } from '../embeddings/port.js';
 export interface IndexDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly system: Pick<System, 'sha256'>;
-  /** Whose vectors the index takes from the log; null: it computes them. */
+  /** Model whose vectors the index takes from the log; null: it computes them. */
   readonly model: string | null;
-  /** Told of each document that lacks vectors of the model, perhaps again: it cannot be found. */
+  /** Called with each document that lacks vectors of the model and so cannot be found; perhaps repeatedly. */
   readonly onIncomplete: (documentId: string) => void;
   readonly onFault: (error: unknown) => void;
 }
 
 /**
- * Puts the document in the place of what was found of it before, or takes it away. A damaged one cannot be found; the
- * others go on. Throws what the log and the index throw.
+ * Replaces the document's chunks, or removes them. A corrupt document is reported and removed; others are not affected.
+ * Throws the errors of the log and the index.
  */
 export async function indexDocument(
   index: SearchIndex,
@@ -63,16 +63,14 @@ function documentOf({ stream }: RecordedEvent): string {
   return documentIdOf(stream) ?? '';
 }
 
-// The passages of an ingested document, read from its stream.
-
 export interface ChunkReading {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly sha256: System['sha256'];
-  /** Whose vectors are wanted; null: they are computed where they are used. */
+  /** Model whose vectors are wanted; null: they are computed where they are used. */
   readonly model: string | null;
 }
 
-/** Place of an ingested document's events in its stream: from its DocumentReceived to its DocumentIngested. */
+/** Range of an ingested document's events in its stream: from DocumentReceived to DocumentIngested. */
 export interface EventSpan {
   readonly from: number;
   readonly to: number;

@@ -1,7 +1,7 @@
 /**
- * Feeds the index of passages: what is ingested comes in, what is deleted goes, in the order of the log. It is told of
- * live events by the projector, which holds the one subscription; what was recorded before is read here. The index is
- * opened when there is a document for the first time.
+ * Feeds the chunk index: adds ingested documents and removes deleted ones, in the order of the log. Live events come
+ * from the projector, which holds the only subscription; earlier ones are read here. The index is opened when there is
+ * a document for the first time.
  */
 import type { System } from '../system/system.js';
 import { CouncilError, ServiceStopping } from '../errors.js';
@@ -12,9 +12,9 @@ import type { SearchIndex } from './index-client.js';
 import type { IndexDocumentDeps } from './index-document.js';
 import { indexDocument } from './index-document.js';
 
-/** Wait before what failed is tried again, in milliseconds. */
+/** Wait before a retry, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Events that wait to be taken in; when more come they are forgotten, and read from the log later. */
+/** Most events that wait to be indexed; beyond, all are dropped and read from the log later. */
 const MAX_WAITING = 1_000;
 
 export interface SearchIndexerOptions extends IndexDocumentDeps {
@@ -28,22 +28,22 @@ export class SearchIndexer {
   readonly #options: SearchIndexerOptions;
   readonly #stopping = new AbortController();
   readonly #waiting: RecordedEvent[] = [];
-  /** Documents to be taken out, before what waits is taken in. */
+  /** Documents to remove before the next event is indexed. */
   readonly #dropped = new Set<string>();
   readonly #waiters = waiters();
   #index: SearchIndex | null = null;
-  /** Why there is none any more, should it have stopped by itself. */
+  /** Why there is no index any more, if it has stopped by itself. */
   #failure = new Error('The index of passages is not open');
-  /** Up to here everything is in the index, or there is nothing. */
+  /** Everything up to here is in the index; null: unknown or nothing. */
   #position: Position | null = null;
-  /** Up to here there is nothing to be found. */
+  /** Up to here the log has no documents. */
   #emptyUntil: Position | null = null;
-  /** Whether it was told of all that had been recorded before the start. */
+  /** Whether all events from before the start have been delivered. */
   #isHistoryDelivered = false;
-  /** From here on the index can be searched: it holds what was recorded before the start, or before it failed. */
+  /** Position at which the index can be searched: it then holds everything from before the start, or a failure. */
   #goal: Position | null = null;
   #hasCaughtUp = false;
-  /** Up to here the log is to be read; later events are told. Null: nothing is to be read. */
+  /** Up to here the log has to be read; later events are delivered. Null: nothing has to be read. */
   #unread: Position | null = null;
   #running: Promise<void> | null = null;
   #wake: () => void = () => undefined;
@@ -57,17 +57,17 @@ export class SearchIndexer {
     return this.#index;
   }
 
-  /** Whether everything that it was told of and that was there before is in. */
+  /** Whether all delivered and earlier events are indexed. */
   get isCaughtUp(): boolean {
     return this.#unread === null && this.#waiting.length === 0;
   }
 
-  /** Whether everything that was recorded before the start has been in. */
+  /** Whether all events from before the start have been indexed. */
   get hasCaughtUp(): boolean {
     return this.#hasCaughtUp;
   }
 
-  /** Whether there is any passage to find; true while that cannot be told yet and there has been a document. */
+  /** Whether there is any chunk to find; true while that is unknown and there has been a document. */
   get hasChunks(): boolean {
     return this.#isSearchable ? (this.#index?.count() ?? 0) > 0 : this.#running !== null;
   }
@@ -76,28 +76,28 @@ export class SearchIndexer {
    * The index, once it is open and holds what was recorded before the start, and after a failure what it held before
    * that; null: there has never been a document.
    *
-   * @throws {ServiceStopping}, and why the signal was aborted
+   * @throws {ServiceStopping}, or the signal's reason
    */
   async searchable(signal: AbortSignal): Promise<SearchIndex | null> {
     await this.#waiters.until(() => this.#isSearchable, signal);
     return this.#index;
   }
 
-  /** Takes in what was recorded up to a position, from which on it is told of what comes. */
+  /** Starts indexing: the log up to this position, later events as they are delivered. */
   start(position: Position | null, { hasDocuments }: { readonly hasDocuments: boolean }): void {
     if (hasDocuments) this.#unread = position;
     else this.#position = this.#emptyUntil = position;
     if (hasDocuments) this.#running ??= this.#run();
   }
 
-  /** Says that it was told of all that had been recorded before the start. */
+  /** Marks that all events from before the start have been delivered. */
   markHistoryDelivered(): void {
     this.#isHistoryDelivered = true;
     this.#goal = this.#waiting.at(-1)?.position ?? this.#unread ?? this.#position;
     this.#settle();
   }
 
-  /** Takes the next event of a document. */
+  /** Delivers the next event of a document. */
   take(event: RecordedEvent): void {
     if (!isDecisive(event)) return;
     this.#waiting.push(event);
@@ -109,7 +109,7 @@ export class SearchIndexer {
     this.#wake();
   }
 
-  /** Takes a document out: it is damaged. An event of it that comes later counts again. */
+  /** Removes a corrupt document from the index. A later event of it adds it again. */
   drop(documentId: string): void {
     if (this.#running === null) return;
     this.#dropped.add(documentId);
@@ -117,15 +117,15 @@ export class SearchIndexer {
   }
 
   /**
-   * Resolves once an event it was told of is in.
+   * Resolves once a delivered event is indexed.
    *
-   * @throws {ServiceStopping} when it will not come in here any more, and why the signal was aborted
+   * @throws {ServiceStopping} it will not be indexed here any more; or the signal's reason
    */
   async reached(position: Position, signal?: AbortSignal): Promise<void> {
     await this.#waiters.until(() => this.isCaughtUp || this.#holds(position), signal);
   }
 
-  /** @param position up to which the projector has come: none of it is read again, if all of it is in */
+  /** @param position of the projector: stored as checkpoint if everything up to it is indexed */
   async stop(position: Position | null): Promise<void> {
     const isWhole = this.isCaughtUp;
     this.#stopping.abort();
@@ -153,7 +153,7 @@ export class SearchIndexer {
         await this.#takeIn(await this.#opened());
         isFailing = false;
       } catch (error) {
-        // What fails again and again is told once. An index that fails is opened anew.
+        // A repeated failure is reported once. An index that fails is reopened.
         if (!isFailing && !this.#isStopping) onFault(error);
         isFailing = true;
         if (!(error instanceof CouncilError)) await this.#close();
@@ -162,7 +162,7 @@ export class SearchIndexer {
     }
   }
 
-  /** As asked for between waits: the compiler takes a signal's first answer for its last. */
+  /** A getter, because the compiler would narrow `aborted` across awaits. */
   get #isStopping(): boolean {
     return this.#stopping.signal.aborted;
   }
@@ -173,7 +173,7 @@ export class SearchIndexer {
     const checkpoint = (index.checkpoint as Position | null) ?? this.#emptyUntil;
     const before = this.#position;
     this.#position = checkpoint;
-    // What the file does not hold (it was begun anew, or lost its newest writes) is read again.
+    // What the file lacks (it was rebuilt, or lost its newest writes) is read again.
     if (before !== null && !this.#holds(before)) {
       this.#unread ??= before;
       if (this.#goal === null || this.#goal < before) this.#goal = before;
@@ -183,7 +183,7 @@ export class SearchIndexer {
     return (this.#index = index);
   }
 
-  /** An index that has stopped by itself is nobody's any more. */
+  /** Forgets an index that has stopped by itself. */
   #lose(index: SearchIndex, error: Error): void {
     if (this.#index !== index) return;
     this.#index = null;
@@ -207,7 +207,7 @@ export class SearchIndexer {
     }
   }
 
-  /** Reads what was recorded before the first event that waits. */
+  /** Indexes the events before the first waiting one, from the log. */
   async #catchUp(index: SearchIndex, until: Position): Promise<void> {
     for await (const event of this.#options.log.readAll(this.#position, { categories: ['document'] })) {
       if (this.#isStopping) return;
@@ -215,7 +215,7 @@ export class SearchIndexer {
       if (isDecisive(event)) await this.#put(index, event);
     }
     if (!this.#holds(until)) this.#position = until;
-    // Unless there is more by now.
+    // Unless more has become unread meanwhile.
     if (this.#unread === until) this.#unread = null;
   }
 
@@ -247,17 +247,16 @@ export class SearchIndexer {
   }
 }
 
-// Those who wait until something holds.
-
+/** Callers that wait until a condition holds. */
 export interface Waiters {
   /**
-   * Resolves once a condition holds, which is looked at now and at each `look`.
+   * Resolves once a condition holds, which is evaluated now and at each `check`.
    *
-   * @throws {ServiceStopping} when it is ended before, and why the signal was aborted
+   * @throws {ServiceStopping} it was ended before; or the signal's reason
    */
   until(holds: () => boolean, signal?: AbortSignal): Promise<void>;
   check(): void;
-  /** Nobody's condition comes to hold any more. */
+  /** Rejects all that wait. */
   end(): void;
 }
 

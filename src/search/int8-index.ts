@@ -1,15 +1,15 @@
 /**
- * All vectors at a quarter of their size, a signed byte a dimension, in the order in which a scan reads them. It looks at
- * every row; what comes out best is scored exactly afterwards. Sign bits would be smaller still, but of real texts and
- * short queries their best 1,000 of 50,000 held only two thirds of the ten nearest, against all of them by bytes.
+ * All vectors at a quarter of their size, a signed byte per dimension, in contiguous memory. A search scans every row;
+ * the best ones are scored exactly afterwards. Sign bits would be smaller still, but of real texts and short queries
+ * their best 1,000 of 50,000 held only two thirds of the ten nearest, against all of them by bytes.
  */
 import type { Scored } from './top-k.js';
 import { topK } from './top-k.js';
 
 const PAGE_BYTES = 65_536;
-/** Rows whose sums are taken at once. */
+/** Rows per call of the kernel. */
 const BLOCK = 4_096;
-/** Of a query's numbers: 768 products with 127 stay within 32 bits. */
+/** Largest number of a scaled query: 768 products with 127 stay within 32 bits. */
 const QUERY_MAX = 16_383;
 
 export interface Int8Index {
@@ -20,7 +20,7 @@ export interface Int8Index {
   count(): number;
 }
 
-/** A vector as a row: its scale as little-endian Float32, then a signed byte a dimension. */
+/** A vector as a row: its scale as little-endian Float32, then a signed byte per dimension. */
 export function codeOf(vector: Float32Array): Uint8Array {
   const code = new Uint8Array(4 + vector.length);
   const scale = Math.fround(largestOf(vector) / 127);
@@ -41,7 +41,7 @@ export function int8Index(dimensions: number): Int8Index {
 
   const makeRoom = (): void => {
     const missing = rowsAt + (count + 1) * dimensions - memory.buffer.byteLength;
-    // The memory's address range is reserved: growing copies nothing.
+    // Growing copies nothing: the address range is reserved.
     if (missing > 0) memory.grow(Math.ceil(Math.max(missing, BLOCK * dimensions) / PAGE_BYTES));
     if (count < keys.length) return;
     keys = withRoom(keys, new Float64Array(keys.length * 2));
@@ -72,7 +72,7 @@ export function int8Index(dimensions: number): Int8Index {
       const rows = new Uint8Array(memory.buffer, rowsAt);
       for (let at = 0; at < count; at += 1) {
         while (at < count && gone.has(keys[at] ?? 0)) {
-          // The last row takes its place: the order of rows means nothing.
+          // The last row replaces it: the order of rows is irrelevant.
           count -= 1;
           keys[at] = keys[count] ?? 0;
           scales[at] = scales[count] ?? 0;
@@ -85,7 +85,7 @@ export function int8Index(dimensions: number): Int8Index {
   };
 }
 
-/** The query's numbers as whole ones; their scale is the same for all rows and left out. */
+/** The query scaled to integers; the scale is the same for all rows and so left out. */
 function whole(query: Float32Array): Int16Array {
   const scale = QUERY_MAX / largestOf(query);
   return Int16Array.from(query, (value) => (Number.isFinite(scale) ? Math.round(value * scale) : 0));
@@ -100,22 +100,25 @@ function withRoom<Numbers extends Float32Array | Float64Array>(numbers: Numbers,
   return larger;
 }
 
-// * The inner loop of the scan, in WebAssembly with SIMD, which Node has had since version 16: eight products at
-// once. Of 100,000 rows of 768 it takes 10 ms. Plain JavaScript took 67 to 90 ms, with four codes a load and four
-// rows at once, and 270 as a plain loop, too long beside the other searches. It is put together here: a file of
-// its own would want a compiler at every start from the sources.
-
-/** Dot products of rows of signed bytes with one query of signed 16-bit numbers, all little-endian, into 32-bit sums. */
+/**
+ * Dot products of rows of signed bytes with one query of signed 16-bit numbers, all little-endian, into 32-bit sums.
+ */
 export type ScanKernel = (rowsAt: number, count: number, queryAt: number, sumsAt: number, width: number) => void;
 
-/** @returns a kernel that reads and writes this memory; `count` is at least 1, `width` a multiple of 8 */
+/**
+ * The inner loop of the scan, in WebAssembly with SIMD (in Node since version 16): eight products at once. 100,000 rows
+ * of 768 take 10 ms; plain JavaScript took 67 to 90 ms unrolled and 270 as a plain loop, too long when searches queue.
+ * It is assembled here: a source file of its own would need a compiler at every start from the sources.
+ *
+ * @returns a kernel that reads and writes this memory; `count` is at least 1, `width` a multiple of 8
+ */
 function scanKernel(memory: WebAssembly.Memory): ScanKernel {
   const { dots } = new WebAssembly.Instance(new WebAssembly.Module(MODULE), { a: { a: memory } }).exports;
   if (dots === undefined) throw new Error('The scan kernel has no function');
   return dots;
 }
 
-/** Instructions, by the names that WebAssembly's text has for them. */
+/** Instructions by their names in WebAssembly's text format. */
 const get = (local: number): readonly number[] => [0x20, local];
 const set = (local: number): readonly number[] => [0x21, local];
 const tee = (local: number): readonly number[] => [0x22, local];
@@ -134,10 +137,10 @@ const V128_LOAD8X8_S = [0xfd, 0x01, 0x00, 0x00];
 const I32X4_DOT_I16X8_S = [0xfd, 0xba, 0x01];
 const I32X4_ADD = [0xfd, 0xae, 0x01];
 
-/** Its arguments, then its own: the sum in four lanes, the place in the query, the end of the row. */
+/** Locals: the arguments, then the sum in four lanes, the place in the query, the end of the row. */
 const [ROW, COUNT, QUERY, SUMS, WIDTH, SUM, AT, ROW_END] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
-/** A test holds it against plain loops. */
+/** A test compares it with plain loops. */
 // prettier-ignore
 const BODY = [
   0x02, 0x01, 0x7b, 0x02, 0x7f, // one v128, two i32
@@ -174,7 +177,7 @@ function section(id: number, content: readonly number[]): readonly number[] {
   return [id, ...sized(content)];
 }
 
-/** With its length in front, LEB128 of up to 14 bits. */
+/** Content prefixed with its length, LEB128 of up to 14 bits. */
 function sized(content: readonly number[]): readonly number[] {
   return [(content.length & 0x7f) | 0x80, content.length >> 7, ...content];
 }

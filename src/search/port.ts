@@ -16,8 +16,8 @@ export interface FoundChunk {
 }
 
 export interface ChunkSearch {
-  /** Whether there is any passage to find. Asked at every start of a node: answers from memory. */
+  /** Whether there is any chunk to find. Called at every start of a node, so it answers from memory. */
   hasChunks(): boolean;
-  /** The nearest passages, best first, at most `topK` (1..20). */
+  /** The nearest chunks, best first, at most `topK` (1..20). */
   search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly FoundChunk[]>;
 }

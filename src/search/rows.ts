@@ -1,10 +1,10 @@
-/** The tables of the passages: what is stored of each, and how a row comes out. */
+/** The tables of the chunk index. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 
 /**
- * `key` counts up in the order in which passages come, which is the order of the log: what ties is settled by it, the
- * same after every rebuild. Codes are a table of their own: they are all read at each start, vectors one by one.
- * A text is a blob: a NUL would end a text of SQLite's.
+ * `key` grows in order of insertion, which is the order of the log: it breaks ties, the same after every rebuild. Codes
+ * have a table of their own, because all are read at each start, while vectors are read one by one. A text is stored as
+ * a blob, because NUL would end a text of SQLite.
  */
 export const CHUNKS_SCHEMA = `
   CREATE TABLE passages (
@@ -35,13 +35,13 @@ export interface ChunkRows {
   find(key: number): ChunkRow | null;
   vector(key: number): Float32Array | null;
   keysOf(document: string): readonly number[];
-  /** Of a piece that comes anew, until that is seen, two. */
+  /** Two for a chunk whose replacement is not visible yet. */
   keysAt(document: string, chunk: number): readonly number[];
-  /** Those after a key. */
+  /** Keys after a key. */
   keysAfter(key: number): readonly number[];
   /** The largest; 0 when there is none. */
   lastKey(): number;
-  /** All of them, as they are kept. */
+  /** All codes, as stored. */
   codes(): Iterable<{ readonly key: number; readonly code: Uint8Array }>;
   /** Documents that lack vectors. */
   incomplete(): readonly string[];
@@ -86,7 +86,7 @@ export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
     },
     vector(key) {
       const bytes = bytesOf(vector.get(key), 'vector');
-      // A view wants a place that four divides, which a blob's own buffer begins with.
+      // A Float32Array needs 4-byte alignment, which a blob's own buffer has.
       return bytes === null ? null : new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
     },
     keysOf: (document) => keysOf.all(document).flatMap(keyIn),

@@ -19,12 +19,12 @@ import type { ScoredChunk, ChunkQuery, SearchIndexOptions, IndexProgress, Chunks
 import type { Int8Index } from './int8-index.js';
 import { codeOf, int8Index } from './int8-index.js';
 
-/** Raise it when rows mean something else, or words are cut otherwise: the file is then folded anew. */
+/** Raise it when the meaning of rows or the splitting of words changes: the file is then rebuilt. */
 const INDEX_VERSION = '2';
 
-/** Rows whose exact scores are computed: the best by their codes. */
-const LOOKED_AT = 300;
-/** Places of each ranking that count. */
+/** Rows whose exact scores are computed: the best by int8 codes. */
+const RESCORED = 300;
+/** Rows of each ranking that are fused. */
 const RANKED = 100;
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
@@ -39,8 +39,8 @@ export interface SearchStore {
 }
 
 /**
- * Opens the file, or begins it anew when it belongs to another log, another version or another model of embeddings, or
- * lies past the log's head: vectors of two models are never in one file.
+ * Opens the file, or rebuilds it when it belongs to another log, version or embedding model, or is ahead of the log:
+ * vectors of two models are never in one file.
  */
 export function openSearchStore(options: SearchIndexOptions): SearchStore {
   const database = open(options) ?? openAnew(options);
@@ -87,7 +87,7 @@ interface Tables {
   readonly vectors: ReturnType<typeof vectorsOf>;
 }
 
-/** What is not seen yet, after a change; rows that are seen stay. */
+/** Applies a change to the tables; returns what is not visible yet. Visible rows stay until the checkpoint. */
 function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanChange, tables: Tables): ScanChange {
   const { rows, words, vectors } = tables;
   const gone = new Set(hidden.gone);
@@ -118,7 +118,7 @@ function forget(key: number, { rows, words }: Tables): void {
   rows.remove(key);
 }
 
-/** What was never seen, as its last write did not come: keys count up. */
+/** Deletes rows that never became visible because the last write is missing: their keys are after `shown`. */
 function forgetAfter(shown: number, database: DatabaseSyncInstance, tables: Tables): void {
   database.exec('BEGIN');
   for (const key of tables.rows.keysAfter(shown)) forget(key, tables);
@@ -131,7 +131,7 @@ function found(
   { scan, shown }: { readonly scan: Int8Index; readonly shown: number },
 ): readonly ScoredChunk[] {
   const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
-  const near = query === null ? [] : scan.nearest(query, LOOKED_AT);
+  const near = query === null ? [] : scan.nearest(query, RESCORED);
   const byVector = near
     .map(({ key }) => ({ key, score: query === null ? 0 : dot(query, rows.vector(key)) }))
     .filter(({ score }) => score > 0)
@@ -146,7 +146,7 @@ function found(
     });
 }
 
-/** What becomes of the codes in memory, and of the rows that are seen, with the next checkpoint. */
+/** Pending removals and additions, which take effect with the next checkpoint. */
 interface ScanChange {
   readonly gone: ReadonlySet<number>;
   readonly come: ReadonlyMap<number, Uint8Array>;
@@ -160,7 +160,7 @@ function loadedScan(rows: ChunkRows, dimensions: number): Int8Index {
   return scan;
 }
 
-/** Vectors as they come, or computed here when the model is the offline one. */
+/** Given vectors, checked, or computed ones for the offline model. */
 function vectorsOf({ model, dimensions }: SearchIndexOptions) {
   const isOffline = model === OFFLINE_EMBEDDING_MODEL;
   const checked = (vector: Float32Array): Float32Array | null => {
@@ -173,7 +173,7 @@ function vectorsOf({ model, dimensions }: SearchIndexOptions) {
       if (isOffline) return offlineVector(text);
       throw new TypeError(`Cannot add a passage without its vector of "${model}"`);
     },
-    /** Null: found by words alone. */
+    /** Null: only words rank. */
     ofQuery(text: string, given: Float32Array | null): Float32Array | null {
       if (given !== null) return checked(given);
       return isOffline ? normalised(offlineVector(text)) : null;
@@ -187,7 +187,7 @@ function dot(one: Float32Array, other: Float32Array | null): number {
   return sum;
 }
 
-/** The file as it is; null when it cannot be used: none there, damaged, or folded from something else. */
+/** The existing file; null when it cannot be used: missing, corrupt, or folded from something else. */
 function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {
@@ -199,7 +199,7 @@ function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyn
     const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
     if (isOurs && !isPast) return database;
   } catch {
-    // No database, or none of ours: all of it can be folded again.
+    // Not a usable database: everything can be folded again.
   }
   database?.close();
   return null;
@@ -222,16 +222,14 @@ function metaIn(database: DatabaseSyncInstance, key: string): string | null {
   return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
 }
 
-// One ranking out of several whose scores do not compare.
-
 /**
  * Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a row scores 1 / (60 + its place, from 1) in each
- * ranking that has it. 60 is theirs: a smaller number makes the first places of one ranking outweigh the agreement of
- * both.
+ * ranking that has it. 60 is their value: a smaller one makes the first places of one ranking outweigh agreement
+ * between both.
  */
 const FUSION_OFFSET = 60;
 
-/** The rows of all rankings, each best first; the best of all first, ties by key. */
+/** Fuses rankings whose scores do not compare, each best first; best first, ties by key. */
 function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonly Scored[] {
   const scores = new Map<number, number>();
   for (const ranking of rankings) {

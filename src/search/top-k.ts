@@ -1,4 +1,4 @@
-/** The best so far of many scored rows, a bounded number of them. */
+/** Selects the best of many scored rows. */
 
 export interface Scored {
   /** Row's key: ties go to the smaller one. */
@@ -6,7 +6,7 @@ export interface Scored {
   readonly score: number;
 }
 
-/** Best first; ties by key, so that an answer follows from the rows alone. */
+/** Best first; ties by key, so that results are deterministic. */
 export function byScore(one: Scored, other: Scored): number {
   return other.score - one.score || one.key - other.key;
 }
@@ -45,7 +45,7 @@ function rise(heap: Scored[], row: Scored): void {
   heap[at] = row;
 }
 
-/** Puts a row in the place of the first, and down to where it belongs. */
+/** Replaces the first row of the heap and restores the heap order. */
 function sink(heap: Scored[], row: Scored): void {
   let at = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-/** As much of WebAssembly as scan-kernel.ts takes; the types of Node 20 lack it. */
+/** The part of WebAssembly that int8-index.ts uses; the types of Node 20 lack it. */
 declare namespace WebAssembly {
   class Memory {
     constructor(descriptor: { readonly initial: number });

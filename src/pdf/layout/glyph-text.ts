@@ -1,10 +1,12 @@
-/** What the characters of a PDF stand for, where fonts and Unicode say it differently. */
+/** Normalises the characters of a PDF, where fonts and Unicode differ. */
 
 /** Latin and Armenian ligatures, and radicals that CJK fonts hand out in place of the ideographs they look like. */
 const COMPATIBLE = /[\uFB00-\uFB06\uFB13-\uFB17\u2E80-\u2FD5]/gu;
 /** Spaces of all widths, and characters that separate lines or pages inside a run. */
 const SPACE = /[\s\u00A0\u2000-\u200A\u202F\u205F\u3000]+/gu;
-/** Nothing to read: controls, zero-width marks, byte-order mark, noncharacters. Joiners stay, some scripts need them. */
+/**
+ * Nothing to read: controls, zero-width marks, byte-order mark, noncharacters. Joiners stay, some scripts need them.
+ */
 const UNREADABLE = /[\u0000-\u0008\u000E-\u001F\u007F-\u009F\u200B\u2060\uFEFF\uFFFE\uFFFF]/gu;
 /** The bullet of Symbol fonts, in the area for private use. */
 const SYMBOL_BULLET = /\uF0B7/gu;

@@ -118,8 +118,6 @@ function isFarApart(one: Segment, other: Segment): boolean {
   return gap > CELL_GAP * Math.max(one.size, other.size);
 }
 
-// What stands between two lines: a break, or nothing where a word was divided.
-
 interface Line {
   readonly text: string;
   /** What follows: the line goes on without a space, the next line, a new paragraph, or the next column or block. */
@@ -137,8 +135,8 @@ const WORD = /\p{L}{2,}/gu;
 const MOST_WORDS = 200_000;
 
 /**
- * The text of each page. Whether a divided word keeps its hyphen, the document itself tells: by having it in one piece
- * somewhere within a line, with one ("well-known") or without; failing that, it keeps it when both halves are words of
+ * The text of each page. Whether a divided word keeps its hyphen depends on how the document spells it elsewhere
+ * within a line, with one ("well-known") or without; failing that, it keeps it when both halves are words of
  * the document. Before a capital or a digit it keeps it always. Words are not joined over a page's end: offsets belong
  * to pages.
  */

@@ -34,7 +34,7 @@ const NAMESAKES = 8;
 /** A run is an index or exponent below this share of its neighbour's em. */
 const SCRIPT_SIZE = 0.85;
 
-/** Segments that may become open before it is looked which are out of reach: only a matter of speed. */
+/** Open segments that may gather before those out of reach are closed: affects speed only. */
 const OPEN_BEFORE_CHECK = 32;
 
 interface Placed extends TextRun {
@@ -49,7 +49,7 @@ interface Growing {
   size: number;
 }
 
-/** Segments of upright runs, in no order. Whatever runs are blank only part the others. */
+/** Segments of upright runs, in no order. Blank runs only separate others. */
 export function segmentsOf(runs: readonly TextRun[]): readonly Segment[] {
   const placed = runs.map((run, order) => ({ ...run, order })).filter(isUsable);
   const done: Growing[] = [];

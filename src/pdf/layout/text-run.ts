@@ -1,4 +1,4 @@
-/** What both parsers make of a page: pieces of text and where they stand. */
+/** The common output of both parsers: pieces of text with their positions. */
 
 /**
  * A piece of text as one drawing operation put it on the page. Lengths are points (1/72 inch); x grows to the right,
