@@ -1,6 +1,6 @@
 /**
- * Every error a caller may catch. `code` tells them apart; http/problems.ts is the one table from code to status.
- * Faults of the programs themselves are plain errors and appear nowhere here.
+ * Every error a caller may catch. `code` distinguishes them; api/problems.ts is the one table from code to status.
+ * Programming errors are plain errors and are not listed here.
  */
 
 /** Base of the errors below: a literal `code`, a message written by the constructor, what it is about in `data`, the `cause` kept. */
@@ -22,7 +22,7 @@ export abstract class CouncilError<Data extends object = object> extends Error {
 
 type Revision = 'none' | number;
 
-/** Another event stands where the append wanted to stand. Surely not written. */
+/** The stream is at another revision than the append expected. Certainly not written. */
 export class RevisionConflict extends CouncilError<{ stream: string; expected: Revision; actual: Revision }> {
   readonly code = 'log.conflict';
   constructor(data: { stream: string; expected: Revision; actual: Revision }) {
@@ -30,7 +30,7 @@ export class RevisionConflict extends CouncilError<{ stream: string; expected: R
   }
 }
 
-/** The append is larger than the log takes. Surely not written. */
+/** The append is larger than the log takes. Certainly not written. */
 export class AppendTooLarge extends CouncilError<{ stream: string; bytes: number; limit: number }> {
   readonly code = 'log.too-large';
   constructor(data: { stream: string; bytes: number; limit: number }) {
@@ -38,7 +38,7 @@ export class AppendTooLarge extends CouncilError<{ stream: string; bytes: number
   }
 }
 
-/** The append is malformed: no events, an id twice, an unusable name or data that is no JSON object. Surely not written. */
+/** The append is malformed: no events, an id twice, an unusable name or data that is no JSON object. Certainly not written. */
 export class AppendInvalid extends CouncilError<{ stream: string; reason: string }> {
   readonly code = 'log.invalid';
   constructor(data: { stream: string; reason: string }) {
@@ -46,7 +46,7 @@ export class AppendInvalid extends CouncilError<{ stream: string; reason: string
   }
 }
 
-/** The log was closed before the call. Surely not written. */
+/** The log was closed before the call. Certainly not written. */
 export class LogClosed extends CouncilError {
   readonly code = 'log.closed';
   constructor() {
@@ -54,7 +54,7 @@ export class LogClosed extends CouncilError {
   }
 }
 
-/** The log cannot be reached. Surely not sent. */
+/** The log cannot be reached. Certainly not sent. */
 export class LogUnavailable extends CouncilError {
   readonly code = 'log.unavailable';
   constructor(options?: ErrorOptions) {
@@ -62,7 +62,7 @@ export class LogUnavailable extends CouncilError {
   }
 }
 
-/** Nobody knows whether the append was written: retry with the same ids and revision. */
+/** It is unknown whether the append was written: retry with the same ids and revision. */
 export class AppendOutcomeUnknown extends CouncilError<{ stream: string }> {
   readonly code = 'log.outcome-unknown';
   constructor(data: { stream: string }, options?: ErrorOptions) {
@@ -115,7 +115,7 @@ export class RunFinished extends CouncilError<{ runId: string; status: string; a
   }
 }
 
-/** A run's stream does not bear out: a broken hash chain, or a transition its chart does not allow. */
+/** A run's stream is not valid: a broken hash chain, or a transition its chart does not allow. */
 export class RunCorrupt extends CouncilError<{ runId: string; seq: number; reason: string }> {
   readonly code = 'run.damaged';
   constructor(data: { runId: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -158,7 +158,7 @@ export class KeyReused extends CouncilError<{ runId: string }> {
   }
 }
 
-/** As many runs wait as may wait. */
+/** No further run may be pending. */
 export class TooManyPending extends CouncilError<{ limit: number }> {
   readonly code = 'run.too-many-pending';
   constructor(data: { limit: number }) {
@@ -208,7 +208,7 @@ export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes
   }
 }
 
-/** An event of a blueprint's stream is none this service could have written. It can still be deleted. */
+/** An event of a blueprint's stream cannot be read. The blueprint can still be deleted. */
 export class BlueprintCorrupt extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
   readonly code = 'blueprint.damaged';
   constructor(data: { blueprintId: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -234,8 +234,8 @@ export interface ModelFault {
   readonly retryable: boolean;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** The model's server is out, which the attempts that follow wait out for this long, in milliseconds. */
+  /** The model's server is out; how long the next attempts wait for it to come back, in milliseconds. */
   readonly outageMs?: number;
-  /** What the call cost all the same, as far as the provider told. */
+  /** What the call cost all the same, as far as the provider reported it. */
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
 }

@@ -31,7 +31,7 @@ export function compileBlueprint(
   return { isRunnable: true, graph };
 }
 
-/** Field by field: what front ends keep in their nodes does not belong into a run. */
+/** Copies field by field: unknown fields that clients keep in nodes do not belong in a run. */
 function graphNode(node: SavedNode, role: GraphNode['role'], defaults: NodeDefaults): GraphNode {
   const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools } = node;
   return {

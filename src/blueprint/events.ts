@@ -1,4 +1,4 @@
-/** The events of a blueprint's stream. Each carries the whole record, so the last one is the truth. */
+/** The events of a blueprint's stream. Each carries the whole record, so the last one is the current state. */
 import { BlueprintCorrupt } from '../errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../eventlog/port.js';
@@ -22,8 +22,8 @@ export function blueprintIdOf(stream: string): string | null {
 }
 
 /**
- * A blueprint as its event holds it: without the roles, which the rules of the day tell, and, where they would make it
- * too long for an append, without the ids that edges have by default: these repeat both ends.
+ * A blueprint as recorded: without its roles, which are derived by today's rules, and, if the record would be too long for
+ * an append, without default edge ids, which repeat both ends.
  */
 export function recordedBlueprint(blueprint: Blueprint): BlueprintRecord {
   const record: BlueprintRecord & Partial<Pick<Blueprint, 'roles'>> = { ...blueprint };
@@ -45,7 +45,7 @@ function withoutId(edge: SavedEdge): RecordedEdge {
   return nameless;
 }
 
-/** What a record is read from: an event, and where it stands. */
+/** An event that a record is read from, and its place on the log. */
 type Source = Pick<RecordedEvent, 'type' | 'data' | 'stream' | 'revision'>;
 
 /** Whether an event leaves a blueprint behind; undefined for an event of another kind. */
@@ -73,21 +73,21 @@ export function blueprintAfter(event: Source): Blueprint | null | undefined {
 
 function recordIn({ data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
-  const damaged = (reason: string, cause?: unknown): BlueprintCorrupt =>
+  const corrupt = (reason: string, cause?: unknown): BlueprintCorrupt =>
     new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
   let held: unknown;
   try {
     held = JSON.parse(data);
   } catch (error) {
-    throw damaged('its data is no JSON', error);
+    throw corrupt('its data is no JSON', error);
   }
   const record = fieldOf(held, 'blueprint');
-  if (!isRecord(record)) throw damaged('it holds no record of a blueprint');
-  if (record.id !== blueprintId) throw damaged(`it holds the record of "${record.id}"`);
+  if (!isRecord(record)) throw corrupt('it holds no record of a blueprint');
+  if (record.id !== blueprintId) throw corrupt(`it holds the record of "${record.id}"`);
   return blueprintOf(record);
 }
 
-/** What the list, the compiler and clients rely on. The rest is taken at its word: only this service writes the stream. */
+/** Checks what the list, the compiler and clients rely on. The rest is not validated: only this service writes the stream. */
 function isRecord(value: unknown): value is BlueprintRecord {
   const texts = ['id', 'name', 'createdAt', 'updatedAt'].every((field) => typeof fieldOf(value, field) === 'string');
   return (

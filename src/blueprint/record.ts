@@ -10,10 +10,10 @@ import type {
 import { rolesOf } from '../council/roles.js';
 import { inspectGraph, warningsOf } from './validate.js';
 
-/** Ids that stand for other things in the paths of the API, and those that clients resolve away. */
+/** Ids that mean something else in the API's paths, and those that clients resolve away. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
-/** What makes up a council, in a record or before it is one. */
+/** The parts of a blueprint that a client sends. */
 type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges'>;
 
 /** Whether an id has the form of a blueprint's: 1 to 128 letters, digits, `-`, `_`, `.`, and none that is reserved. */
@@ -47,7 +47,7 @@ export function repeatedNode(nodes: readonly { readonly id: string }[]): number 
   return nodes.findIndex(({ id }) => seen.size === seen.add(id).size);
 }
 
-/** What an edge is called that was given no id. */
+/** The id of an edge that was sent without one. */
 export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'target'>): string {
   return `${source}->${target}`;
 }
@@ -75,8 +75,6 @@ function savedEdge(edge: NonNullable<BlueprintCreate['edges']>[number]): SavedEd
   };
 }
 
-// How large a saved council may be.
-
 /**
  * Largest blueprint in bytes (contract, section 2), as it is sent. Whatever its defaults add must fit one append: at most
  * 155 KiB of labels, 60 KiB of other fields, and the warnings.
@@ -92,8 +90,8 @@ export function isTooLong(record: BlueprintRecord): boolean {
 }
 
 /**
- * Bytes of the shortest JSON text a client could send for a council: what holds its default counts nothing, so that
- * whatever fits a request can be kept, and many changes can make no more of it than one.
+ * Bytes of the shortest JSON text a client could send for a council: fields with their default count nothing, so that
+ * whatever fits a request can be saved, and many updates can make no larger blueprint than one.
  */
 export function sentBytes({ name, nodes, edges }: Council): number {
   const plain = councilOf({
@@ -103,24 +101,24 @@ export function sentBytes({ name, nodes, edges }: Council): number {
   });
   const sent = {
     name,
-    nodes: nodes.map((node, at) => ({ id: node.id, ...beyond(node, plain.nodes[at]) })),
-    // None is what there is by default.
+    nodes: nodes.map((node, at) => ({ id: node.id, ...nonDefaults(node, plain.nodes[at]) })),
+    // An empty list is the default.
     edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
   };
   return new TextEncoder().encode(JSON.stringify(sent)).length;
 }
 
-function sentEdge(edge: Council['edges'][number], usual: object | undefined): object {
-  return { source: edge.source, target: edge.target, ...beyond(edge, usual) };
+function sentEdge(edge: Council['edges'][number], defaults: object | undefined): object {
+  return { source: edge.source, target: edge.target, ...nonDefaults(edge, defaults) };
 }
 
-/** The fields that are not as they would be by themselves. */
-function beyond(value: object, usual: object = {}): object {
+/** The fields that differ from their defaults. */
+function nonDefaults(value: object, defaults: object = {}): object {
   const fields = Object.entries(value).flatMap(([key, each]: [string, unknown]): (readonly [string, unknown])[] => {
-    const plain: unknown = Object.hasOwn(usual, key) ? Reflect.get(usual, key) : undefined;
+    const plain: unknown = Object.hasOwn(defaults, key) ? Reflect.get(defaults, key) : undefined;
     if (each === plain) return [];
     if (!isObject(each) || !isObject(plain)) return [[key, each]];
-    const rest = beyond(each, plain);
+    const rest = nonDefaults(each, plain);
     return Object.keys(rest).length === 0 ? [] : [[key, rest]];
   });
   return Object.fromEntries<unknown>(fields);

@@ -1,6 +1,6 @@
 /**
- * The saved councils: one stream each on the log, whose last event is the truth. Changes are appended at the revision
- * they were made from and made again when somebody else was faster, so that an update never undoes another's.
+ * The saved councils: one stream each on the log, whose last event is the current state. A change is appended at the
+ * revision it was made from, and made again after a conflict, so that an update never undoes another's.
  */
 import type { System } from '../system/system.js';
 import {
@@ -26,13 +26,13 @@ import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
 /** Tries before a change gives up; changes of this process come one after the other and need one try each. */
 const MAX_TRIES = 20;
 
-/** Most changes of one blueprint that may wait here for the one under way. */
+/** Most changes of one blueprint that may wait here for the one in flight. */
 const MAX_WAITING = 100;
 
-/** What a change makes of the last event of a blueprint's stream. */
+/** The fact of a change, given the last event of the blueprint's stream. */
 type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
 
-/** It is no longer the one that a change was made for. Nothing is changed. */
+/** The blueprint is no longer the one that the change expects. Nothing is changed. */
 export class BlueprintMoved extends CouncilError<{ blueprintId: string; version: number }> {
   readonly code = 'blueprint.moved';
   constructor(data: { blueprintId: string; version: number }) {
@@ -40,7 +40,7 @@ export class BlueprintMoved extends CouncilError<{ blueprintId: string; version:
   }
 }
 
-/** Whether a blueprint is the one that a change was made for; asked of the one that the change would follow. */
+/** Whether a blueprint is the one that a change expects; called with the current one before each append. */
 export type IsExpected = (current: Blueprint) => boolean;
 
 export interface BlueprintStoreOptions {
@@ -51,15 +51,15 @@ export interface BlueprintStoreOptions {
 
 export class BlueprintStore {
   readonly #options: BlueprintStoreOptions;
-  /** The changes of each blueprint under way here: the last of them, and how many there are. */
+  /** Changes in flight by blueprint: the last of them, and how many there are. */
   readonly #changes = new Map<string, { readonly last: Promise<unknown>; readonly count: number }>();
-  readonly #underWay = taskTracker();
+  readonly #tasks = taskTracker();
 
   constructor(options: BlueprintStoreOptions) {
     this.#options = options;
   }
 
-  /** The blueprint as it stands on the log; null when there is none, or none any more. @throws {BlueprintDamaged} */
+  /** The blueprint as recorded; null when there is none, or none any more. @throws {BlueprintCorrupt} */
   async find(blueprintId: string): Promise<Blueprint | null> {
     return currentOf(await this.#last(blueprintId));
   }
@@ -67,9 +67,9 @@ export class BlueprintStore {
   /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */
   async create(draft: BlueprintCreate & { readonly id: string }): Promise<Blueprint> {
     const { id: blueprintId } = draft;
-    const blueprint = fitting(createdBlueprint(draft, { id: blueprintId, at: this.#options.system.now() }));
+    const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, at: this.#options.system.now() }));
     await this.#change(blueprintId, (last) => {
-      if (isThere(last)) throw new BlueprintTaken({ blueprintId });
+      if (exists(last)) throw new BlueprintTaken({ blueprintId });
       return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint) } };
     });
     return blueprint;
@@ -78,43 +78,43 @@ export class BlueprintStore {
   /**
    * Changes the fields that are named.
    *
-   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintTooLarge | BlueprintContended | BlueprintDamaged}
+   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintTooLarge | BlueprintContended | BlueprintCorrupt}
    */
   async update(blueprintId: string, change: BlueprintUpdate, isExpected: IsExpected | null = null): Promise<Blueprint> {
     const fact = await this.#change(blueprintId, (last) => {
       const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
-      const blueprint = fitting(updatedBlueprint(current, change, this.#options.system.now()));
+      const blueprint = checkedSize(updatedBlueprint(current, change, this.#options.system.now()));
       return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint) } };
     });
     return blueprintOf(fact.data.blueprint);
   }
 
   /**
-   * Takes it away; also when its record is damaged, unless it has to be a certain one.
+   * Deletes a blueprint; also one whose record is corrupt, unless a certain one is expected.
    *
-   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintContended | BlueprintDamaged}
+   * @throws {BlueprintUnknown | BlueprintMoved | BlueprintContended | BlueprintCorrupt}
    */
   async remove(blueprintId: string, isExpected: IsExpected | null = null): Promise<void> {
     await this.#change(blueprintId, (last) => {
-      if (!isThere(last)) throw new BlueprintUnknown({ blueprintId });
+      if (!exists(last)) throw new BlueprintUnknown({ blueprintId });
       const current = isExpected === null ? null : currentOf(last);
       if (current !== null) assertExpected(current, isExpected);
       return { type: 'BlueprintDeleted', data: {} };
     });
   }
 
-  /** Waits for changes under way no longer than the log takes to answer once; those that wait for them are refused. */
+  /** Waits for changes in flight to get one answer of the log; changes queued behind them are refused. */
   async stop(): Promise<void> {
-    await this.#underWay.end();
+    await this.#tasks.end();
   }
 
-  /** One change of a blueprint at a time here; others elsewhere show as conflicts. */
+  /** One change of a blueprint at a time here; changes elsewhere show as conflicts. */
   async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
     const { last, count } = this.#changes.get(blueprintId) ?? { last: Promise.resolve(), count: 0 };
     if (count > MAX_WAITING) throw new BlueprintContended({ blueprintId });
-    const changed = this.#underWay.track(last.then(() => this.#untilAppended(blueprintId, decide)));
+    const changed = this.#tasks.track(last.then(() => this.#untilAppended(blueprintId, decide)));
     this.#changes.set(blueprintId, { last: changed.catch(() => undefined), count: count + 1 });
     try {
       return await changed;
@@ -129,10 +129,10 @@ export class BlueprintStore {
     else this.#changes.set(blueprintId, { ...changes, count: changes.count - 1 });
   }
 
-  /** @throws {ServiceStopping} once the service stops, whoever was waiting by then */
+  /** @throws {ServiceStopping} once the service stops, also for a change that was queued */
   async #untilAppended<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
     for (let tries = 1; ; tries += 1) {
-      if (this.#underWay.isEnding) throw new ServiceStopping();
+      if (this.#tasks.isEnding) throw new ServiceStopping();
       const last = await this.#last(blueprintId);
       const fact = decide(last);
       try {
@@ -158,7 +158,7 @@ export class BlueprintStore {
       causationId: last?.id ?? blueprintId,
     });
     const append = { stream: blueprintStream(blueprintId), events, expected: last?.revision ?? ('none' as const) };
-    await this.#underWay.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
+    await this.#tasks.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
   }
 
   async #last(blueprintId: string): Promise<RecordedEvent | null> {
@@ -170,7 +170,7 @@ export class BlueprintStore {
   }
 }
 
-function isThere(last: RecordedEvent | null): boolean {
+function exists(last: RecordedEvent | null): boolean {
   return last !== null && isKeptAfter(last) === true;
 }
 
@@ -181,7 +181,7 @@ function assertExpected(current: Blueprint, isExpected: IsExpected | null): void
 }
 
 /** @throws {BlueprintTooLarge} */
-function fitting(blueprint: Blueprint): Blueprint {
+function checkedSize(blueprint: Blueprint): Blueprint {
   const bytes = sentBytes(blueprint);
   if (bytes <= MAX_BLUEPRINT_BYTES) return blueprint;
   throw new BlueprintTooLarge({ blueprintId: blueprint.id, bytes, limit: MAX_BLUEPRINT_BYTES });

@@ -1,4 +1,4 @@
-/** What is wrong or odd with a council's graph, each finding with its place. Faults keep it from being run. */
+/** Validates a council's graph: issues with their places. Faults keep it from being run, warnings do not. */
 import { jsonBytes } from '../graph/limits.js';
 import { ambiguousBackEdges } from '../graph/plan.js';
 import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
@@ -14,7 +14,7 @@ export interface CouncilGraph {
 }
 
 export interface GraphIssue extends BlueprintWarning {
-  /** Whether a run cannot start. Other findings only tell of what is hardly meant. */
+  /** Whether a run cannot start. Other issues are warnings about what is hardly intended. */
   readonly isFault: boolean;
   /** The node it is about, when it is about one. */
   readonly node: string | null;
@@ -24,29 +24,24 @@ export interface GraphIssue extends BlueprintWarning {
 const MAX_WARNINGS = 100;
 const MAX_WARNINGS_BYTES = 32 * 1024;
 
-/** Everything there is to say about a graph, faults first. */
+/** All issues of a graph, faults first. */
 export function inspectGraph(graph: CouncilGraph): readonly GraphIssue[] {
   if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes, so none can be reached')];
-  const findings = [
-    ...edgeFindings(graph),
-    ...entryFindings(graph),
-    ...cycleFindings(graph),
-    ...directionFindings(graph),
-  ];
-  return [...findings.filter(({ isFault }) => isFault), ...findings.filter(({ isFault }) => !isFault)];
+  const issues = [...edgeIssues(graph), ...entryIssues(graph), ...cycleIssues(graph), ...directionIssues(graph)];
+  return [...issues.filter(({ isFault }) => isFault), ...issues.filter(({ isFault }) => !isFault)];
 }
 
-/** Findings as clients see them, no more than a record can hold. */
-export function warningsOf(findings: readonly GraphIssue[]): BlueprintWarning[] {
-  const told: BlueprintWarning[] = [];
+/** Issues as clients see them, no more than a record can hold. */
+export function warningsOf(issues: readonly GraphIssue[]): BlueprintWarning[] {
+  const warnings: BlueprintWarning[] = [];
   let bytes = 0;
-  for (const { path, message } of findings) {
+  for (const { path, message } of issues) {
     bytes += jsonBytes(path) + jsonBytes(message);
-    if (told.length === MAX_WARNINGS || bytes > MAX_WARNINGS_BYTES) break;
-    told.push({ path, message });
+    if (warnings.length === MAX_WARNINGS || bytes > MAX_WARNINGS_BYTES) break;
+    warnings.push({ path, message });
   }
-  const more = findings.length - told.length;
-  return more === 0 ? told : [...told, { path: '', message: `And ${more} more` }];
+  const more = issues.length - warnings.length;
+  return more === 0 ? warnings : [...warnings, { path: '', message: `And ${more} more` }];
 }
 
 /** Index of the node that runs first: the first without incoming edges, else the first. */
@@ -58,7 +53,7 @@ export function entryOf({ nodes, edges }: CouncilGraph): number {
   );
 }
 
-function edgeFindings({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
+function edgeIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
   const ids = new Set(nodes.map(({ id }) => id));
   return edges.flatMap((edge, index) => {
     const missing = (['source', 'target'] as const).filter((end) => !ids.has(edge[end]));
@@ -66,20 +61,24 @@ function edgeFindings({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
       const verb = end === 'source' ? 'comes from' : 'leads to';
       return fault(`edges[${index}].${end}`, `Edge ${named(edge.id)} ${verb} ${named(edge[end])}, which is no node`);
     });
-    return [...ends, ...conditionFindings(edge, `edges[${index}].condition`)];
+    return [...ends, ...conditionIssues(edge, `edges[${index}].condition`)];
   });
 }
 
-function conditionFindings({ id, type, condition }: SavedEdge, path: string): readonly GraphIssue[] {
+function conditionIssues({ id, type, condition }: SavedEdge, path: string): readonly GraphIssue[] {
   const edge = `Edge ${named(id)}`;
   if (type === 'linear') {
-    return condition === null ? [] : [odd(path, `${edge} is linear, not conditional: its condition is not looked at`)];
+    return condition === null
+      ? []
+      : [warning(path, `${edge} is linear, not conditional: its condition is not looked at`)];
   }
   if (condition === null) return [fault(path, `${edge} is conditional and has no condition`)];
   try {
     const { word } = parseCondition(condition);
     if (word === null || VERDICTS.includes(word)) return [];
-    return [odd(path, `${edge} waits for the route ${named(word)}, which no critic gives: only approve and rework`)];
+    return [
+      warning(path, `${edge} waits for the route ${named(word)}, which no critic gives: only approve and rework`),
+    ];
   } catch (error) {
     if (!(error instanceof ConditionInvalid)) throw error;
     const { position, reason } = error.data;
@@ -87,8 +86,8 @@ function conditionFindings({ id, type, condition }: SavedEdge, path: string): re
   }
 }
 
-/** Nodes no run of the council comes to. */
-function entryFindings(graph: CouncilGraph): readonly GraphIssue[] {
+/** Nodes that no run reaches. */
+function entryIssues(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes, edges } = graph;
   const entry = nodes[entryOf(graph)];
   if (entry === undefined) return [];
@@ -99,38 +98,39 @@ function entryFindings(graph: CouncilGraph): readonly GraphIssue[] {
     const why = targets.has(id)
       ? `cannot be reached from the entry ${named(entry.id)}`
       : `has no incoming edge, as the entry ${named(entry.id)} before it: it is never run`;
-    return [odd(`nodes[${index}]`, `Node ${named(id)} ${why}`, id)];
+    return [warning(`nodes[${index}]`, `Node ${named(id)} ${why}`, id)];
   });
 }
 
-/** Cycles that no edge leaves, and cycles of linear edges, which are left and gone on with at once. */
-function cycleFindings({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
+/** Cycles that no edge leaves, and cycles of linear edges, which a run both leaves and repeats each time. */
+function cycleIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
   const ids = new Set(nodes.map(({ id }) => id));
   const inside = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
   const choosing = new Set(inside.filter(({ type }) => type === 'conditional').map(({ source }) => source));
   const all = reachability(inside);
   const forced = reachability(inside.filter(({ source }) => !choosing.has(source)));
-  const findings: GraphIssue[] = [];
-  const told = new Set<string>();
+  const issues: GraphIssue[] = [];
+  const reported = new Set<string>();
   nodes.forEach(({ id }, index) => {
-    if (told.has(id)) return;
+    if (reported.has(id)) return;
     const cycle = cycleOf(id, all);
     const isTrap =
       cycle !== null &&
       [...cycle].every((each) => (all.forward.get(each) ?? []).every(({ target }) => cycle.has(target)));
     const round = isTrap ? cycle : cycleOf(id, forced);
     if (round === null) return;
-    for (const each of round) told.add(each);
+    for (const each of round) reported.add(each);
     const names = [...round].slice(0, 5).map(named).join(', ') + (round.size > 5 ? ' and others' : '');
     const path = `nodes[${index}]`;
-    if (isTrap) findings.push(fault(path, `Nothing leads out of the cycle of ${names}`, id));
-    else findings.push(odd(path, `The cycle of ${names} has linear edges only: it goes on until a run is stopped`, id));
+    if (isTrap) issues.push(fault(path, `Nothing leads out of the cycle of ${names}`, id));
+    else
+      issues.push(warning(path, `The cycle of ${names} has linear edges only: it goes on until a run is stopped`, id));
   });
-  return findings;
+  return issues;
 }
 
-/** Cycles of which the order of the nodes alone says where they lead back, and so who waits for whom: one finding each. */
-function directionFindings(graph: CouncilGraph): readonly GraphIssue[] {
+/** Cycles where only the order of the nodes decides which edge leads back, and so who waits for whom: one issue each. */
+function directionIssues(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes } = graph;
   const ids = new Set(nodes.map(({ id }) => id));
   const edges = graph.edges
@@ -139,14 +139,14 @@ function directionFindings(graph: CouncilGraph): readonly GraphIssue[] {
     })
     .filter(({ source, target }) => ids.has(source) && ids.has(target));
   const ways = reachability(edges);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return ambiguousBackEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(
     ({ id, target, index }) => {
-      if (told.has(target)) return [];
-      for (const each of cycleOf(target, ways) ?? []) told.add(each);
+      if (reported.has(target)) return [];
+      for (const each of cycleOf(target, ways) ?? []) reported.add(each);
       const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
       return [
-        odd(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
+        warning(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
       ];
     },
   );
@@ -156,11 +156,11 @@ function fault(path: string, message: string, node: string | null = null): Graph
   return { path, message, isFault: true, node };
 }
 
-function odd(path: string, message: string, node: string | null = null): GraphIssue {
+function warning(path: string, message: string, node: string | null = null): GraphIssue {
   return { path, message, isFault: false, node };
 }
 
-/** An id in quotes; a long one is cut, for edges may bear ids of any length. */
+/** An id in quotes; a long one is cut, because ids of edges may have any length. */
 function named(id: string): string {
   const characters = [...id.slice(0, 300)];
   return characters.length <= 128 ? `"${id}"` : `"${characters.slice(0, 127).join('')}…"`;

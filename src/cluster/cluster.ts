@@ -1,6 +1,6 @@
 /**
- * This instance among others on one log: it beats, listens for the beats of others, takes up runs that nobody runs,
- * and lets its own go while it cannot reach the log, for by then others may have taken them.
+ * This instance among others on one log: it sends heartbeats, listens for those of others, recovers orphans, and abandons
+ * its own runs while it cannot reach the log, because others may have taken them by then.
  */
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
@@ -14,7 +14,7 @@ import { FailureDetector } from './failure-detector.js';
 export interface ClusterSettings {
   /** Time between two beats, in milliseconds. */
   readonly heartbeatMs: number;
-  /** Silence after which an instance is taken for dead, in milliseconds. */
+  /** Silence after which an instance is suspected to be dead, in milliseconds. */
   readonly suspectAfterMs: number;
 }
 
@@ -27,105 +27,105 @@ export interface ClusterOptions extends ClusterSettings {
   readonly registry: OrphanRecoveryOptions['registry'] & {
     /** Another instance has appended to a run. */
     noticed(runId: string, seq: number): void;
-    /** Lets all runs go without a word to the log. */
+    /** Stops all runs without recording anything. */
     abandon(): void;
   };
-  /** Told when this instance lets its runs go because the log takes no beat of it. */
+  /** Called when this instance abandons its runs because the log takes no heartbeat of it. */
   readonly onFenced: () => void;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Time between two looks for the dead, in milliseconds; shorter where beats are. */
-const LOOK_MS = 1_000;
-/** Share of the others' patience after which an instance that cannot beat lets its runs go. */
+/** Time between two checks for orphans, in milliseconds; shorter when heartbeats are. */
+const CHECK_INTERVAL_MS = 1_000;
+/** Share of `suspectAfterMs` without an acknowledged heartbeat after which an instance abandons its runs. */
 const FENCED_AFTER = 2 / 3;
 
 export class Cluster {
   readonly #options: ClusterOptions;
-  readonly #membership: FailureDetector;
-  readonly #custodian: OrphanRecovery;
+  readonly #failureDetector: FailureDetector;
+  readonly #orphanRecovery: OrphanRecovery;
   readonly #heartbeat: Heartbeat;
-  #cancelLook: () => void = () => undefined;
+  #cancelCheck: () => void = () => undefined;
   #isListening = false;
   #isFenced = false;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    this.#membership = new FailureDetector(options);
+    this.#failureDetector = new FailureDetector(options);
     this.#heartbeat = new Heartbeat(options);
-    this.#custodian = new OrphanRecovery({
+    this.#orphanRecovery = new OrphanRecovery({
       ...options,
       isSuspect: (instanceId) => this.isSuspect(instanceId),
       isInTurn: (runId) => this.#isInTurn(runId),
     });
   }
 
-  /** Whether this instance has let its runs go. */
+  /** Whether this instance has abandoned its runs. */
   get isFenced(): boolean {
     return this.#isFenced;
   }
 
-  /** Whether an instance other than this one is taken for dead. */
+  /** Whether an instance other than this one is suspected to be dead. */
   isSuspect(instanceId: string): boolean {
-    return this.#membership.isSuspect(instanceId, this.#options.system.monotonicMs());
+    return this.#failureDetector.isSuspect(instanceId, this.#options.system.monotonicMs());
   }
 
-  /** Takes note of the runs of all from now on; those of before are told with the start. */
+  /** Follows the runs of all instances from now on; earlier ones are given to `start`. */
   listen(): void {
     this.#isListening = true;
   }
 
-  /** Beats from now on, and looks after the runs of all, those known at some time since the listening began among them. */
+  /** Sends heartbeats and recovers orphans from now on; `known` are the unfinished runs at some time since `listen`. */
   start(known: Iterable<UnfinishedRun>): void {
-    this.#custodian.know(known);
+    this.#orphanRecovery.know(known);
     this.beat();
   }
 
-  /** Beats, so that nobody takes the runs of this instance; it takes up none but its own. */
+  /** Sends heartbeats, so that nobody takes the runs of this instance, and checks for orphans among its own. */
   beat(): void {
     this.#heartbeat.start();
-    this.#lookSoon();
+    this.#scheduleCheck();
   }
 
-  /** An event has come in from the log, with the run it made when it is one of a run. */
+  /** An event has come in from the log, with the run's state after it when it is one of a run. */
   recorded(event: RecordedEvent, run: RunState | null): void {
     const { system, instanceId, registry } = this.#options;
     const beat = beatOf(event);
-    if (beat !== null) this.#membership.heard(beat, system.monotonicMs());
+    if (beat !== null) this.#failureDetector.heard(beat, system.monotonicMs());
     if (run === null) return;
     if (event.metadata['instanceId'] !== instanceId) registry.noticed(run.runId, event.revision);
-    const isOwn = run.owner === instanceId || this.#custodian.knows(run.runId);
-    if (isOwn || this.#isListening) this.#custodian.recorded(run);
+    const isOwn = run.owner === instanceId || this.#orphanRecovery.knows(run.runId);
+    if (isOwn || this.#isListening) this.#orphanRecovery.recorded(run);
   }
 
-  /** Nobody can run a run: its record is damaged. */
+  /** A run cannot be continued: its record is corrupt. */
   giveUp(runId: string): void {
-    this.#custodian.giveUp(runId);
+    this.#orphanRecovery.giveUp(runId);
   }
 
   async stop(): Promise<void> {
-    this.#cancelLook();
-    this.#custodian.stop();
+    this.#cancelCheck();
+    this.#orphanRecovery.stop();
     await this.#heartbeat.stop();
   }
 
-  /** Each run has an order of its own of the instances that live; all of them know the same one, more or less. */
+  /** Each run has its own order of the live instances, the same at all of them as far as they agree on who is alive. */
   #isInTurn(runId: string): boolean {
     const { system, instanceId } = this.#options;
     const place = (each: string): string => system.sha256(`${runId} ${each}`);
     const own = place(instanceId);
-    return this.#membership.others(system.monotonicMs()).every((each) => place(each) > own);
+    return this.#failureDetector.others(system.monotonicMs()).every((each) => place(each) > own);
   }
 
-  #lookSoon(): void {
+  #scheduleCheck(): void {
     const { system, heartbeatMs } = this.#options;
-    this.#cancelLook = system.after(Math.min(LOOK_MS, heartbeatMs), () => {
-      this.#look();
-      this.#lookSoon();
+    this.#cancelCheck = system.after(Math.min(CHECK_INTERVAL_MS, heartbeatMs), () => {
+      this.#check();
+      this.#scheduleCheck();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const { system, suspectAfterMs, registry, onFenced } = this.#options;
     const nowMs = system.monotonicMs();
     const isSilent = nowMs - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
@@ -135,7 +135,7 @@ export class Cluster {
     }
     this.#isFenced = isSilent;
     if (isSilent) return;
-    this.#custodian.look();
-    this.#membership.forget((instanceId) => this.#custodian.isOwner(instanceId), nowMs);
+    this.#orphanRecovery.check();
+    this.#failureDetector.forget((instanceId) => this.#orphanRecovery.isOwner(instanceId), nowMs);
   }
 }

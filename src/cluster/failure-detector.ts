@@ -1,20 +1,20 @@
 /**
- * Who is alive, as far as this instance can tell: by its own clock since it last heard of each, and only while it
- * hears itself, for then its subscription works and is not behind. It may be wrong at any time: a suspicion only
- * allows the attempt to take a run over, the revision decides.
+ * Which instances are alive, by this instance's own clock since it last received a heartbeat of each. It suspects others
+ * only while it receives its own heartbeats, because then its subscription works and is not behind. It may be wrong: a
+ * suspicion only allows an attempt to take a run over, the revision of the append decides.
  */
 
 export interface FailureDetectorOptions {
   /** This instance's own id. */
   readonly instanceId: string;
   readonly heartbeatMs: number;
-  /** Silence after which an instance is taken for dead, in milliseconds. */
+  /** Silence after which an instance is suspected to be dead, in milliseconds. */
   readonly suspectAfterMs: number;
-  /** The instances that ran in this one's place, dead for sure. */
+  /** Earlier instances on the same data directory, certainly dead. */
   readonly predecessors: readonly string[];
 }
 
-/** Own beats that may be missed before what is not heard of others means nothing. */
+/** Own heartbeats that may be missed before the silence of others means nothing. */
 const BEATS_MISSED = 2;
 
 export class FailureDetector {
@@ -22,7 +22,7 @@ export class FailureDetector {
   readonly #predecessors: ReadonlySet<string>;
   /** When each instance was last heard of, on the receiver's monotonic clock. */
   readonly #heardMs = new Map<string, number>();
-  /** Nothing is known before the first own beat has come back. */
+  /** True until the first own heartbeat is received, and while own heartbeats are missing. */
   #isDeaf = true;
 
   constructor(options: FailureDetectorOptions) {
@@ -30,7 +30,7 @@ export class FailureDetector {
     this.#predecessors = new Set(options.predecessors);
   }
 
-  /** A beat has come in. */
+  /** A heartbeat has been received. */
   heard(instanceId: string, nowMs: number): void {
     const { instanceId: ownId } = this.#options;
     if (this.#isDeaf && instanceId === ownId) this.#hearAgain(nowMs);
@@ -38,8 +38,8 @@ export class FailureDetector {
   }
 
   /**
-   * Whether an instance has been silent for too long. One that was never heard of has its time from the first time it
-   * is asked for.
+   * Whether an instance has been silent for too long. For one never heard of, the time counts from the first
+   * call.
    */
   isSuspect(instanceId: string, nowMs: number): boolean {
     const { instanceId: ownId, heartbeatMs, suspectAfterMs } = this.#options;
@@ -59,14 +59,14 @@ export class FailureDetector {
     return [...this.#heardMs.keys()].filter((each) => each !== ownId && !this.isSuspect(each, nowMs));
   }
 
-  /** Forgets the instances that are long dead and that nobody needs to ask for. */
+  /** Forgets suspected instances that are no longer needed. */
   forget(isNeeded: (instanceId: string) => boolean, nowMs: number): void {
     for (const instanceId of this.#heardMs.keys()) {
       if (this.isSuspect(instanceId, nowMs) && !isNeeded(instanceId)) this.#heardMs.delete(instanceId);
     }
   }
 
-  /** What was missed while nothing was heard counts against nobody. */
+  /** Restarts every instance's time: silence while nothing was received does not count. */
   #hearAgain(nowMs: number): void {
     this.#isDeaf = false;
     for (const instanceId of this.#heardMs.keys()) this.#heardMs.set(instanceId, nowMs);

@@ -1,4 +1,4 @@
-/** The sign of life of this instance: a beat on its own stream, again and again, at the exact revision. */
+/** The heartbeats of this instance: appended to its own stream at intervals, each at the exact revision. */
 import type { System } from '../system/system.js';
 import { LogClosed } from '../errors.js';
 import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
@@ -29,7 +29,7 @@ export class Heartbeat {
     this.#acknowledgedMs = options.system.monotonicMs();
   }
 
-  /** When the log last took a beat, on the monotonic clock; before the first, when this was made. */
+  /** When the log last acknowledged a heartbeat, on the monotonic clock; before the first, when this was created. */
   get acknowledgedMs(): number {
     return this.#acknowledgedMs;
   }
@@ -38,7 +38,7 @@ export class Heartbeat {
     this.#beating = this.#beat();
   }
 
-  /** Resolves once no beat is under way any more. */
+  /** Resolves once no append is in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#beating;
@@ -77,11 +77,9 @@ export class Heartbeat {
   }
 }
 
-// The stream of an instance: its heartbeats, of which the log keeps the last.
-
 const INSTANCE_BEAT = 'InstanceBeat';
 
-/** Stream of an instance. */
+/** Stream of an instance: its heartbeats, of which the log keeps the last. */
 function instanceStream(instanceId: string): string {
   return `instance-${instanceId}`;
 }

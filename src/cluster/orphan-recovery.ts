@@ -1,15 +1,15 @@
 /**
- * Who looks after a run that nobody runs: every instance knows the unfinished runs of all and offers to take those
- * that wait for an instance with room, that a stopping instance has released, or whose owner is suspected to be dead.
- * Instances do not agree on who; each waits a random moment and the first append at the exact revision wins.
+ * Recovers orphans: every instance knows the unfinished runs of all and tries to take those that are pending, that a
+ * stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on who takes a run: each
+ * waits a random time, and the first append at the exact revision wins.
  */
 import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import { isFinished } from '../run/state.js';
 
 /**
- * Waits before a run is offered to this instance, in milliseconds: short for the one whose turn it is, longer for the
- * others, who come in when that one does not. Random within, so that instances do not collide.
+ * Delays before this instance tries to take a run, in milliseconds: short for the one whose turn it is, longer for the
+ * others, which step in if that one does not. Random within the range, so that instances do not collide.
  */
 const IN_TURN_MS = { from: 0, to: 150 };
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
@@ -17,28 +17,28 @@ const OUT_OF_TURN_MS = { from: 250, to: 500 };
 export interface OrphanRecoveryOptions {
   readonly system: Pick<System, 'after' | 'random'>;
   readonly instanceId: string;
-  /** Whether an instance other than this one is taken for dead. */
+  /** Whether an instance other than this one is suspected to be dead. */
   readonly isSuspect: (instanceId: string) => boolean;
-  /** Whether it is this instance's turn to take a run: a matter of speed, not of right. */
+  /** Whether it is this instance's turn to take a run: affects only the delay. */
   readonly isInTurn: (runId: string) => boolean;
   /** The runs of this instance. */
   readonly registry: {
-    /** Whether a run is run here, or about to be. */
+    /** Whether a run is live here or being claimed. */
     holds(runId: string): boolean;
-    /** Queues runs that nobody runs. */
+    /** Queues runs without a live owner. */
     recover(runIds: Iterable<string>): void;
-    /** A queued run is somebody's. */
+    /** Removes a run from the queue: it has an owner by now. */
     leaveTo(runId: string): void;
   };
 }
 
 export class OrphanRecovery {
   readonly #options: OrphanRecoveryOptions;
-  /** Owner by run. As many as are pending or active anywhere; both are bounded at each instance. */
+  /** Owner by unfinished run. Bounded, because each instance bounds its pending and active runs. */
   readonly #runs = new Map<string, string | null>();
-  /** Runs about to be offered, with what cancels it. */
+  /** Cancels the scheduled attempt to take a run, by run. */
   readonly #offers = new Map<string, () => void>();
-  /** Runs that have come to rest since the listening began; null once what was known before is known here. */
+  /** Runs that have finished or paused since listening began; null once `know` has been called. */
   #atRest: Set<string> | null = new Set();
   #isStopped = false;
 
@@ -57,7 +57,7 @@ export class OrphanRecovery {
     return this.#runs.has(runId);
   }
 
-  /** Takes note of runs as they stood at some time since the listening began; what has been recorded since counts. */
+  /** Adds runs as known at some time since listening began; events received since then take precedence. */
   know(runs: Iterable<UnfinishedRun>): void {
     for (const { runId, owner } of runs) {
       if (this.#atRest?.has(runId) !== true && !this.#runs.has(runId)) this.#note(runId, owner);
@@ -65,24 +65,24 @@ export class OrphanRecovery {
     this.#atRest = null;
   }
 
-  /** Takes note of a run after an event of it has come in. */
+  /** Follows a run after one of its events has been received. */
   recorded(run: RunState): void {
     const { runId, owner } = run;
     if (isFinished(run) || (run.status === 'paused' && owner === null)) this.#leave(runId);
     else this.#note(runId, owner);
   }
 
-  /** A run is no longer looked after, until an event of it comes in: nobody can run it. */
+  /** Stops following a run that cannot be continued, until another of its events is received. */
   giveUp(runId: string): void {
     this.#leave(runId);
   }
 
-  /** Looks for runs whose owner has died, or has lost them by its own doing. */
-  look(): void {
+  /** Checks for runs whose owner is suspected to be dead, and for own runs that were abandoned. */
+  check(): void {
     for (const runId of this.#runs.keys()) if (this.#isOrphan(runId)) this.#offer(runId);
   }
 
-  /** Offers nothing more, whatever comes in. */
+  /** Recovers nothing more, whatever is received. */
   stop(): void {
     this.#isStopped = true;
     for (const cancel of this.#offers.values()) cancel();

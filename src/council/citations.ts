@@ -14,8 +14,8 @@ export function withSources(sources: readonly string[] | null, hits: readonly To
 }
 
 /**
- * What a completed run says of the marks in its draft: those that name no page it was given, each once, in order, at
- * most 50. Nothing when there is nothing to judge, neither pages nor marks, or too many pages to have kept them.
+ * The marks in a completed run's draft that name no page it was given, each once, in order, at most 50. Left out when
+ * there are neither pages nor marks, or when there were too many pages to keep.
  */
 export function unknownMarks(
   draft: string | null,
@@ -47,7 +47,7 @@ function* marksIn(text: string): Generator<Mark> {
   }
 }
 
-/** More of an id than a mark holds is as good. */
+/** A page's key: the id is cut to the length a mark holds. */
 function sourceOf(document: string, page: number): string {
   return `${document.slice(0, MARK_CHARS).toLowerCase()}:${page}`;
 }
@@ -58,7 +58,7 @@ const BRACKETS = /\[([^[\]\n]{3,400})\]/g;
 /** Hex digits of an id or the name of a file, a colon, a page. */
 const MARK = /^([0-9a-f]{8,64}|[^:]{1,120}\.pdf):\s?(\d{1,6})$/i;
 
-/** Of a document's id in a mark; tools/pdf-reader.ts writes it so. */
+/** Characters of a document's id in a mark, as tools/pdf-reader.ts writes it. */
 const MARK_CHARS = 8;
 
 /** Pages kept of a run: 14 bytes each in the state of every run in memory. */

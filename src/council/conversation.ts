@@ -1,7 +1,7 @@
 /**
- * A node's talk with its model while it may use tools: the model asks for calls, they are carried out and recorded, it
- * goes on with their results, until it answers or a bound is reached. Then it is told so and asked for an answer without
- * tools, with all results in the prompt: a request without tools is one no model can answer by calling another.
+ * A node's conversation with its model while it may use tools: calls that the model asks for are executed and recorded,
+ * and their results sent back, until it answers or a bound is reached. Then it is asked once more, without tools and with
+ * all results in the prompt, so that it cannot ask for another call.
  */
 import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
 import { boundReached, callsLeft, shareOf } from './tools/budget.js';
@@ -22,7 +22,7 @@ export interface Conversation {
   readonly rounds: readonly ToolRound[];
 }
 
-/** Asks until there is an answer. */
+/** Asks the model and executes its calls until there is an answer. */
 export async function converse(
   request: ModelRequest,
   ask: (request: ModelRequest) => Promise<ModelAnswer>,
@@ -50,24 +50,24 @@ export async function converse(
     const bound = boundReached(spent, timeoutMs);
     if (bound !== null) {
       const refused = calls.length - allowed.length;
-      const last = await ask(withResults(request, rounds, farewell(bound, refused)));
+      const last = await ask(withResults(request, rounds, closingMessage(bound, refused)));
       return { text: last.text, rounds };
     }
   }
 }
 
-/** A request without tools that holds all they have answered, and a last word. */
-export function withResults(request: ModelRequest, rounds: readonly ToolRound[], lastWord: string): ModelRequest {
+/** A request without tools whose prompt ends in all tool results and a closing message. */
+export function withResults(request: ModelRequest, rounds: readonly ToolRound[], closing: string): ModelRequest {
   const results = rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result));
-  return { ...request, prompt: [request.prompt, ...results, lastWord].join('\n\n') };
+  return { ...request, prompt: [request.prompt, ...results, closing].join('\n\n') };
 }
 
-function farewell(bound: string, refused: number): string {
+function closingMessage(bound: string, refused: number): string {
   const dropped = refused === 0 ? '' : ` ${refused} of your last calls were not made.`;
   return `You have no more calls: ${bound}.${dropped} Answer now, from what stands above.`;
 }
 
-/** All results, or the first failure once nothing is under way any more: no call outlives its attempt's report. */
+/** All results; rejects only once every call has settled, so that no call outlives its attempt. */
 async function allSettledFirst(calls: readonly Promise<string>[]): Promise<readonly string[]> {
   await Promise.allSettled(calls);
   return await Promise.all(calls);
@@ -77,7 +77,7 @@ function pairs(calls: readonly ToolCall[], results: readonly string[]): ToolRoun
   return calls.map((call, index) => ({ call, result: results[index] ?? '' }));
 }
 
-/** Milliseconds since it was first read, without those told as waited since the last time: they are not the node's. */
+/** Milliseconds since its first reading, less the time calls to the model waited for their turn or for a server. */
 function stopwatch({ system }: ToolKit): (waitedMs?: number) => number {
   let startedMs: number | null = null;
   let allWaitedMs = 0;

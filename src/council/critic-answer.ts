@@ -1,4 +1,4 @@
-/** Reads a critic's answer. A score decides where a run goes, so a doubtful one is no score. */
+/** Reads a critic's answer. A score decides where a run goes, so an ambiguous one is not used. */
 import { withoutAnyThoughts } from './thoughts.js';
 
 /** A usable answer of a critic. */
@@ -12,8 +12,8 @@ export interface Critique {
 /**
  * Reads the first JSON object of an answer that has a `score`, wherever it stands: alone, in a code fence, among words,
  * after `<think>…</think>`. The score is a number from 0 to 10 or its text, the feedback a text or a list of them, its
- * lines. Null where there is none, or that one cannot be used: of two scores nobody knows which was meant, and `"9/10"`
- * is no number. The caller asks once more instead.
+ * lines. Null when there is none or it is unusable: with two scores it is unclear which was meant, and `"9/10"` is no
+ * number. The caller asks once more instead.
  */
 export function readCritique(answer: string): Critique | null {
   const whole = objectIn(answer);
@@ -35,7 +35,7 @@ function critiqueIn(json: string, object: object): Critique | null {
 
 function scoreOf(given: unknown): number | null {
   const score = typeof given === 'string' && NUMBER.test(given) ? Number(given) : given;
-  // abs: minus zero is in range but becomes zero in the log, and what is adopted must equal what is recorded.
+  // abs: minus zero is in range but is recorded as zero, and the adopted state must equal the recorded one.
   return typeof score === 'number' && score >= 0 && score <= 10 ? Math.abs(score) : null;
 }
 
@@ -52,7 +52,7 @@ function ownField(object: object, name: string): unknown {
 
 /** The JSON objects that stand in a text, in their order; those within another are part of that one. */
 function* objectsAmong(text: string): Generator<{ readonly json: string; readonly value: object }> {
-  // A brace that an object can begin with: in words and formulas they stand for other things.
+  // Only a brace that can begin an object: prose and formulas use braces otherwise.
   const beginning = /\{\s*["}]/g;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const begin = beginning.exec(text)?.index;
@@ -65,7 +65,7 @@ function* objectsAmong(text: string): Generator<{ readonly json: string; readonl
   }
 }
 
-/** Where the brace is closed that stands here, strings left out; null: nowhere. */
+/** End of the object that begins here, ignoring braces in strings; null when it is not closed. */
 function endOfObject(text: string, begin: number): number | null {
   let depth = 0;
   let isInString = false;
@@ -89,7 +89,7 @@ function objectIn(json: string): object | null {
   }
 }
 
-/** Whether the outermost object of a valid JSON text holds a key more than once, of which JSON.parse shows the last. */
+/** Whether the outermost object of a valid JSON text holds a key more than once, of which JSON.parse keeps the last. */
 function namesTwice(json: string, key: string): boolean {
   let depth = 0;
   let found = 0;
@@ -110,5 +110,5 @@ const NUMBER = /^\s*-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*$/;
 /** Of an answer that holds more than one JSON object, in UTF-16 units: a feedback of 8 KiB has room many times over. */
 const MAX_SEARCHED_CHARS = 1024 * 1024;
 
-/** Braces that are tried: each may take a look at all that follows. */
+/** Most braces tried: each may scan the rest of the text. */
 const MAX_TRIES = 20;

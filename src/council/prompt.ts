@@ -1,4 +1,4 @@
-/** What a node's model is told: a pure function of the brief, so that the hash of its text can be checked later. */
+/** Renders a node's prompt: a pure function of its input, so that the recorded hash of the text can be verified later. */
 import type { PromptInput, ToolName } from '../models/port.js';
 import { PASS_SCORE } from '../graph/limits.js';
 
@@ -9,23 +9,23 @@ export interface RenderedPrompt {
 }
 
 /**
- * Renders a brief: who the node is and how it answers as `system`; topic, draft and feedback, each between its own
- * tags, as `prompt`. Nothing in the three can close its section: tags of these names inside them are defused.
+ * Renders a prompt: who the node is and how it answers as `system`; topic, draft and feedback, each between its own
+ * tags, as `prompt`. Nothing in the three can close its section: tags of these names inside them are escaped.
  */
-export function renderPrompt(brief: PromptInput): RenderedPrompt {
+export function renderPrompt(input: PromptInput): RenderedPrompt {
   return {
     system: [
-      identity(brief),
-      ...grantedTools(brief),
-      ...promisedTools(brief),
+      identity(input),
+      ...grantedTools(input),
+      ...promisedTools(input),
       DATA_RULE,
-      brief.role === 'critic' ? CRITIC_RULE : AGENT_RULE,
+      input.role === 'critic' ? CRITIC_RULE : AGENT_RULE,
     ].join('\n\n'),
     prompt: [
-      section('topic', '', brief.topic),
-      brief.draft === null ? 'There is no draft yet.' : section('draft', '', brief.draft),
-      ...brief.feedback.map((text, index) => section('feedback', ` number="${index + 1}"`, text)),
-      taskOf(brief),
+      section('topic', '', input.topic),
+      input.draft === null ? 'There is no draft yet.' : section('draft', '', input.draft),
+      ...input.feedback.map((text, index) => section('feedback', ` number="${index + 1}"`, text)),
+      taskOf(input),
     ].join('\n\n'),
   };
 }
@@ -53,7 +53,7 @@ const TOOL_TITLES: Readonly<Record<ToolName, string>> = {
   pdfReader: 'a reader of uploaded PDF documents',
 };
 
-/** A text as data between tags of its own, which nothing in it can close. */
+/** A text as data between tags that nothing in it can close. */
 export function section(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text.replace(OUR_TAGS, '&lt;')}\n</${tag}>`;
 }
@@ -64,7 +64,7 @@ function taskOf({ role, draft, feedback }: PromptInput): string {
   return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';
 }
 
-/** Without a nested quantifier: it runs over texts of up to 128 KiB that anybody may have written. */
+/** Without a nested quantifier: it runs over untrusted texts of up to 128 KiB. */
 const OUR_TAGS = /<(?=\/?(?:topic|draft|feedback|tool_result)\b)/gi;
 
 const DATA_RULE =

@@ -1,4 +1,4 @@
-/** Who of a council is a critic (contract, "How a blueprint runs"). A node's prompt is never looked at. */
+/** Which nodes of a council are critics (contract, "How a blueprint runs"). A node's prompt is not considered. */
 import type { BlueprintRoles, GraphNode, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { conditionOrNull } from '../graph/condition.js';
 
@@ -6,8 +6,8 @@ type Role = GraphNode['role'];
 type Edge = Pick<SavedEdge, 'source' | 'type' | 'condition'>;
 
 /**
- * Tells the role of a node among these edges: its `type` says it; without one it is a critic when a verdict as bare
- * condition leaves it, or its label names one.
+ * The role of a node among these edges: its `type`; without one it is a critic when an edge with a bare verdict as its
+ * condition leaves it, or when its label names a critic.
  */
 export function roleAmong(edges: readonly Edge[]): (node: SavedNode) => Role {
   const judging = new Set(edges.filter(isVerdict).map(({ source }) => source));
@@ -23,7 +23,7 @@ export function rolesOf(council: {
   return council.nodes.map((node) => ({ node: node.id, role: roleOf(node) }));
 }
 
-/** The words a route can be. */
+/** The values of a route decision. */
 export const VERDICTS: readonly string[] = ['approve', 'rework'];
 
 function isVerdict({ type, condition }: Edge): boolean {
@@ -33,8 +33,8 @@ function isVerdict({ type, condition }: Edge): boolean {
 }
 
 /**
- * Whole words count, in any case and inflection, however their letters are composed; of German words the last part of
- * a compound, too. The name of what a critic does counts alone: beside other words it is as well what others work on.
+ * Whole words count, in any case, inflection and Unicode form; in German also as the last part of a compound. Words for
+ * criticism itself count only alone: beside other words they may be what an agent works on.
  */
 function namesCritic(label: string): boolean {
   const words = wordsOf(label);
@@ -42,7 +42,7 @@ function namesCritic(label: string): boolean {
   return words.some((word) => CRITIC.test(word)) || (others.length === 0 && CRITICISM.test(only));
 }
 
-/** Digits, signs and a capital inside a word (`codeReviewer`, `LLMJudge`) end one. */
+/** Splits at digits, signs and inner capitals (`codeReviewer`, `LLMJudge`). */
 function wordsOf(label: string): readonly string[] {
   return label
     .normalize('NFKC')

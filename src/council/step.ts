@@ -1,4 +1,4 @@
-/** Executes one node: asks its model, reads and measures the answer. What comes next is decided elsewhere. */
+/** Executes one node: asks its model, reads and measures the answer. run/decide.ts decides what follows. */
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
@@ -17,20 +17,20 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 export interface Step {
   readonly node: GraphNode;
   readonly promptInput: PromptInput;
-  /** The brief as it is told to the model. */
+  /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
   readonly ask: Ask;
   /** Ends the step; the same signal that `ask` obeys. */
   readonly signal: AbortSignal;
-  /** As in Ambient. */
+  /** As in System. */
   readonly monotonicMs: () => number;
-  /** The tools the brief names; absent: none. */
+  /** The tools the prompt names; absent: none. */
   readonly kit?: ToolKit;
-  /** Asked before each call to the model who listens to a draft as it is written; null or absent: nobody. */
+  /** Gives, before each call to the model, the listener to a draft as it is written; null or absent: none. */
   readonly tokenSink?: () => TokenSink | null;
 }
 
-/** Told pieces of a draft. Those of a later `turn`, from 1, replace all of earlier ones: these were no part of it. */
+/** Receives pieces of a draft. Those of a later `turn`, from 1, replace all earlier ones, which were not part of it. */
 export type TokenSink = (text: string, turn: number) => void;
 
 export interface StepFailure {
@@ -42,12 +42,12 @@ export interface StepFailure {
   readonly retryAfterMs?: number;
   /** As in ModelFault. */
   readonly outageMs?: number;
-  /** What the step cost all the same; absent: nothing that was told. */
+  /** What the step cost all the same; absent: nothing known. */
   readonly usage?: ModelUsage;
 }
 
 /** What both successful outcomes cost. */
-interface Effort {
+interface StepCost {
   /** Summed over all asks of the step. */
   readonly usage: ModelUsage;
   /** Whole milliseconds from start to outcome, waiting for a slot or for a server to come back included. */
@@ -55,8 +55,8 @@ interface Effort {
 }
 
 export type StepOutcome =
-  | ({ readonly kind: 'drafted'; readonly draft: string } & Effort)
-  | ({ readonly kind: 'scored'; readonly score: number; readonly feedback: string } & Effort)
+  | ({ readonly kind: 'drafted'; readonly draft: string } & StepCost)
+  | ({ readonly kind: 'scored'; readonly score: number; readonly feedback: string } & StepCost)
   | { readonly kind: 'failed'; readonly failure: StepFailure };
 
 /**
@@ -70,7 +70,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     spent.inputTokens += inputTokens;
     spent.outputTokens += outputTokens;
   };
-  const listen = listening(step);
+  const listen = draftListener(step);
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
     const listener = listen(request);
@@ -81,65 +81,65 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
-    const found = step.promptInput.role === 'critic' ? await score(step, ask) : await draft(step, ask);
-    if (found.kind === 'failed') return costing(found, spent);
-    return { usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs), ...found };
+    const result = step.promptInput.role === 'critic' ? await score(step, ask) : await draft(step, ask);
+    if (result.kind === 'failed') return withUsage(result, spent);
+    return { usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs), ...result };
   } catch (error) {
     if (error instanceof ModelFailed && error.data.usage !== undefined) spend(error.data.usage);
-    return costing({ kind: 'failed', failure: failureOf(error, step) }, spent);
+    return withUsage({ kind: 'failed', failure: failureOf(error, step) }, spent);
   }
 }
 
-type Found = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
+type StepResult = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 
-/** Drafts are heard as they are written, a critic's JSON is not; nothing is heard of an attempt that has ended. */
-function listening({ tokenSink, signal }: Step): (request: ModelRequest) => Listening | null {
+/** Passes on drafts as they are written, without thoughts; not a critic's JSON, and nothing of an aborted attempt. */
+function draftListener({ tokenSink, signal }: Step): (request: ModelRequest) => DraftListener | null {
   let turn = 0;
   return ({ answer }) => {
     const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
     if (sink === null) return null;
     const nextTurn = (): number => (turn += 1);
-    const begun = (): ThoughtFilter => {
-      // What was said before is no part of the draft: words before calls of tools, or an answer that broke off.
+    const newFilter = (): ThoughtFilter => {
+      // Text so far is not part of the draft: it came before tool calls, or in an answer that broke off.
       nextTurn();
-      const tell = (text: string): void => {
+      const emit = (text: string): void => {
         if (!signal.aborted) sink(text, turn);
       };
-      return thoughtFilter({ emit: tell, retract: nextTurn });
+      return thoughtFilter({ emit, retract: nextTurn });
     };
-    let ear = begun();
-    let isHeard = false;
+    let filter = newFilter();
+    let hasTokens = false;
     return {
       hooks: {
         onToken(text) {
-          isHeard = true;
-          ear.push(text);
+          hasTokens = true;
+          filter.push(text);
         },
         onStart() {
-          if (isHeard) ear = begun();
-          isHeard = false;
+          if (hasTokens) filter = newFilter();
+          hasTokens = false;
         },
       },
-      end: () => ear.end(),
+      end: () => filter.end(),
     };
   };
 }
 
-interface Listening {
+interface DraftListener {
   readonly hooks: Required<Pick<ModelRequest, 'onToken' | 'onStart'>>;
   /** The answer is whole. */
   readonly end: () => void;
 }
 
-function costing({ failure }: Failed, usage: ModelUsage): Failed {
+function withUsage({ failure }: Failed, usage: ModelUsage): Failed {
   const isFree = usage.inputTokens === 0 && usage.outputTokens === 0;
   return { kind: 'failed', failure: isFree ? failure : { ...failure, usage } };
 }
 
-async function draft(step: Step, ask: Ask): Promise<Found> {
+async function draft(step: Step, ask: Ask): Promise<StepResult> {
   const { node } = step;
-  const answer = await talk(requestOf(step), step, ask);
+  const answer = await converseWith(requestOf(step), step, ask);
   const { text, endsInThought } = withoutThoughts(answer.text);
   if (endsInThought) {
     const why = 'its answer ends within its thoughts: <think> is never closed';
@@ -150,15 +150,15 @@ async function draft(step: Step, ask: Ask): Promise<Found> {
   return { kind: 'drafted', draft: text };
 }
 
-async function score(step: Step, ask: Ask): Promise<Found> {
+async function score(step: Step, ask: Ask): Promise<StepResult> {
   const { node } = step;
   const request = requestOf(step);
-  const first = await talk(request, step, ask).catch(saidNothing);
+  const first = await converseWith(request, step, ask).catch(emptyAnswer);
   let answer = first.text;
   let critique = readCritique(answer);
   if (critique === null) {
     const hint = `Your last answer could not be used: ${unusable(answer)} Score the draft again.`;
-    answer = (await ask(withResults(request, first.rounds, hint)).catch(saidNothing)).text;
+    answer = (await ask(withResults(request, first.rounds, hint)).catch(emptyAnswer)).text;
     critique = readCritique(answer);
   }
   if (critique === null) {
@@ -169,13 +169,13 @@ async function score(step: Step, ask: Ask): Promise<Found> {
   return { kind: 'scored', ...critique };
 }
 
-async function talk(request: ModelRequest, { node, kit, signal }: Step, ask: Ask): Promise<Conversation> {
+async function converseWith(request: ModelRequest, { node, kit, signal }: Step, ask: Ask): Promise<Conversation> {
   if (kit === undefined || kit.tools.length === 0) return { text: (await ask(request)).text, rounds: [] };
   return await converse(request, ask, { kit, timeoutMs: node.timeoutMs, signal });
 }
 
-/** A critic that says nothing has given an unusable answer: it is asked once more, as for any other. */
-function saidNothing(error: unknown): Conversation {
+/** For `catch`: an empty answer of a critic counts as an unusable one, so that it is asked once more. */
+function emptyAnswer(error: unknown): Conversation {
   if (error instanceof ModelFailed && (error.data.kind === 'empty_answer' || error.data.kind === 'no_text')) {
     return { text: '', rounds: [] };
   }
@@ -193,7 +193,7 @@ function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
   };
 }
 
-/** What is and what is wanted, for the critic and for the log alike. The answer is quoted as JSON: it stays data. */
+/** What was answered and what is wanted, for the critic and the log alike. The answer is quoted as JSON, as data. */
 function unusable(given: string): string {
   const { text: answer } = withoutThoughts(given);
   const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
@@ -226,8 +226,8 @@ function bounded(message: string): string {
   return message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
 }
 
-/** Of an unusable answer, in UTF-16 units: enough to see what it was. */
+/** Length of a quoted unusable answer, in UTF-16 units. */
 const QUOTED_CHARS = 200;
 
-/** Of a failure's message, in UTF-16 units: an exception's text has no bound of its own, an event has. */
+/** Longest message of a failure, in UTF-16 units: an exception's text is unbounded, an event is not. */
 const MAX_MESSAGE_CHARS = 2000;

@@ -1,17 +1,17 @@
 /**
- * Keeps apart what a model thinks aloud and what it says. Models that reason put their thoughts before the answer,
- * between `<think>` and `</think>`; some servers' templates write the opening tag themselves, so that it never comes.
+ * Removes a model's thoughts from its answer. Models that reason put them before the answer, between `<think>` and
+ * `</think>`; some servers' templates write the opening tag into the prompt, so that the answer lacks it.
  */
 
 /** An answer without its thoughts. */
 export interface AnswerWithoutThoughts {
-  /** From its first sign on that is no space, where thoughts went before; else the answer as it is. */
+  /** The answer after its thoughts, without leading space; without thoughts the answer unchanged. */
   readonly text: string;
-  /** Whether the answer ended within its thoughts: nothing after them was said. */
+  /** Whether the answer ended within its thoughts, with no text after them. */
   readonly endsInThought: boolean;
 }
 
-/** Takes the thoughts at the head of an answer away. */
+/** Removes the thoughts at the head of an answer. */
 export function withoutThoughts(answer: string): AnswerWithoutThoughts {
   let text = '';
   const filter = thoughtFilter({
@@ -24,13 +24,13 @@ export function withoutThoughts(answer: string): AnswerWithoutThoughts {
 }
 
 export interface ThoughtFilterSink {
-  /** A piece of what is said. */
+  /** A piece of the answer proper. */
   emit(piece: string): void;
-  /** What was told so far turns out to have been a thought. */
+  /** Everything emitted so far turns out to have been a thought. */
   retract(): void;
 }
 
-/** Hears an answer in pieces, cut anywhere. */
+/** Takes an answer in pieces, cut anywhere. */
 export interface ThoughtFilter {
   push(piece: string): void;
   /** The answer is whole: a piece that could have been the beginning of a tag is none. */
@@ -39,16 +39,16 @@ export interface ThoughtFilter {
 }
 
 /**
- * Tells what is said as it comes. At the head of an answer any number of thoughts is left out, with the space behind
- * them. Beyond the head only a closing tag counts that no opening one went before: all up to there was a thought.
+ * Emits an answer without its thoughts as it comes. At its head any number of thoughts is left out, with the space after
+ * them. Later only a closing tag without an opening one counts: everything before it was a thought.
  */
 export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilter {
   let place: 'head' | 'thought' | 'speech' | 'settled' = 'head';
   let hasThought = false;
-  /** Heard, and not told yet or still looked at for a tag that came in two pieces. */
+  /** Received but not emitted yet, or kept to find a tag that is cut into two pieces. */
   let held = '';
 
-  /** Each takes what came and returns what is left to be read from another place; null: nothing. */
+  /** Per state: consumes a piece and returns the rest for the next state; null: nothing is left. */
   const readers = {
     head(piece: string): string | null {
       held += piece;
@@ -61,19 +61,19 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
       return rest;
     },
     thought(piece: string): string | null {
-      const heard = held + piece;
-      const closing = CLOSING_TAG.exec(heard);
-      held = closing === null ? heard.slice(-LONGEST_TAIL) : '';
-      return closing === null ? null : endOfThought(heard, closing);
+      const seen = held + piece;
+      const closing = CLOSING_TAG.exec(seen);
+      held = closing === null ? seen.slice(-LONGEST_TAIL) : '';
+      return closing === null ? null : endOfThought(seen, closing);
     },
     speech(piece: string): string | null {
-      const heard = held + piece;
-      const tag = ANY_TAG.exec(heard);
+      const seen = held + piece;
+      const tag = ANY_TAG.exec(seen);
       if (tag?.[0].startsWith('</') === true) {
         retract();
-        return endOfThought(heard, tag);
+        return endOfThought(seen, tag);
       }
-      held = heard.slice(-LONGEST_TAIL);
+      held = seen.slice(-LONGEST_TAIL);
       if (tag !== null) place = 'settled';
       emit(piece);
       return null;
@@ -84,11 +84,11 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
     },
   };
 
-  function endOfThought(heard: string, { index, 0: tag }: RegExpExecArray): string {
+  function endOfThought(seen: string, { index, 0: tag }: RegExpExecArray): string {
     place = 'head';
     hasThought = true;
     held = '';
-    return heard.slice(index + tag.length);
+    return seen.slice(index + tag.length);
   }
 
   return {
@@ -103,7 +103,7 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
   };
 }
 
-/** Takes thoughts away wherever they stand, for an answer of which only a part is looked for. */
+/** Removes thoughts wherever they are, for an answer of which only a part is looked for. */
 export function withoutAnyThoughts(answer: string): string {
   return withoutThoughts(answer).text.replace(/<think>[^]*?(?:<\/think>|$)/gi, '');
 }
@@ -111,5 +111,5 @@ export function withoutAnyThoughts(answer: string): string {
 const OPENING = '<think>';
 const CLOSING_TAG = /<\/think>/i;
 const ANY_TAG = /<\/?think>/i;
-/** What a tag can have sent ahead of its last sign. */
+/** Longest beginning of a tag that may still be completed by the next piece. */
 const LONGEST_TAIL = '</think>'.length - 1;

@@ -1,4 +1,4 @@
-/** Appends until the answer is certain: an unknown outcome is a state of its own, never a failed run. */
+/** Retries an append until its outcome is certain: an unknown outcome must never be taken for a failure. */
 import type { System } from '../system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
 import { wait } from '../system/async/wait.js';
@@ -9,24 +9,24 @@ const LONGEST_WAIT_MS = 2_000;
 
 export interface RetryPolicy {
   readonly system: Pick<System, 'after'>;
-  /** Gives up waiting: the last error is thrown, and what it leaves open stays open. */
+  /** Ends the retries: the last error is thrown, and the outcome may stay unknown. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Appends with the same ids and revision until the log says yes or no, waiting between tries.
+ * Appends with the same ids and revision until the log acknowledges or refuses, waiting between tries.
  *
- * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} surely not written
+ * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} certainly not written
  */
 export function appendWithRetry(
   log: EventLog,
   { stream, events, expected }: { stream: string; events: readonly NewEvent[]; expected: ExpectedRevision },
-  patience: RetryPolicy,
+  retryPolicy: RetryPolicy,
 ): Promise<Appended> {
-  return retryWhileUnavailable(() => log.append(stream, events, expected), patience);
+  return retryWhileUnavailable(() => log.append(stream, events, expected), retryPolicy);
 }
 
-/** Asks the log for something, again and again with waits between, as long as it cannot be reached. */
+/** Calls the log again, with growing waits, as long as it cannot be reached. */
 export async function retryWhileUnavailable<T>(ask: () => Promise<T>, { system, signal }: RetryPolicy): Promise<T> {
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
     try {

@@ -1,6 +1,6 @@
 /** One text per JSON value: RFC 8785 (JSON Canonicalization Scheme), over which the hash chain is computed. */
 
-/** Deepest nesting of arrays and objects taken; deeper values would exhaust the stack of some reader. */
+/** Deepest nesting of arrays and objects accepted; deeper values could exhaust the stack of a reader. */
 const MAX_DEPTH = 512;
 
 /**
@@ -56,7 +56,7 @@ function textOfObject(object: Readonly<Record<string, unknown>>, depth: number):
   return text + '}';
 }
 
-/** Names as JSON text, a pure function's answers: those of events are few and come in every one. */
+/** Cache of member names as JSON text: those of events are few and repeated in each. */
 const quoted = new Map<string, string>();
 const MAX_QUOTED = 1_000;
 
@@ -66,7 +66,7 @@ function quote(name: string): string {
   return text;
 }
 
-/** Needs no escaping, as names, ids and dates do not; asking so is three times as fast as having it escaped. */
+/** Texts that need no escaping, as names, ids and dates; testing is three times as fast as escaping. */
 const PLAIN = /^[\w$:.-]{0,64}$/;
 
 /** Longest list of names sorted in place by insertion, which below this beats the engine's sort. */

@@ -1,4 +1,4 @@
-/** Copies a log into another, event by event in the global order, and proves that the copy is the same. */
+/** Copies a log into another, event by event in the global order, and verifies the copy. */
 import { CouncilError } from '../errors.js';
 import { appendWithRetry } from './append-with-retry.js';
 import type { RetryPolicy } from './append-with-retry.js';
@@ -9,21 +9,21 @@ import { MAX_APPEND_BYTES } from '../eventlog/port.js';
 export interface CopyOptions extends RetryPolicy {
   /** SHA-256 of a text's UTF-8 as lower-case hex. */
   readonly sha256: (text: string) => string;
-  /** Streams that stay behind, such as heartbeats, which mean nothing elsewhere. */
+  /** Streams not copied, such as heartbeats, which mean nothing elsewhere. */
   readonly isSkipped?: (stream: string) => boolean;
-  /** Told now and then how many events have been looked at. */
+  /** Called now and then with the number of events processed. */
   readonly onProgress?: (events: number) => void;
 }
 
 export interface Copied {
-  /** Events of the log, those left behind not counted. */
+  /** Events of the log, skipped streams not counted. */
   readonly events: number;
   readonly streams: number;
-  /** Events that were there from an earlier, broken-off copy. */
+  /** Events that an earlier, interrupted copy had written already. */
   readonly found: number;
 }
 
-/** A log cannot be copied into another, or the copy is not the same. */
+/** A log cannot be copied into another, or the copy differs. */
 export class CopyRefused extends CouncilError<{ stream: string; revision: number; reason: string }> {
   readonly code = 'log.copy-refused';
   constructor(data: { stream: string; revision: number; reason: string }) {
@@ -43,10 +43,10 @@ interface StreamEnd {
 }
 
 /**
- * Copies every stream with ids, types, data, metadata and order. May be broken off at any time and asked again: it goes
- * on where it was. The copy is read back in full and its hash chains are computed again.
+ * Copies every stream with ids, types, data, metadata and order. May be interrupted at any time and called again: it
+ * continues where it was. The copy is read back in full and its hash chains are verified.
  *
- * @throws {CopyRefused} the target holds something else, or the source or the copy is damaged
+ * @throws {CopyRefused} when the target holds something else, or the source or the copy is corrupt
  */
 export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions): Promise<Copied> {
   const ends = new Map<string, StreamEnd>();
@@ -70,7 +70,7 @@ export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions
   return { events, streams: ends.size, found };
 }
 
-/** Neighbours of one stream, as many as fit one append. */
+/** Consecutive events of one stream, as many as fit one append. */
 async function* batchesOf(from: EventLog, { isSkipped }: CopyOptions): AsyncIterable<readonly RecordedEvent[]> {
   let batch: RecordedEvent[] = [];
   let bytes = 0;
@@ -99,7 +99,7 @@ async function endOf(log: EventLog, stream: string): Promise<StreamEnd | null> {
   return null;
 }
 
-/** What of a batch is not there yet. */
+/** The events of a batch that are not copied yet. */
 function missingOf(batch: readonly RecordedEvent[], there: StreamEnd | null): readonly RecordedEvent[] {
   if (there === null) return batch;
   const last = batch.find(({ revision }) => revision === there.revision);
@@ -109,12 +109,12 @@ function missingOf(batch: readonly RecordedEvent[], there: StreamEnd | null): re
   return batch.filter(({ revision }) => revision > there.revision);
 }
 
-async function append(to: EventLog, events: readonly RecordedEvent[], patience: RetryPolicy): Promise<void> {
+async function append(to: EventLog, events: readonly RecordedEvent[], retryPolicy: RetryPolicy): Promise<void> {
   const [first] = events;
   if (first === undefined) return;
   const { stream, revision } = first;
   const expected = revision === 0 ? ('none' as const) : revision - 1;
-  await appendWithRetry(to, { stream, events: events.map(newEventOf), expected }, patience);
+  await appendWithRetry(to, { stream, events: events.map(newEventOf), expected }, retryPolicy);
 }
 
 function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEvent {
@@ -131,7 +131,7 @@ function follow(before: StreamEnd | undefined, event: RecordedEvent, sha256: Cop
   return { revision: event.revision, id: event.id, hash: exported.hash };
 }
 
-/** Computes every chain of the copy again and compares where each ends. */
+/** Verifies every hash chain of the copy and compares the ends of all streams. */
 async function verifyCopy(
   to: EventLog,
   ends: ReadonlyMap<string, StreamEnd>,

@@ -1,6 +1,6 @@
 /**
- * The hash chain over a stream: each event's hash covers the one before it, so that a stranger holding the export
- * alone can tell whether anything was changed, left out or moved.
+ * The hash chain over a stream: each event's hash covers the one before it, so that anybody with an export
+ * alone can verify that nothing was changed, left out or moved.
  */
 import { canonical } from './canonical-json.js';
 import type { NewEvent, RecordedEvent } from '../eventlog/port.js';
@@ -8,7 +8,7 @@ import type { NewEvent, RecordedEvent } from '../eventlog/port.js';
 /** Stands for the hash before a stream's first event. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** Version of the events' data written today; readers upcast older ones (run/upcast.ts). */
+/** Version of the events' data written today; readers upcast older ones (run/events.ts). */
 export const SCHEMA_VERSION = 1;
 
 /** Where a stream ends: its last event's place (-1: no event yet) and hash. */
@@ -17,7 +17,7 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** What an event states, before it has a place and a date. */
+/** An event before it has a number and a date. */
 export interface Fact {
   readonly type: string;
   /** A JSON object. */
@@ -42,7 +42,7 @@ type Sha256 = (text: string) => string;
 
 /** What an append's events have in common. */
 export interface Sealing {
-  /** When the facts became so, ISO 8601. */
+  /** When the facts were decided, ISO 8601. */
   readonly at: string;
   readonly nextId: () => string;
   readonly sha256: Sha256;
@@ -89,7 +89,7 @@ export function nextHash(previous: string, event: HashedFields, sha256: Sha256):
   return sha256(previous + hashedText(event, canonical(event.data)));
 }
 
-/** canonical({at, data, id, seq, type}), put together around data that is canonical already. */
+/** canonical({at, data, id, seq, type}), assembled around data that is canonical already. */
 function hashedText({ at, id, seq, type }: Omit<HashedFields, 'data'>, canonicalData: string): string {
   return `{"at":${canonical(at)},"data":${canonicalData},"id":${canonical(id)},"seq":${canonical(seq)},"type":${canonical(type)}}`;
 }

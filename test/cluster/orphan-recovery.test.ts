@@ -59,11 +59,11 @@ describe('A custodian', () => {
   it('never again offers a run that was given up, however often it looks', () => {
     custodian.recorded(running());
     dead.add('one');
-    custodian.look();
+    custodian.check();
     expect(settle()).to.deep.equal([RUN_ID]);
     custodian.giveUp(RUN_ID);
     expect(left).to.include(RUN_ID);
-    for (let looks = 0; looks < 3; looks += 1) custodian.look();
+    for (let looks = 0; looks < 3; looks += 1) custodian.check();
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
@@ -74,7 +74,7 @@ describe('A custodian', () => {
   ] as const) {
     it(`leaves a run that ${what}`, () => {
       custodian.recorded(run());
-      custodian.look();
+      custodian.check();
       expect(settle()).to.deep.equal([]);
       expect(left).to.include(RUN_ID);
     });
@@ -92,15 +92,15 @@ describe('A custodian', () => {
   it('takes a run once its owner is dead', () => {
     custodian.recorded(running());
     dead.add('one');
-    custodian.look();
-    custodian.look();
+    custodian.check();
+    custodian.check();
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
   it('takes nothing from an owner that lives again by the end of the wait', () => {
     custodian.recorded(running());
     dead.add('one');
-    custodian.look();
+    custodian.check();
     dead.clear();
     expect(settle()).to.deep.equal([]);
   });
@@ -115,10 +115,10 @@ describe('A custodian', () => {
     const own = (story: Story): RunState => story.when({ type: 'ClaimRun', reason: 'handover' }, 'me').run;
     custodian.recorded(own(given(line).when({ type: 'ReleaseRun' })));
     held.add(RUN_ID);
-    custodian.look();
+    custodian.check();
     expect(settle()).to.deep.equal([]);
     held.clear();
-    custodian.look();
+    custodian.check();
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 

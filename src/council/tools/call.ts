@@ -1,4 +1,4 @@
-/** Carries out one call a model asks for. Whatever goes wrong with it is a result for the model and a line in the record. */
+/** Executes one tool call of a model. A failure is a result for the model and is recorded, like a success. */
 import type { System } from '../../system/system.js';
 import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/schemas.js';
 import type { ToolCall } from '../../models/port.js';
@@ -17,7 +17,7 @@ export interface ToolKit {
   readonly system: Pick<System, 'after' | 'sha256' | 'monotonicMs'>;
 }
 
-export interface CallDeps {
+export interface CallOptions {
   readonly round: number;
   readonly maxBytes: number;
   readonly maxMs: number;
@@ -26,29 +26,29 @@ export interface CallDeps {
 }
 
 /**
- * Runs a call and records it; only then is its result anybody's.
+ * Executes a call and records it; only then is its result returned.
  *
  * @returns the text for the model: data between tags that nothing in it can close
  * @throws when the attempt has ended or cannot be recorded
  */
-export async function executeCall(call: ToolCall, kit: ToolKit, terms: CallDeps): Promise<string> {
+export async function executeCall(call: ToolCall, kit: ToolKit, options: CallOptions): Promise<string> {
   const { monotonicMs, sha256 } = kit.system;
   const startedMs = monotonicMs();
   const tool = kit.tools.find((each) => each.name === call.name);
-  const found = tool === undefined ? unknownTool(call, kit.tools) : await runTool(tool, call, { kit, terms });
-  terms.signal.throwIfAborted();
-  const result = resultText(tool, found);
+  const result = tool === undefined ? unknownTool(call, kit.tools) : await runTool(tool, call, { kit, options });
+  options.signal.throwIfAborted();
+  const text = resultText(tool, result);
   await kit.record({
-    round: terms.round,
+    round: options.round,
     tool: bounded(call.name, MAX_NAME_CHARS),
-    arguments: found.arguments ?? bounded(call.argumentsJson, MAX_UNUSABLE_CHARS),
-    hits: [...found.hits],
-    resultHash: sha256(result),
-    resultBytes: utf8Bytes(result),
-    error: found.fault,
+    arguments: result.arguments ?? bounded(call.argumentsJson, MAX_UNUSABLE_CHARS),
+    hits: [...result.hits],
+    resultHash: sha256(text),
+    resultBytes: utf8Bytes(text),
+    error: result.fault,
     durationMs: Math.round(monotonicMs() - startedMs),
   });
-  return result;
+  return text;
 }
 
 /** Length of a text in bytes of UTF-8. */
@@ -56,8 +56,8 @@ export function utf8Bytes(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-interface Found {
-  /** null: they could not be used. */
+interface CallResult {
+  /** null: they were unusable. */
   readonly arguments: ToolArguments | null;
   readonly text: string;
   readonly hits: readonly ToolHit[];
@@ -67,30 +67,34 @@ interface Found {
 async function runTool(
   tool: Tool,
   call: ToolCall,
-  { kit, terms }: { readonly kit: ToolKit; readonly terms: CallDeps },
-): Promise<Found> {
+  { kit, options }: { readonly kit: ToolKit; readonly options: CallOptions },
+): Promise<CallResult> {
   const given = readObject(call.argumentsJson);
   if (given === null) return failure(null, 'The arguments must be one JSON object');
   const read = tool.read(given);
   if (!read.isUsable) return failure(null, read.fault);
-  const outcome = await inTime((signal) => tool.run(read.arguments, { signal, maxBytes: terms.maxBytes }), kit, terms);
-  if (outcome === 'late') return failure(read.arguments, `No answer came within ${terms.maxMs} ms`);
+  const outcome = await inTime(
+    (signal) => tool.run(read.arguments, { signal, maxBytes: options.maxBytes }),
+    kit,
+    options,
+  );
+  if (outcome === 'late') return failure(read.arguments, `No answer came within ${options.maxMs} ms`);
   if (outcome === 'broken') return failure(read.arguments, 'The tool is out of order');
   if (!outcome.isFound) return failure(read.arguments, outcome.fault);
-  if (utf8Bytes(outcome.text) > terms.maxBytes) return failure(read.arguments, 'The result is too long');
+  if (utf8Bytes(outcome.text) > options.maxBytes) return failure(read.arguments, 'The result is too long');
   return { arguments: read.arguments, text: outcome.text.toWellFormed(), hits: outcome.hits, fault: null };
 }
 
-function unknownTool(call: ToolCall, tools: readonly Tool[]): Found {
+function unknownTool(call: ToolCall, tools: readonly Tool[]): CallResult {
   const name = JSON.stringify(bounded(call.name, MAX_NAME_CHARS));
   return failure(null, `There is no tool ${name} for you. You have: ${tools.map((each) => each.name).join(', ')}`);
 }
 
-function failure(taken: ToolArguments | null, fault: string): Found {
+function failure(taken: ToolArguments | null, fault: string): CallResult {
   return { arguments: taken, text: '', hits: [], fault: bounded(fault, MAX_FAULT_CHARS) };
 }
 
-function resultText(tool: Tool | undefined, { text, fault }: Found): string {
+function resultText(tool: Tool | undefined, { text, fault }: CallResult): string {
   const name = tool === undefined ? '' : ` tool="${tool.name}"`;
   return fault === null
     ? section('tool_result', name, text)
@@ -111,11 +115,11 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Settles by the time given even if the tool never does; rejects only when the attempt ends. */
+/** Resolves within `maxMs` even if the tool never does; rejects only when the attempt ends. */
 function inTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   { system }: ToolKit,
-  { maxMs, signal }: CallDeps,
+  { maxMs, signal }: CallOptions,
 ): Promise<T | 'late' | 'broken'> {
   signal.throwIfAborted();
   const call = new AbortController();
@@ -134,7 +138,7 @@ function inTime<T>(
       call.abort();
     };
     signal.addEventListener('abort', withdraw);
-    // In a turn of its own, so that what it throws at once counts as what it rejects with.
+    // Started in a microtask, so that a synchronous throw counts as a rejection.
     Promise.resolve()
       .then(() => run(call.signal))
       .then(resolve, () => resolve('broken'))
@@ -146,11 +150,11 @@ function bounded(text: string, maxChars: number): string {
   return text.slice(0, maxChars).toWellFormed();
 }
 
-/** Of a model's arguments, in UTF-16 units; more is no query. */
+/** Longest arguments of a call, in UTF-16 units. */
 const MAX_ARGUMENTS_CHARS = 8 * 1024;
-/** Of a called name in the record. */
+/** Longest recorded name of a tool. */
 const MAX_NAME_CHARS = 128;
-/** Of unusable arguments in the record. */
+/** Longest recorded unusable arguments. */
 const MAX_UNUSABLE_CHARS = 1000;
-/** Of a failure's reason. */
+/** Longest reason of a failure. */
 const MAX_FAULT_CHARS = 500;

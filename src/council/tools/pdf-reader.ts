@@ -1,10 +1,10 @@
-/** The tool that reads uploaded PDF documents: the passages nearest to a query. */
+/** The tool that reads uploaded PDF documents: finds the chunks nearest to a query. */
 import type { FoundChunk, ChunkSearch } from '../../search/port.js';
 import { countOf, queryOf } from './tool.js';
-import { writeDown } from './result-text.js';
+import { renderItems } from './result-text.js';
 import type { Tool } from './tool.js';
 
-/** `pdf_reader(query, top_k)` over a search; available while that has passages. */
+/** `pdf_reader(query, top_k)` over a search; available while that has chunks. */
 export function pdfReader(search: ChunkSearch): Tool {
   return {
     grant: 'pdfReader',
@@ -29,13 +29,13 @@ export function pdfReader(search: ChunkSearch): Tool {
     },
     async run(given, { signal, maxBytes }) {
       const topK = Number(given['top_k'] ?? DEFAULT_TOP_K);
-      const passages = await search.search(String(given['query'] ?? ''), topK, { signal });
-      return { isFound: true, ...writeDown('passage', passages.slice(0, topK).map(pieceOf), maxBytes) };
+      const chunks = await search.search(String(given['query'] ?? ''), topK, { signal });
+      return { isFound: true, ...renderItems('passage', chunks.slice(0, topK).map(itemOf), maxBytes) };
     },
   };
 }
 
-function pieceOf({ document, page, chunk, text, score, filename }: FoundChunk) {
+function itemOf({ document, page, chunk, text, score, filename }: FoundChunk) {
   return {
     attributes: {
       cite: `[${document.slice(0, MARK_CHARS)}:${page}]`,

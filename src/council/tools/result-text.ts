@@ -1,28 +1,28 @@
-/** Writes down what a tool has found, as data: each piece between tags of its own that nothing inside can close. */
+/** Renders what a tool has found as data: each item between tags that nothing inside can close. */
 
-/** One thing found: what is said of it in its opening tag, and its text. */
-export interface Piece<Hit> {
+/** An item found: the attributes of its opening tag, and its text. */
+export interface FoundItem<Hit> {
   readonly attributes: Readonly<Record<string, string>>;
   readonly text: string;
   readonly hit: Hit;
 }
 
 /**
- * As many pieces as fit, in order, each as `<tag name="value">`, text, `</tag>`. What does not fit is left out whole;
- * only a first piece too long for all the room is cut.
+ * As many items as fit, in order, each as `<tag name="value">`, text, `</tag>`. What does not fit is left out whole;
+ * only a first item longer than all the room is cut.
  *
  * @param maxBytes room for the whole text, in bytes of UTF-8
  */
-export function writeDown<Hit>(
+export function renderItems<Hit>(
   tag: 'passage' | 'page',
-  pieces: readonly Piece<Hit>[],
+  items: readonly FoundItem<Hit>[],
   maxBytes: number,
 ): { readonly text: string; readonly hits: readonly Hit[] } {
   const written: string[] = [];
   const hits: Hit[] = [];
   let room = maxBytes;
-  for (const { attributes, text, hit } of pieces) {
-    const [head, body, tail] = [opening(tag, attributes), defused(text), `\n</${tag}>`];
+  for (const { attributes, text, hit } of items) {
+    const [head, body, tail] = [opening(tag, attributes), escaped(text), `\n</${tag}>`];
     const bodyRoom = room - byteLength(head) - byteLength(tail) - BETWEEN.length;
     if (bodyRoom < byteLength(body) && (hits.length > 0 || bodyRoom < MIN_CUT_BYTES)) break;
     const whole = `${head}${cutTo(body, bodyRoom)}${tail}`;
@@ -30,7 +30,7 @@ export function writeDown<Hit>(
     written.push(whole);
     hits.push(hit);
   }
-  if (pieces.length === 0) return { text: 'Nothing was found.', hits };
+  if (items.length === 0) return { text: 'Nothing was found.', hits };
   return { text: hits.length === 0 ? 'There is no room left for what was found.' : written.join(BETWEEN), hits };
 }
 
@@ -51,7 +51,7 @@ function attributeText(value: string): string {
  * Well-formed, without tags of ours: `<` before such a name becomes `&lt;`, those of a prompt's sections too, so that
  * it is as long here as where it is shown. Models read a tag with a few blanks in it as one. Linear in the text.
  */
-function defused(text: string): string {
+function escaped(text: string): string {
   return text.toWellFormed().replace(OUR_TAGS, '&lt;');
 }
 
@@ -71,5 +71,5 @@ function byteLength(text: string): number {
 
 const BETWEEN = '\n\n';
 const CUT = '\n[cut]';
-/** Less of a piece than this says nothing. */
+/** Least part of an item worth showing. */
 const MIN_CUT_BYTES = 200;

@@ -1,16 +1,16 @@
-/** A node's tools between its graph, the record and its prompt. */
+/** Tools of nodes: which are granted and recorded, and what a tool is. */
 import type { NodeTools, ToolArguments, ToolHit } from '../../generated/schemas.js';
 import type { PromptInput, ToolDeclaration, ToolName } from '../../models/port.js';
 
-/** The tools of a node as its start is recorded: `webSearch: unavailable` is one it may use and does not have now. */
+/** The tools of a node as its start is recorded: `webSearch: unavailable` is one it is granted and does not have now. */
 export function toolsAsRecorded(tools: NodeTools, available: readonly ToolName[]): string[] {
-  return TOOL_NAMES.filter((tool) => tools[tool]).map((tool) => (available.includes(tool) ? tool : missing(tool)));
+  return TOOL_NAMES.filter((tool) => tools[tool]).map((tool) => (available.includes(tool) ? tool : unavailable(tool)));
 }
 
-/** What a brief tells of the tools that were recorded. */
+/** The part of a prompt input that names the recorded tools. */
 export function renderedTools(recorded: readonly string[]): Pick<PromptInput, 'tools' | 'missingTools'> {
   const tools = grantedTools(recorded);
-  const missingTools = TOOL_NAMES.filter((tool) => recorded.includes(missing(tool)));
+  const missingTools = TOOL_NAMES.filter((tool) => recorded.includes(unavailable(tool)));
   return { ...(tools.length > 0 && { tools }), ...(missingTools.length > 0 && { missingTools }) };
 }
 
@@ -19,19 +19,17 @@ export function grantedTools(recorded: readonly string[]): readonly ToolName[] {
   return TOOL_NAMES.filter((tool) => recorded.includes(tool));
 }
 
-function missing(tool: ToolName): string {
+function unavailable(tool: ToolName): string {
   return `${tool}: unavailable`;
 }
 
 const TOOL_NAMES: readonly ToolName[] = ['webSearch', 'pdfReader'];
 
-// What agents can do besides writing. Tools: web search and PDF reader.
-
-/** What came of reading a model's arguments. `fault` is told to the model. */
+/** The result of reading a model's arguments. `fault` is sent to the model. */
 export type ArgumentsRead =
   { readonly isUsable: true; readonly arguments: ToolArguments } | { readonly isUsable: false; readonly fault: string };
 
-/** What came of a call. A failure is told to the model, which may go on without: it never fails a run. */
+/** The outcome of a call. A failure is sent to the model, which may continue without: it never fails a run. */
 export type ToolOutcome =
   | { readonly isFound: true; readonly text: string; readonly hits: readonly ToolHit[] }
   | { readonly isFound: false; readonly fault: string };
@@ -42,13 +40,13 @@ export interface ToolLimits {
   readonly maxBytes: number;
 }
 
-/** What models are told of it stands in its declaration. */
+/** A tool: its declaration for models, and what it does. */
 export interface Tool extends ToolDeclaration {
   /** The field of a node's `tools` that grants it. */
   readonly grant: ToolName;
-  /** Whether a node that starts now can be given it. */
+  /** Whether a node that starts now can use it. */
   isAvailable(): boolean;
-  /** Takes what the tool knows out of a model's arguments and drops the rest. */
+  /** Reads the known arguments from those a model gives and drops the rest. */
   read(given: Readonly<Record<string, unknown>>): ArgumentsRead;
   /**
    * Finds what fits. `hits` name what stands in `text`, in its order. Text from outside is well-formed, and nothing in
@@ -65,9 +63,7 @@ export interface Toolbox {
   granted(grants: readonly ToolName[]): readonly Tool[];
 }
 
-// Reads the arguments that models give, each of which may be anything.
-
-/** A query as a tool takes it: one line, well-formed, cut; null for what is none. */
+/** A query from a model's argument: one line, well-formed, cut; null when it is unusable. */
 export function queryOf(given: unknown, maxCodePoints: number): string | null {
   if (typeof given !== 'string') return null;
   const line = given
@@ -79,7 +75,7 @@ export function queryOf(given: unknown, maxCodePoints: number): string | null {
   return query === '' ? null : query;
 }
 
-/** A count between bounds: numbers are rounded and drawn to the nearest bound, also when written as text; else the fallback. */
+/** A count between bounds: numbers are rounded and clamped, also when given as text; else the fallback. */
 export function countOf(
   given: unknown,
   { min, max, fallback }: { min: number; max: number; fallback: number },

@@ -3,7 +3,7 @@
  * goes to an address that a search result, or a model, has named.
  */
 import { queryOf } from './tool.js';
-import { writeDown } from './result-text.js';
+import { renderItems } from './result-text.js';
 import type { Tool } from './tool.js';
 
 export interface SearchResult {
@@ -47,15 +47,15 @@ export function webSearch(provider: SearchProvider): Tool {
     async run(given, { signal, maxBytes }) {
       const outcome = await provider.search(String(given['query'] ?? ''), signal);
       if (!outcome.isFound) return outcome;
-      const pieces = outcome.results.filter(isWebPage).slice(0, MAX_RESULTS).map(pieceOf);
-      return { isFound: true, ...writeDown('page', pieces, maxBytes) };
+      const items = outcome.results.filter(isWebPage).slice(0, MAX_RESULTS).map(itemOf);
+      return { isFound: true, ...renderItems('page', items, maxBytes) };
     },
   };
 }
 
 /**
- * A name for a page, which models and people may follow: other schemes are left out, and what is too long as it is shown,
- * which may be nine times as long as it came.
+ * Whether a result is a web page that models and people may follow. Other schemes are left out, and so are addresses that
+ * are too long in normalized form, which may be nine times as long as the given one.
  */
 function isWebPage({ url }: SearchResult): boolean {
   if (url.length > MAX_URL_CHARS || !URL.canParse(url)) return false;
@@ -63,7 +63,7 @@ function isWebPage({ url }: SearchResult): boolean {
   return href.length <= MAX_URL_CHARS && /^https?:$/.test(protocol);
 }
 
-function pieceOf({ url, title, snippet, score }: SearchResult) {
+function itemOf({ url, title, snippet, score }: SearchResult) {
   const name = title.slice(0, MAX_TITLE_CHARS).toWellFormed();
   const { href } = new URL(url);
   return {
