@@ -170,7 +170,7 @@ function geminiSettings(setting: Setting): GeminiSettings | null {
   return apiKey === null ? null : { name: 'gemini', apiKey, baseUrl, model: setting('GEMINI_MODEL') ?? GEMINI_MODEL };
 }
 
-/** The vendor asks for a key, other servers may not. No model is anybody's default for long. */
+/** The vendor asks for a key, other servers may not. Models change too often for a default. */
 function openAiSettings(setting: Setting): OpenAiSettings | null {
   const apiKey = secret('OPENAI_API_KEY', setting('OPENAI_API_KEY'));
   const baseUrl = address('OPENAI_BASE_URL', setting('OPENAI_BASE_URL') ?? OPENAI_BASE_URL);

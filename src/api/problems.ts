@@ -9,12 +9,12 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request this edge refuses before anything else hears of it; its message is the answer's `detail`. */
+/** A request that is refused before it reaches the domain; its message is the answer's `detail`. */
 export class RequestRefused extends CouncilError<Refusal> {
   readonly code = 'http.refused';
 }
 
-/** 422 for rules that are broken; `detail` tells them in one line. */
+/** 422 for rules that are broken; `detail` lists them in one line. */
 export function brokenRules(errors: readonly FieldError[]): RequestRefused {
   const detail = errors.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
   return new RequestRefused(detail, { status: 422, errors });
@@ -48,7 +48,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'document.contended': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
-  // Of the vectors of a document: what fails in a run is told by the run.
+  // From making a document's vectors; a model that fails within a run is reported in the run's own events.
   'model.failed': { status: 503, retryAfterSeconds: 10 },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },

@@ -8,7 +8,7 @@ export interface SourceRules {
   readonly corsOrigins: readonly string[];
 }
 
-/** As far as it tells where it comes from. */
+/** The parts of a request that name its source. */
 export interface SourcedRequest {
   /** The request target; one in absolute form stands in for the Host (RFC 9112, section 3.2.2). */
   readonly url?: string | undefined;
@@ -26,7 +26,7 @@ export interface SourceRefusal {
 
 /**
  * By which names a service is called. On a loopback address it is called by that and by loopback names: any other is a
- * page's that has its own name point here (DNS rebinding). Which names lead to another address nobody can tell here, so
+ * page's that has its own name point here (DNS rebinding). Which names lead to another address cannot be known here, so
  * that there every name is served until some are listed.
  */
 export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules['isOwnHost'] {
@@ -41,15 +41,15 @@ export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules[
 }
 
 export interface BoundTo {
-  /** As it was asked for. */
+  /** As the setting names it. */
   readonly host: string;
-  /** What that is in numbers. */
+  /** The IP address that it resolves to. */
   readonly address: string;
   /** In the form of `hostNameOf`. */
   readonly allowedHosts: readonly string[];
 }
 
-/** Why a Host is refused; null: it is not. One that is missing is no browser's, so nobody has been led astray. */
+/** Why a Host is refused; null: it is not. Browsers always send one, so a missing Host is no DNS rebinding. */
 export function refusedHost(request: SourcedRequest, { isOwnHost }: SourceRules): SourceRefusal | null {
   const host = hostOf(request);
   if (host === undefined || isOwnHost(host)) return null;
@@ -58,7 +58,7 @@ export function refusedHost(request: SourcedRequest, { isOwnHost }: SourceRules)
 }
 
 /**
- * Why a page may not ask for what leaves a mark, or for a socket; null: it may, or it is no page that asks. Browsers name
+ * Why a page may not send a mutating request or open a socket; null: it may, or no page sent it. Browsers name
  * the origin with every such request, and most of them whether it is another site's.
  */
 export function refusedPage(request: SourcedRequest, { corsOrigins }: SourceRules): SourceRefusal | null {

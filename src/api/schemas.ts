@@ -20,7 +20,7 @@ export interface JsonSchema {
 }
 
 /**
- * Said of a record with a `type` and its `data`: what is data of which type stands in another schema. Documents show it
+ * For a record with a `type` and its `data`: another schema describes the data of each type. OpenAPI and AsyncAPI show it
  * as a union over the types; it is not enforced.
  */
 export interface DataByType {
@@ -46,7 +46,7 @@ const FOLDER = new URL('../../../schemas/', import.meta.url);
 
 let opened: SchemaRegistry | null = null;
 
-/** Every schema of the folder; read and compiled once in a process, whoever asks. */
+/** Every schema of the folder, read and compiled once per process. */
 export function openSchemas(): SchemaRegistry {
   return (opened ??= readSchemas());
 }

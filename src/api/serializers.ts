@@ -1,4 +1,4 @@
-/** What goes over the wire, in its names: the one place where this edge writes snake_case (specification, Resources). */
+/** Serializers of answers: the one place that writes the wire's snake_case names (specification, Resources). */
 import type { RunVerification } from '../audit/verify.js';
 import type {
   Document,
@@ -51,7 +51,7 @@ export function runResult(run: RunSummary): RunResult {
   };
 }
 
-/** The answer to a decision: only what the decision itself tells (specification, "Run result"). */
+/** The answer to a decision: only what the decision itself settles (specification, "Run result"). */
 export function decisionResult(runId: string, { status, error }: GateOutcome): RunResult {
   return {
     run_id: runId,
@@ -130,7 +130,7 @@ export function foldedRun(run: RunState): FoldedRun {
   };
 }
 
-/** A document in the list; a corrupt one has an error beside what was recorded of it. */
+/** A document in the list; a corrupt one has an error beside its recorded fields. */
 export function listedDocument({ isCorrupt, ...record }: ListedDocument): Document {
   return { ...documentRecord(record), ...(isCorrupt && { error: 'The record of this document is damaged' }) };
 }

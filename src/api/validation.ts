@@ -1,10 +1,10 @@
-/** Values against their schemas; broken rules are told the way FastAPI tells them: where, in words, and by kind. */
+/** Validates values against their schemas and reports broken rules as FastAPI does: location, message and type. */
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
 import { brokenRules } from './problems.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
 
-/** Broken rules told in one answer. */
+/** Most broken rules reported in one answer. */
 const MAX_REPORTED = 20;
 
 /**
@@ -79,7 +79,7 @@ function characters(count: number): string {
   return count === 1 ? '1 character' : `${count} characters`;
 }
 
-/** The parts of a JSON Pointer (RFC 6901); what looks like an index is told as a number. */
+/** The parts of a JSON Pointer (RFC 6901); what looks like an index becomes a number. */
 function partsOf(pointer: string): readonly (string | number)[] {
   const parts = pointer.split('/').slice(1);
   return parts.map((part) => {
@@ -88,9 +88,9 @@ function partsOf(pointer: string): readonly (string | number)[] {
   });
 }
 
-// Rules of a blueprint that its schema cannot tell, for whoever reads one from outside.
+// Rules of a blueprint that JSON Schema cannot express.
 
-/** Largest body of a blueprint in bytes, and its deepest nesting: a record must leave room in its event. */
+/** Largest body of a blueprint in bytes, and its deepest nesting: the event that holds it must fit one append. */
 export const BODY_LIMITS = { maxBytes: MAX_BLUEPRINT_BYTES, maxDepth: 64 };
 
 /** Node ids that mean something else on the channel: its `node_active` names `done` once a run has ended. */

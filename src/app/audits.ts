@@ -1,4 +1,4 @@
-/** How the records of this instance's log are proven: when somebody asks, and of runs that have not ended at its start. */
+/** Verifies the records of runs: on request, and at the start those of runs that have not ended. */
 import type { System } from '../system/system.js';
 import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
 import { verifyRun } from '../audit/verify.js';
@@ -20,7 +20,7 @@ export interface RunAudits {
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;
-  /** Ends that. */
+  /** Ends that check. */
   stop(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
       onCorrupt: (error) => corruptRuns.found(error),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
-  // A view that differs is left for a verification that somebody asks for, which tells of it.
+  // A view that differs is left for a verification on request, which reports it.
   const check = recordCheck({ verify: (runId) => audit(runId, async () => undefined), system, onFault });
   return {
     verify: (runId) =>
@@ -59,7 +59,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
   };
 }
 
-/** Those that nobody runs first: a run that is taken up is replayed anyway. */
+/** Runs without an owner come first: a run that is taken up is replayed anyway. */
 async function* notEnded(unfinished: readonly UnfinishedRun[], history: History): AsyncGenerator<string> {
   for (const { runId, owner } of unfinished) if (owner === null) yield runId;
   yield* history.paused();

@@ -1,4 +1,4 @@
-/** What an engine is given: the folder, the model, the clock, the log lines, and what tests put in their place. */
+/** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
 import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
@@ -22,7 +22,7 @@ export interface EngineDeps {
   readonly chunkSearch?: ChunkSearch | null;
   readonly system: System;
   readonly logger: Logger;
-  /** Told once when the log can take nothing more in this process: time to stop and be started again. */
+  /** Called once when the log can take nothing more in this process, which has to be restarted. */
   readonly onLogBroken?: (error: unknown) => void;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;

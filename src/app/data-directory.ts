@@ -9,7 +9,7 @@ const HOLDER_FILE = 'holder.json';
 /** Instances remembered, 40 bytes each. Runs of one before them wait until it is suspected, as another machine's do. */
 const MAX_PREDECESSORS = 1_000;
 
-/** Who holds a data directory, for the one who finds it held. */
+/** The process that holds a data directory, named to others that find it held. */
 export interface Holder {
   readonly pid: number;
   readonly hostname: string;
@@ -31,7 +31,7 @@ export interface DataDirectory {
    * @returns those before it on this machine, the last 1,000: they are gone for sure, as this process holds their folder
    */
   succeed(instanceId: string): readonly string[];
-  /** Gives it free. May be called twice. */
+  /** Releases the lock. May be called twice. */
   release(): void;
 }
 
@@ -96,7 +96,7 @@ function lock(path: string, holder: Holder): () => void {
   };
 }
 
-/** A folder that was copied to another machine tells nothing of the instances it was copied from. */
+/** Records the new instance. In a folder copied from another machine the earlier instances do not count. */
 function succession(
   path: string,
   { instanceId, hostname, tmpDir }: { readonly instanceId: string; readonly hostname: string; readonly tmpDir: string },
@@ -111,17 +111,17 @@ function succession(
   return predecessors;
 }
 
-/** The instances that a folder tells of, oldest first. */
+/** The instances that a folder names, oldest first. */
 function instancesIn(file: string, hostname: string): readonly string[] {
   let last: unknown = null;
   try {
     last = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    // The first one here, or a file that is damaged: then their runs wait until they are suspected.
+    // No instance before, or a corrupt file: then the runs of earlier instances wait until these are suspected.
   }
   if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return [];
   if (last.hostname !== hostname) return [];
-  // Folders of before tell of the last one alone.
+  // Earlier versions recorded the last instance only.
   const told: unknown = 'predecessors' in last ? last.predecessors : [];
   const earlier: readonly unknown[] = Array.isArray(told) ? told : [];
   return [...earlier, last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
@@ -131,13 +131,13 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && /locked|busy/i.test(error.message);
 }
 
-/** Who holds a folder that is held. One line, whatever its file says: it may be missing or half-written when a process takes the lock. */
+/** The holder of a folder, in one line; its file may be missing or half-written while a process takes the lock. */
 export function dataDirectoryHolder(path: string): string {
   try {
     const holder: unknown = JSON.parse(readFileSync(join(path, HOLDER_FILE), 'utf8'));
     if (isHolder(holder)) return `process ${holder.pid} on ${holder.hostname} (since ${holder.startedAt})`;
   } catch {
-    // Without a name it is held all the same.
+    // It is held even when the holder cannot be named.
   }
   return 'another process';
 }

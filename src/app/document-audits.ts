@@ -1,4 +1,4 @@
-/** How the records of documents are proven here: when somebody asks, and at the start, as long as they are listed. */
+/** Verifies the records of documents: on request, and at the start those of listed ones. */
 import { recordCheck } from '../audit/record-check.js';
 import type { CorruptDocuments } from '../documents/corrupt-documents.js';
 import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
@@ -10,17 +10,17 @@ import type { Projector } from '../projections/projector.js';
 import type { EngineDeps } from './context.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 
-/** Documents asked of the list at a time. */
+/** Documents read from the list at a time. */
 const PAGE = 100;
 
 export interface DocumentAudits {
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
   verify(documentId: string): Promise<DocumentCheck | null>;
-  /** Verifies a damaged one again, which an event has made findable or taken away. */
+  /** Verifies a corrupt one again after an event that completes or removes it. */
   changed(event: RecordedEvent): void;
   /** Verifies all that are listed; the start need not wait longer than this does. */
   check(): Promise<void>;
-  /** Ends that. */
+  /** Ends that check. */
   stop(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
       onCorrupt: (error) => corruptDocuments.found(error),
       onValid: (id) => corruptDocuments.forget(id),
     });
-  // A view that differs is left for a verification that somebody asks for, which tells of it.
+  // A view that differs is left for a verification on request, which reports it.
   const verifyQuietly = (documentId: string): Promise<DocumentCheck | null> => audit(documentId, async () => undefined);
   const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
   const check = recordCheck({ verify: verifyQuietly, system, onFault });

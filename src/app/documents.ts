@@ -1,4 +1,4 @@
-/** The documents of this instance: taken in, listed, searched. */
+/** The documents of this instance: ingested, listed, searched. */
 import { join } from 'node:path';
 import { documentAudits } from './document-audits.js';
 import { ServiceStopping } from '../errors.js';
@@ -25,10 +25,10 @@ import { wait } from '../system/async/wait.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
 const APPEND_DEADLINE_MS = 10_000;
-/** Wait before vectors that could not be had or recorded are asked for again, in milliseconds. */
+/** Wait before vectors that could not be made or recorded are tried again, in milliseconds. */
 const RETRY_VECTORS_MS = 60_000;
 
-/** What the edges ask of the documents. */
+/** The documents as the HTTP layer uses them. */
 export interface Documents {
   /** @throws {DocumentCorrupt} */
   find(documentId: string): Promise<DocumentRecord | null>;
@@ -47,13 +47,13 @@ export interface DocumentServices extends Documents {
   readonly corruptDocuments: CorruptDocuments;
   /** Whether what was recorded before the start can be found, or could. */
   hasCaughtUp(): boolean;
-  /** To be told of each event of a document. */
+  /** To be called with each event of a document. */
   recorded(event: RecordedEvent): void;
-  /** Starts feeding the index, told of events by this projector from the history's checkpoint on. */
+  /** Starts the indexer, which gets events through this projector from the history's checkpoint on. */
   start(projector: Pick<Projector, 'reached'>): Promise<void>;
-  /** Says that it was told of all that had been recorded before the start: from then on its passages can be searched. */
+  /** To be called once all events from before the start have been passed in: from then on their chunks can be searched. */
   historyRead(): void;
-  /** Looks for damaged records, once everything is folded: a while before it resolves, then in the background. */
+  /** Looks for corrupt records, once everything is folded: for a while before it resolves, then in the background. */
   check(): Promise<void>;
   /** @param position up to which the projector has come */
   stop(position: Position | null): Promise<void>;
@@ -144,7 +144,7 @@ interface DocumentsDeps extends Pick<Documents, 'verify'> {
   readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
 }
 
-/** The documents as long as they are sound. */
+/** The documents whose records are valid. */
 function documentsOf({ store, corruptDocuments, reached, verify }: DocumentsDeps): Documents {
   return {
     verify,
@@ -182,7 +182,7 @@ function vectorCompleter(
       } catch (error) {
         if (signal.aborted || error instanceof ServiceStopping) return;
         if (!isLasting(error)) onFault(error);
-        // What lies in the document is the same the next time; everything else passes.
+        // These failures are permanent; all others are retried.
         if (error instanceof DocumentUnknown || error instanceof DocumentCorrupt) continue;
         await wait(system, RETRY_VECTORS_MS, signal);
         incomplete.add(documentId);

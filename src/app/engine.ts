@@ -1,4 +1,4 @@
-/** The engine: log, registry and read models wired together, without an edge. */
+/** The engine: log, registry and read models wired together, without HTTP. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunAudits } from './audits.js';
@@ -34,7 +34,7 @@ import { runServices } from './runs.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import { TokenBus } from '../run/live/tokens.js';
 
-/** What drives runs, without an edge: the service is this behind HTTP and sockets, the benchmark drives it directly. */
+/** What drives runs, without HTTP: the service puts HTTP and sockets before it, the benchmark drives it directly. */
 export interface Engine {
   readonly log: EventLog;
   readonly registry: RunRegistry;
@@ -55,17 +55,17 @@ export interface Engine {
   readonly unreachableModels: RunServices['unreachableModels'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly UnfinishedRun[]>;
-  /** Looks for damaged records, of those and of paused runs: a while before it resolves, then in the background. */
+  /** Looks for corrupt records, of those and of paused runs: for a while before it resolves, then in the background. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;
-  /** Takes up those that nobody runs. Asked before any new run may start, so that none is overtaken. */
+  /** Takes up those without an owner. Called before any new run may start, so that none is overtaken. */
   recover(unfinished: readonly UnfinishedRun[]): void;
-  /** In place of that, for a process that runs its own runs only: tells other instances that it lives. */
+  /** In place of that, for a process that runs its own runs only: sends heartbeats to other instances. */
   beat(): void;
   stop(): Promise<void>;
 }
 
 /**
- * Opens the record and what stands on it. A record that cannot be reached is waited for, and the logger told so.
+ * Opens the log and the read models. A log that cannot be reached is waited for, which is logged.
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
@@ -214,7 +214,7 @@ interface ReadingDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Tells the cluster what is folded; a damaged run is nobody's to take. */
+/** Passes folded events to the cluster, except those of corrupt runs, which no instance may take over. */
 function clusterListener(
   cluster: Cluster,
   corruptRuns: CorruptRuns,
@@ -224,7 +224,7 @@ function clusterListener(
   };
 }
 
-/** Name and head of a log; asked until it answers. */
+/** Name and head of a log; retried until it answers. */
 function logInfoOf(
   log: EventLog,
   { system, logger }: Pick<EngineDeps, 'system' | 'logger'>,

@@ -86,7 +86,7 @@ export function runServices(
   return { registry, cluster, unreachableModels: () => bounded.unreachable() };
 }
 
-/** What the service's own log tells of a run that rests: never a draft. */
+/** The fields of a run in the service's own log when it leaves memory: never a draft. */
 function outcomeOf(run: RunState): object {
   const { runId, status, executionMode, failure, iterationCount, shown } = run;
   return {
@@ -99,7 +99,7 @@ function outcomeOf(run: RunState): object {
   };
 }
 
-/** Puts the tools together; what an instance has no source for, it does not have. */
+/** The tools of an instance: one for each source that it has. */
 export function toolbox(sources: {
   readonly web?: SearchProvider | null;
   readonly chunkSearch?: ChunkSearch | null;

@@ -37,7 +37,7 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
   const engine = await openEngine(config, deps);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
-    // Asked for by the edge, which says so; Node would answer without a word.
+    // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
     { requireHostHeader: false },
     httpApp({
       registry: engine.registry,

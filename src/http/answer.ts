@@ -7,7 +7,7 @@ import type { System } from '../system/system.js';
 /** What a request is answered with; a null body means none. */
 export interface Answer {
   readonly status: number;
-  /** What becomes the JSON text; or the text itself, or where its pieces come from, as fast as the client takes them. */
+  /** A value to serialize as JSON; or the text itself, whole or as chunks that are read as fast as the client takes them. */
   readonly body: object | string | AsyncIterable<string> | null;
   /** Media type of the text. Default: JSON. */
   readonly type?: string;
@@ -85,7 +85,7 @@ function drainRequest(request: IncomingMessage, system: Pick<System, 'after'>): 
   });
 }
 
-/** Calls back once a response is sent or given up, at once when it is already. */
+/** Calls back once a response is sent or aborted, at once when it is already. */
 export function whenClosed(response: ServerResponse, callBack: () => void): void {
   if (response.closed || response.writableEnded) callBack();
   else response.once('close', callBack);

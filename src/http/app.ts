@@ -1,4 +1,4 @@
-/** The REST edge: every request to its route, every outcome to an answer. */
+/** The HTTP application: every request to its route, every outcome to an answer. */
 import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
@@ -102,14 +102,14 @@ function assertReadableTarget(ctx: Context): void {
   throw new RequestRefused('The request target cannot be read', { status: 400 });
 }
 
-/** What names the service must do so once (RFC 9112, section 3.2); before HTTP/1.1 it need not. */
+/** A request has exactly one Host header (RFC 9112, section 3.2); before HTTP/1.1 it may have none. */
 function assertOneHost({ req }: Context): void {
   const { host = [] } = req.headersDistinct;
   if (host.length === 1 || (host.length === 0 && req.httpVersion !== '1.1')) return;
   throw new RequestRefused('A request should have one Host header', { status: 400 });
 }
 
-/** Before anything of a request is looked at but its route. @throws {RequestRefused} 421, 403 */
+/** Runs before anything but the route is examined. @throws {RequestRefused} 421, 403 */
 function assertSource({ req, method }: Context, rules: SourceRules): void {
   const isReading = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
   const refusal = refusedHost(req, rules) ?? (isReading ? null : refusedPage(req, rules));
@@ -142,11 +142,8 @@ function isRefused(ctx: Context, router: Router): boolean {
   return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
 }
 
-// Deadlines of what a client waits for.
-
 /**
- * The result of a work that is awaited no longer than a deadline. The work itself goes on; how it ends then is nobody's
- * business here.
+ * Awaits work no longer than a deadline. The work itself continues after that, and its result is ignored.
  *
  * @throws what the work throws, or what `late` makes at the deadline
  */

@@ -1,4 +1,4 @@
-/** The AsyncAPI document: what is told of a run on its WebSocket and in its event stream, made from the schemas of that. */
+/** The AsyncAPI document: the messages of a run's WebSocket and event stream, made from their schemas. */
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
@@ -25,7 +25,7 @@ const DESCRIPTION =
   'What a run tells while it goes on, as messages of a WebSocket or as server-sent events. What is asked for by REST ' +
   'is described in `/api/openapi.json`.';
 
-/** Messages of the default channel that the rich one tells too. */
+/** Messages of the default channel that the rich one sends too. */
 const ALSO_RICH: ReadonlySet<string> = new Set<ChannelMessage['event']>([
   'error',
   'connected',

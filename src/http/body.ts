@@ -14,14 +14,14 @@ const MAX_BODY_BYTES = 1024 * 1024;
 export interface BodyRules {
   /** Whether it must be sent; one that need not and is not counts as an empty object. */
   readonly isRequired: boolean;
-  /** For bodies that hold long lists, of which only the first broken rule is told. Default: 1 MiB, 512 deep, all told. */
+  /** For bodies that hold long lists: only the first broken rule is reported. Default: 1 MiB, 512 deep, all reported. */
   readonly lists?: { readonly maxBytes: number; readonly maxDepth: number };
 }
 
 /** A body as it is taken, and how it is compared with another. */
 export interface ReadBody<T> {
   readonly value: T;
-  /** The JSON value that it has in common with every body that asks for the same: nulls and defaults are left out. */
+  /** The value without nulls and defaults, equal for all bodies that request the same. */
   readonly normalized: unknown;
   /** The JSON value that was sent. */
   readonly sent: unknown;
@@ -35,7 +35,7 @@ export interface BodyReader<T> {
   readonly mediaType?: string;
   /** @throws {RequestRefused} 415, 413, 400 when it is cut off, 422 */
   read(ctx: Context): Promise<T>;
-  /** The same, for who has to know it again. */
+  /** The same, with the forms by which a repeated request is recognised. */
   readToCompare(ctx: Context): Promise<ReadBody<T>>;
 }
 
@@ -109,7 +109,7 @@ function isJsonType(text: string): boolean {
 
 function readingRefused(ctx: Context, error: unknown, maxBytes: number): unknown {
   if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return tooLarge(maxBytes);
-  // Nobody reads the answer any more; the refusal keeps a client's hanging up from counting as a fault.
+  // The client has disconnected; the refusal keeps that from being logged as a fault.
   if (ctx.req.destroyed) return new RequestRefused('The body was cut off', { status: 400 });
   return error;
 }

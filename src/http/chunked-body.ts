@@ -1,8 +1,8 @@
-/** Long answers: sent piece by piece, as fast as the client takes them, so that none is ever there as a whole. */
+/** Long answers: sent in chunks as fast as the client reads, so that none is ever in memory as a whole. */
 import type { ServerResponse } from 'node:http';
 import type { HttpContext } from './route.js';
 
-/** Longest that a client may leave a piece lying, in milliseconds: it holds memory, and keeps others waiting. */
+/** Longest that a client may leave a chunk unread, in milliseconds: it holds memory and a permit. */
 const MAX_STALL_MS = 60_000;
 /** Most that is read before the answer begins, in UTF-16 units: what fails within it still becomes a problem. */
 const READ_AHEAD_CHARS = 1024 * 1024;
@@ -36,7 +36,7 @@ export async function* chunkedBody(
 }
 
 /**
- * A text that is put together piece by piece: the whole of a short one, of a long one its beginning and what follows.
+ * Reads the beginning of a text that is made in chunks: returns a short one whole, a long one as a stream.
  *
  * @throws what the reading of its beginning throws
  */

@@ -1,4 +1,4 @@
-/** Requests that no route ever hears of, for Node does not read them on: still answered with a status and a `detail`. */
+/** Requests that Node refuses before any route sees them: still answered with a status and a `detail`. */
 import type { IncomingMessage } from 'node:http';
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -34,7 +34,7 @@ export function refuseExpectation(request: IncomingMessage, response: ServerResp
   response.writeHead(417, { Connection: 'close', ...headers }).end(body);
 }
 
-/** Node's documentation of `clientError` names no other way to tell. */
+/** Node's documentation of `clientError` names no other way to find out. */
 function hasAnswerBegun(socket: Duplex): boolean {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return answer instanceof ServerResponse && answer.headersSent;

@@ -9,7 +9,7 @@ import { isRecord } from '../api/schemas.js';
 /** A part of a document. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** How a union says which property tells its members apart; `mapping` leads from its values to their components. */
+/** Makes a union's discriminator; `mapping` leads from the property's values to the members' components. */
 export type Discriminator = (property: string, mapping: Json) => unknown;
 
 export interface Components {
@@ -123,7 +123,7 @@ function schemaAt(schema: JsonSchema, pointer: string): JsonSchema {
   throw new Error(`Cannot find "${pointer}" in the schema "${schema.title ?? ''}"`);
 }
 
-/** What JSON Schema leaves unsaid, and generators get wrong unless it is said. */
+/** Keywords that JSON Schema implies, and that code generators get wrong unless they are explicit. */
 function impliedKeywords(schema: JsonSchema): Json {
   const { type, const: constant, enum: values = constant === undefined ? undefined : [constant] } = schema;
   if (type === undefined && Array.isArray(values)) {
@@ -134,7 +134,7 @@ function impliedKeywords(schema: JsonSchema): Json {
   return type === 'object' && isOpen ? { additionalProperties: true } : {};
 }
 
-/** A default told in words: generators take a field that has one for a field that must be there. */
+/** Moves a default into the description: generators treat a field that has one as required. */
 function describedDefault(field: unknown): unknown {
   if (!isRecord(field) || field.default === undefined) return field;
   const { default: value, description = '', ...rest } = field;

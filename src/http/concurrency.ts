@@ -1,4 +1,4 @@
-/** Room for some at a time; the others wait their turn. */
+/** A counting semaphore for expensive requests: some run at a time, the others wait in order. */
 import { RequestRefused } from '../api/problems.js';
 import type { HttpContext } from './route.js';
 
@@ -7,14 +7,14 @@ const MAX_WAITING = 100;
 
 export interface Semaphore {
   /**
-   * Resolves once there is room, with how to leave again.
+   * Resolves once a permit is free, with the function that releases it.
    *
    * @throws {RequestRefused} 503 when too many wait already
    */
   acquire(): Promise<() => void>;
 }
 
-/** @param places how many are in it at a time */
+/** @param count permits in all */
 export function semaphore(count: number): Semaphore {
   const waiting: (() => void)[] = [];
   let free = count;
@@ -34,10 +34,10 @@ export function semaphore(count: number): Semaphore {
 }
 
 /**
- * A work for which there is room. Its place is free again once it has settled, whoever still waits for it; the deadline
- * of the edge counts for the wait and for the work, each by itself.
+ * Does work under a permit, which is released once the work has settled, even after its deadline has passed. The deadline
+ * of `inTime` applies to the wait and to the work, each separately.
  *
- * @throws {RequestRefused} 503 without room in time, or what the edge says of what takes too long
+ * @throws {RequestRefused} 503 without a permit in time, or what `inTime` throws for work that takes too long
  */
 export async function withPermit<T>(
   permits: Semaphore,
@@ -52,7 +52,7 @@ export async function withPermit<T>(
   return await http.inTime(work().finally(release));
 }
 
-/** What is said to whom there is no room for, or none in time. */
+/** The refusal of a request that gets no permit, or none in time. */
 export function crowded(): RequestRefused {
   const headers = { 'Retry-After': '2' };
   return new RequestRefused('Too many are asking for this at once: try again', { status: 503, headers });

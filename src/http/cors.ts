@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { ANSWER_HEADERS } from './answer-headers.js';
 
-/** How long a browser may remember a preflight, in seconds. Longer: a changed list is noticed later. */
+/** How long a browser may cache a preflight, in seconds: a changed list takes effect after that. */
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
 
 /** Lets a listed origin read the answer; without a list no CORS header is sent at all. */
@@ -15,7 +15,7 @@ export function allowOrigin(ctx: Context, origins: readonly string[]): void {
   ctx.set('Access-Control-Expose-Headers', ['Allow', ...Object.keys(ANSWER_HEADERS)].join(', '));
 }
 
-/** What a listed origin's preflight asks for; for any other OPTIONS request nothing. */
+/** The headers that answer a listed origin's preflight; none for any other OPTIONS request. */
 export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<string, string>> {
   const isAllowed = ctx.response.headers['access-control-allow-origin'] !== undefined;
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};

@@ -1,7 +1,7 @@
 /** Entity tags: what a client has seen, named for conditional requests (RFC 9110, sections 8.8.3 and 13.1). */
 import type { Context } from 'koa';
 
-/** Headers of an answer that is asked for again with its tag. It is nobody else's, and never used unasked. */
+/** Headers of a tagged answer: private to the client, and revalidated before each reuse. */
 export function tagged(tag: string): { readonly ETag: string; readonly 'Cache-Control': string } {
   return { ETag: `"${tag}"`, 'Cache-Control': 'private, no-cache' };
 }
@@ -13,8 +13,8 @@ export function isKnown(ctx: Context, { ETag: tag }: { readonly ETag: string }):
 }
 
 /**
- * What If-Match asks of the tag that an answer would carry now, compared strongly: a weak tag, or what is no tag, matches
- * nothing (section 13.1.1). Null: whichever it is will do, for nothing is asked or `*`.
+ * The condition that If-Match sets on the current tag, compared strongly: a weak tag, or what is no tag, matches
+ * nothing (section 13.1.1). Null: no condition, or `*`, which any tag meets.
  */
 export function ifMatch(ctx: Context): ((tag: string) => boolean) | null {
   const sent = ctx.req.headers['if-match'];

@@ -17,12 +17,12 @@ export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 /** 1 to 255 visible ASCII characters, as a pattern of JSON Schema. */
 export const KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
 
-/** How a request is known again: by its key, when it has one, and by what it asks for. */
+/** How a repeated request is recognised: by its key, when it has one, and by the hash of its body. */
 export interface Keyed {
   readonly key: string | null;
   /** SHA-256 of the key. */
   readonly keyHash: string | null;
-  /** SHA-256 of the body as canonical JSON: bodies are compared as JSON values, by what they ask for. */
+  /** SHA-256 of the normalized body as canonical JSON: bodies are compared as JSON values. */
   readonly bodyHash: string;
   /** The same of the body as it was sent, which is what earlier versions recorded. */
   readonly sentHash: string;
@@ -64,9 +64,9 @@ function escapedOnce(part: string): string {
   }
 }
 
-// Starts of runs: one request, one run, however often it is sent (contract, section 2).
+// Starts of runs.
 
-/** How the run of a request is known. */
+/** The id and the hashes by which the run of a repeated request is found. */
 export type RunKey = Pick<RunRequestedData, 'runId' | 'keyHash' | 'bodyHash'>;
 
 /** What a run begins with. */
@@ -77,9 +77,9 @@ export interface Beginning {
 }
 
 export interface Start {
-  /** What was asked for. */
+  /** The request's body. */
   readonly request: ReadBody<unknown>;
-  /** Asked only for the first of equal requests. */
+  /** Called only for the first of equal requests. */
   readonly begin: (run: RunKey) => Beginning | Promise<Beginning>;
 }
 
@@ -106,7 +106,7 @@ async function started(
   return begun;
 }
 
-/** What a caller is told who has waited long enough for the log. */
+/** The error for a request that the log has not acknowledged in time. */
 export function outcomeUnknown(runId: string): () => AppendOutcomeUnknown {
   return () => new AppendOutcomeUnknown({ stream: runStream(runId) });
 }

@@ -25,7 +25,7 @@ export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry):
   return route;
 }
 
-/** What is said of the service in every document about it. */
+/** The title and version of the service, for OpenAPI and AsyncAPI. */
 export function serviceInfo(): Json {
   const { version } = readRecord(new URL('../../../package.json', import.meta.url));
   return { title: 'Council Run Service', version };

@@ -37,12 +37,12 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
   };
 }
 
-/** Null when there are several. Which words there are is the schema's business. */
+/** Null when there are several. The schema checks which words are allowed. */
 function oneWord([text = '', ...others]: readonly string[]): string | null {
   return others.length === 0 ? text : null;
 }
 
-/** Null when it is none. Numbers past every double stay numbers, so that they are told as out of range. */
+/** Null when it is none. Numbers past every double stay numbers, so that they are reported as out of range. */
 function wholeNumber(texts: readonly string[]): number | null {
   const [text = ''] = texts;
   if (texts.length !== 1 || !/^-?[0-9]+$/.test(text)) return null;

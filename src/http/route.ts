@@ -22,7 +22,7 @@ import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
-/** What the REST edge needs of the service. */
+/** What the HTTP layer works with. */
 export interface HttpDeps extends SourceRules {
   readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
@@ -54,7 +54,7 @@ export interface HttpDeps extends SourceRules {
   readonly canonical: (value: unknown) => string;
   /** How long a request waits for the log, in milliseconds, before it is answered 503. */
   readonly appendDeadlineMs: number;
-  /** Hears of each failure that is answered with 500. */
+  /** Called with each failure that is answered with 500. */
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly log: { info(fields: object, message: string): void };
 }
@@ -74,7 +74,7 @@ export interface Success {
   readonly schema: SchemaName | null;
   /** Default: JSON. */
   readonly mediaType?: string;
-  /** Media types it is answered in beside JSON, to who accepts them first. */
+  /** Media types it is answered in beside JSON, to clients that accept them first. */
   readonly alsoAs?: Readonly<Record<string, OtherForm>>;
   /** Headers it carries, beside the ETag of a conditional route. */
   readonly headers?: readonly AnswerHeader[];
@@ -87,7 +87,7 @@ export interface OtherForm {
   readonly each?: SchemaName;
 }
 
-/** What routes are about: one tag each, in the order in which the OpenAPI document tells of them. */
+/** What routes are about: one tag each, in the order of the OpenAPI document. */
 export const TAGS = {
   runs: 'Starts runs of a council, tells where they stand, and cancels them.',
   'god mode': 'Shows what waits for a human before a node starts, and takes the decision.',
@@ -106,23 +106,23 @@ export interface Route {
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;
-  /** What the summary leaves open. */
+  /** More detail than the summary gives. */
   readonly description?: string;
   readonly tag: keyof typeof TAGS;
   readonly body?: Pick<BodyReader<unknown>, 'schema' | 'isRequired' | 'mediaType'>;
   readonly query?: QueryReader<unknown>;
   /** Whether it heeds an Idempotency-Key. */
   readonly isKeyed?: boolean;
-  /** Whether 404 is said of an id in the path that nothing has. Default: when there is one. */
+  /** Whether an unknown id in the path is answered 404. Default: true when the path has an id. */
   readonly hasUnknown?: boolean;
   /** Header it heeds, beside the Idempotency-Key: an OpenAPI parameter object. */
   readonly header?: Readonly<Record<string, unknown>>;
   /** Whether its answers carry an ETag, and If-None-Match is heeded. */
   readonly isConditional?: boolean;
   readonly success: Success;
-  /** What it answers with instead when a parameter asks for that. */
+  /** The answer that a query parameter can select instead. */
   readonly otherSuccess?: Success;
-  /** What it says with 204 instead, if it does. */
+  /** Description of its 204 answer, if it has one. */
   readonly nothing?: string;
   /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
   readonly problems?: readonly number[];
@@ -141,7 +141,7 @@ export function runIdIn(ctx: RouterContext): string {
   return runId;
 }
 
-/** What stands in the path for a run id. */
+/** The run id in the path, unchecked. */
 export function runIdText(ctx: RouterContext): string {
   return ctx.params['run_id'] ?? '';
 }

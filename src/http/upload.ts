@@ -1,4 +1,4 @@
-/** An uploaded file: read from a multipart form to the disk, handed on, and gone again, whatever happens. */
+/** An uploaded file: read from a multipart form to the disk, passed to the handler, and deleted again in any case. */
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -41,7 +41,7 @@ export interface UploadDeps {
 }
 
 /**
- * Reads the form to its end and hands on its file, which is deleted when the work is done, or nothing came of it.
+ * Reads the form to its end and passes on its file, which is deleted once the work has settled.
  *
  * @throws {RequestRefused} 408 when it takes too long, 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
  *   is cut off
@@ -61,7 +61,7 @@ export async function withUpload<T>(
   }
 }
 
-/** What can be told before anything is read. @throws {RequestRefused} 415, 413 */
+/** Checks the headers before the body is read. @throws {RequestRefused} 415, 413 */
 export function assertForm(ctx: Context): void {
   if (!isForm(ctx.get('Content-Type'))) {
     throw new RequestRefused('Content-Type should be multipart/form-data', { status: 415 });
@@ -84,7 +84,7 @@ function isForm(text: string): boolean {
 
 type Part = Parameters<NonNullable<ExtendedFormidableOptions['onPart']>>[0];
 
-/** One form while it is read. Formidable parses it; what it writes and how much is settled here. */
+/** One form while it is read. Formidable parses it; this class decides what is written and how much. */
 class FormReading {
   readonly #path: string;
   readonly #written: WriteStream[] = [];
@@ -100,8 +100,8 @@ class FormReading {
   async read(ctx: Context, after: System['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
     const req: IncomingMessage = ctx.req;
     const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: this.#rules() });
-    // Formidable bounds neither the heads of parts nor parts that are passed over. It hears of an error of the request
-    // as of its own and looks at nothing that comes after; the request itself goes on, for the answer to be read.
+    // Formidable bounds neither the heads of parts nor parts that are passed over. It handles an error of the request
+    // as its own and ignores what comes after; the request itself continues, so that the client can read the answer.
     const guard = (chunk: Buffer): void => {
       if (this.#isTooLarge()) req.emit('error', tooLarge());
       this.#bytes += chunk.length;
@@ -134,7 +134,7 @@ class FormReading {
     return {
       // Its other parsers would take a form whose boundary happens to hold their name, such as `json`.
       enabledPlugins: [formidable.multipart],
-      // Bytes as characters: a name that comes in two pieces is put together before it is read as UTF-8.
+      // Bytes as characters: a name that arrives in two chunks is joined before it is decoded as UTF-8.
       encoding: 'binary',
       hashAlgorithm: 'sha256',
       allowEmptyFiles: true,
@@ -181,7 +181,7 @@ class FormReading {
 
   #refusal({ req }: Context, error: unknown): unknown {
     if (error instanceof RequestRefused) return error;
-    // Nobody reads the answer any more; the refusal keeps a client's hanging up from counting as a fault.
+    // The client has disconnected; the refusal keeps that from being logged as a fault.
     if (req.destroyed && !req.complete) return new RequestRefused('The form was cut off', { status: 400 });
     if (this.#isTooLarge()) return tooLarge();
     if (!(error instanceof Error && 'httpCode' in error)) return error;

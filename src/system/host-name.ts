@@ -11,7 +11,7 @@ export function hostNameOf(text: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : null;
 }
 
-/** Whether a name in that form means the own machine, wherever it is asked (RFC 6761, section 6.3; RFC 1122; RFC 4291). */
+/** Whether a name in that form means the own machine, wherever it is resolved (RFC 6761, section 6.3; RFC 1122; RFC 4291). */
 export function isLoopbackName(name: string): boolean {
   const isAddress = /^127(\.\d+){3}$/.test(name) || /^\[(::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})\]$/.test(name);
   return isAddress || /^(.+\.)?localhost$/.test(name);

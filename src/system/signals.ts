@@ -1,7 +1,7 @@
-/** The signals that end a process: the wish, and its repetition. */
+/** The signals that end a process: the first asks it to stop, a repeated one forces it. */
 import type { System } from './system.js';
 
-/** A terminal signals the whole process group and npm passes the signal on: the same wish, heard twice. */
+/** A terminal signals the whole process group and npm passes the signal on: one request arrives twice. */
 const SAME_SIGNAL_MS = 500;
 
 /** Calls `first` on the first SIGTERM or SIGINT, `again` on every one that comes half a second after it or later. */

@@ -1,9 +1,9 @@
-/** Reads what a server sends without trusting it to end. */
+/** Reads bodies of untrusted servers within a bound. */
 
-/** More came than may. */
+/** A body is larger than its bound. */
 export class BodyTooLarge extends Error {}
 
-/** The pieces of a body, at most so many bytes in all; leaving the loop gives the body up. @throws {BodyTooLarge} */
+/** The chunks of a body, at most `maxBytes` in all; leaving the loop cancels the body. @throws {BodyTooLarge} */
 export async function* boundedChunks(response: Response, maxBytes: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   const body: AsyncIterable<Uint8Array> | null = response.body;

@@ -1,11 +1,11 @@
-/** Calls to a worker thread, which answers one after the other: both ends of the line. */
+/** Calls to a worker thread, which answers one after the other: client and server. */
 import type { MessagePort, Worker } from 'node:worker_threads';
 
 interface NamedCall {
   readonly call: string;
 }
 
-/** A call under its number; number 0 is the thread's word that it is ready. */
+/** A call with its number; number 0 is the thread's message that it is ready. */
 type Numbered<Call> = Call & { readonly id: number };
 
 type Answer =
@@ -17,7 +17,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The caller's end. It owns the worker. */
+/** The client, which owns the worker. */
 export class WorkerRpc<Call extends NamedCall> {
   readonly #worker: Worker;
   readonly #what: string;
@@ -38,7 +38,7 @@ export class WorkerRpc<Call extends NamedCall> {
     worker.on('exit', () => this.#fail(new Error(`${what} has stopped: its thread has ended`)));
   }
 
-  /** What the thread tells of itself once it is ready; rejects when it cannot be. To be asked for at once. */
+  /** Resolves with the value that the thread sends once it is ready; rejects when it fails. To be called at once. */
   ready(): Promise<unknown> {
     return this.#answerOf(0);
   }
@@ -84,7 +84,7 @@ export class WorkerRpc<Call extends NamedCall> {
   }
 }
 
-/** The thread's end: says that it is ready, then answers each call until the one named `close`. */
+/** The server in the thread: reports that it is ready, then answers each call until the one named `close`. */
 export function serveRpc(
   port: MessagePort | null,
   { ready, answerTo }: { readonly ready: unknown; readonly answerTo: (call: NamedCall) => unknown },

@@ -1,4 +1,4 @@
-/** One connection's life: what is recorded of its run is pushed as it becomes durable, until the run has ended. */
+/** The default channel: pushes the state of a run to one connection as it becomes durable, until the run has ended. */
 import type { WebSocket } from 'ws';
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { RunViews } from '../projections/run-views.js';
@@ -36,7 +36,7 @@ export function serveChannel(socket: WebSocket, runId: string, { views, onFault 
   };
 
   socket.on('close', () => closed.abort());
-  // The damage has been logged, once for all sockets.
+  // The corruption has been logged, once for all sockets.
   const onDamaged = (): void => end(CLOSE_FAULT);
   views.watch(runId, { onState, onCorrupt: onDamaged, signal: closed.signal }).then(
     (isKnown) => {

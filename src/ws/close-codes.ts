@@ -6,12 +6,12 @@ import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 export const CLOSE_NORMAL = 1000;
 /** The service stops; connect again, here or to another instance. */
 export const CLOSE_RESTART = 1012;
-/** The run could not be read, or its record was found damaged. */
+/** The run could not be read, or its record was found corrupt. */
 export const CLOSE_FAULT = 1011;
 /** The client does not read fast enough (contract, section 3). */
 export const CLOSE_TOO_SLOW = 4408;
 
-/** Unsent bytes at which a slow reader is given up (contract, section 3). It can connect again and lose nothing. */
+/** Unsent bytes at which a slow reader is cut off (contract, section 3). It can connect again and lose nothing. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
 
 /**

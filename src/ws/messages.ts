@@ -1,9 +1,9 @@
-/** What a client of the default channel is told: a pure function of the run and of what was announced before. */
+/** The messages of the default channel: a pure function of the run and of what was announced before. */
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown } from '../run/state.js';
 
-/** What one connection has been told so far. */
+/** What one connection has been sent so far. */
 export interface Announced {
   readonly node: string | null;
   /** The pause that was announced and not yet resumed. */
@@ -27,7 +27,7 @@ export function unknownRunMessage(runId: string): ChannelMessage {
   return { event: 'error', message: `Run ${runId} not found` };
 }
 
-/** The news of a run. The active node comes before the status (specification, "Connection behaviour", 6). */
+/** The messages that a run's new state calls for. The active node comes before the status (specification, "Connection behaviour", 6). */
 export function announce(run: RunState, announced: Announced): Announcement {
   const messages: ChannelMessage[] = [];
   const { activeNode } = run;

@@ -1,4 +1,4 @@
-/** One connection's life on the rich stream: every event of a run, and what is said of it before it is recorded. */
+/** The rich stream: sends one connection every event of a run, and drafts while they are written. */
 import type { WebSocket } from 'ws';
 import { ServiceStopping } from '../errors.js';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
@@ -65,7 +65,7 @@ interface RichChannelDeps extends RichChannelOptions {
   readonly signal: AbortSignal;
 }
 
-/** Tells a run to its end; false when there is none. What a node's start told is needed at its end: all is read. */
+/** Sends a run to its end; false when there is none. Reads all events, as a node's end needs the data of its start. */
 async function sendRun(
   { runId, after }: RichTarget,
   { feed, queries, tokens, push, signal }: RichChannelDeps,
@@ -83,9 +83,7 @@ async function sendRun(
   return true;
 }
 
-// What a client of the rich stream is told of a run's events: the story of one connection.
-
-/** Characters of tokens that wait for their node's start to be told; what comes beyond is not told. */
+/** Most characters of tokens held back until their node's start has been sent; further tokens are dropped. */
 const MAX_WAITING_CHARS = 64 * 1024;
 
 type Message = ChannelMessage | RichMessage;
@@ -98,7 +96,7 @@ interface Start {
 class MessageTranslator {
   readonly #runId: string;
   readonly #after: number;
-  /** The nodes under way, by their step. */
+  /** The running nodes, by their step. */
   readonly #starts = new Map<number, Start>();
   #waiting: readonly Token[] = [];
 
@@ -108,7 +106,7 @@ class MessageTranslator {
     this.#after = after;
   }
 
-  /** The news of an event; of one that is known nothing, but for the run's end, which is told to everyone. */
+  /** The messages for an event; none for one that the client knows, except the run's end, which every client is sent. */
   event(event: RunEvent): readonly Message[] {
     const derived = this.#beside(event);
     if (event.seq <= this.#after) return derived.filter((message) => isEnd(message) || message.event === 'token');
@@ -116,7 +114,7 @@ class MessageTranslator {
     return [{ event: 'run_event', run_id: this.#runId, seq, id, type, at, data: { ...data }, hash }, ...derived];
   }
 
-  /** The news of a token: it is told after its node's start. */
+  /** The messages for a token, which is sent after its node's start. */
   token(token: Token): readonly Message[] {
     if (this.#isStarted(token)) return [tokenMessage(token)];
     const chars = this.#waiting.reduce((sum, { text }) => sum + text.length, token.text.length);
@@ -151,7 +149,7 @@ class MessageTranslator {
     }
   }
 
-  /** The tokens whose node's start is told now. */
+  /** Removes and returns the tokens whose node has started by now. */
   #takeWaiting(): readonly Message[] {
     const due = this.#waiting.filter((token) => this.#isStarted(token));
     this.#waiting = this.#waiting.filter((token) => !this.#isStarted(token));

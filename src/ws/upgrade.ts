@@ -1,4 +1,4 @@
-/** The door to the channels: which upgrades are let in, and the pulse that finds dead connections. */
+/** WebSocket upgrades: which are accepted, and the pings that find dead connections. */
 import type { IncomingMessage, Server } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -21,7 +21,7 @@ const MAX_MISSED_PONGS = 2;
 const MAX_CLIENT_MESSAGE_BYTES = 4 * 1024;
 /** Sockets open at once; more are refused with 503. About 20 KB of memory each. */
 const MAX_SOCKETS = 20_000;
-/** How long a closed socket may take to say goodbye, in milliseconds. */
+/** How long a client may take to complete the closing handshake, in milliseconds. */
 const GOODBYE_MS = 2_000;
 
 export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules {
@@ -57,7 +57,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
     if (target.stream === 'unclear') return refuse(socket, 422, target.detail);
     sockets.handleUpgrade(request, socket, head, (client) => {
-      // ws closes by itself after an error, with the code that tells it; ending the socket here would overtake that.
+      // ws closes by itself after an error, with the matching code; ending the socket here would come before that.
       client.on('error', () => undefined);
       client.on('pong', () => missed.set(client, 0));
       client.on('close', () => missed.delete(client));
@@ -134,13 +134,13 @@ function refuse(socket: Duplex, status: number, detail: string, headers: Readonl
   );
 }
 
-// What the target of an upgrade asks for.
+// The target of an upgrade.
 
 export type UpgradeTarget =
   | { readonly stream: 'default'; readonly runId: string }
   /** The rich stream's events with a revision above `after`; -1: all. */
   | { readonly stream: 'all'; readonly runId: string; readonly after: number }
-  /** The rich stream, from nobody knows where: a guess would leave a gap or repeat events. */
+  /** The rich stream with an invalid `from`: guessing one would leave a gap or repeat events. */
   | { readonly stream: 'unclear'; readonly detail: string };
 
 /** Null for a target that is no channel. Of the default stream the query is not looked at. */

@@ -124,7 +124,7 @@ if (spawnSync('nginx', ['-v']).status === 0) {
       await first.stop();
       await channel.closed;
       await serve('127.0.0.3', port);
-      // The one that has gone may be told of yet.
+      // The stopped one may still be listed.
       dns.pointTo('127.0.0.2', '127.0.0.3');
       await untilTrue(isServing);
       for (let request = 0; request < 10; request += 1) {

@@ -27,7 +27,7 @@ import { untilTrue } from '../support/until-true.js';
 const DETAIL = 'The record of this run is damaged';
 
 onEmbeddedLog(() =>
-  describe('A run whose record is damaged', () => {
+  describe('A run whose record is corrupt', () => {
     let dir: TempDir;
     let service: RunningService;
     let rest: RestClient;
@@ -115,7 +115,7 @@ onEmbeddedLog(() =>
     });
 
     for (const views of ['kept', 'deleted']) {
-      it(`is found at the start, unasked, while it waits for a human or for room, the views ${views}`, async () => {
+      it(`is found at the start, unasked, while it waits for a human or for admission, the views ${views}`, async () => {
         const held = { maxActiveRuns: 1 };
         const model = scriptedModel(() => 'hold');
         await serve(model, held);
@@ -194,7 +194,7 @@ onEmbeddedLog(() =>
   }),
 );
 
-describe('A run that is found damaged while clients watch it', () => {
+describe('A run that is found corrupt while clients watch it', () => {
   it('is shown to them no longer: sockets are closed with 1011, event streams broken off', async () => {
     let isSpoilt = false;
     const service = await startService({
@@ -227,7 +227,7 @@ describe('A run that is found damaged while clients watch it', () => {
   });
 });
 
-describe('A run whose record is damaged while it runs here', () => {
+describe('A run whose record is corrupt while it runs here', () => {
   it('is not answered from its actor any more once that is found', async () => {
     const dir = tempDir();
     const model = scriptedModel(() => 'hold');
@@ -250,8 +250,8 @@ describe('A run whose record is damaged while it runs here', () => {
     expect(await engine.queries.find(runId)).to.include({ status: 'running' });
     expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
     expect(engine.registry.live(runId)).not.to.equal(null);
-    for (const asked of [engine.queries.find(runId), engine.queries.state(runId), engine.queries.folded(runId)]) {
-      expect(await rejectionOf(asked)).to.be.instanceOf(RunCorrupt);
+    for (const reading of [engine.queries.find(runId), engine.queries.state(runId), engine.queries.folded(runId)]) {
+      expect(await rejectionOf(reading)).to.be.instanceOf(RunCorrupt);
     }
     expect((await engine.queries.list({ limit: 1, offset: 0 }))[0]).to.include({ status: 'failed' });
     await engine.stop();

@@ -104,7 +104,7 @@ describe('Data directory', () => {
     }
   });
 
-  describe('tells who ran there before', () => {
+  describe('names who ran there before', () => {
     const next = (hostname: string, instanceId: string): readonly string[] => {
       const dataDir = openDataDirectory(dir.path, { ...ME, hostname });
       const before = dataDir.succeed(instanceId);

@@ -51,7 +51,7 @@ describe('The process on EventStoreDB', () => {
 
   const startRun = (url: string): Promise<string> => restClient(url).start();
 
-  it('runs a council, and after a kill goes on with those under way', async () => {
+  it('runs a council, and after a kill goes on with those in flight', async () => {
     const first = start({ OFFLINE_LATENCY_MS: '100' });
     const url = await addressOf(first);
     const runId = await startRun(url);
@@ -67,7 +67,7 @@ describe('The process on EventStoreDB', () => {
     const url = await addressOf(first);
     const runIds = [await startRun(url), await startRun(url)];
     await first.kill();
-    // It has room for one of them only: the other stays the first one's.
+    // It admits one of them only: the other keeps its first owner.
     const second = start({ ...stuck, ...single });
     const owned = restClient(await addressOf(second));
     const claims = async (): Promise<number> => {

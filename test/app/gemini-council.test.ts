@@ -44,8 +44,8 @@ describe('A council on Gemini', () => {
 
   /** Critics answer by these replies in order, agents by a draft. */
   const answerCriticsBy = (replies: readonly GeminiReply[]): void => {
-    let asked = 0;
-    server.answerBy(({ body }) => (isCritique(body) ? (replies[asked++] ?? says('no more')) : says('A draft')));
+    let calls = 0;
+    server.answerBy(({ body }) => (isCritique(body) ? (replies[calls++] ?? says('no more')) : says('A draft')));
   };
 
   beforeEach(async () => {
@@ -71,7 +71,7 @@ describe('A council on Gemini', () => {
     }
   });
 
-  it('tells the master what the critic said', async () => {
+  it('gives the master what the critic said', async () => {
     server.answerBy(councilOf([5, 9]));
     await serve();
     await runToItsEnd();
@@ -199,7 +199,7 @@ describe('A council on Gemini', () => {
     }
   });
 
-  it('started by its environment alone shows its key to Gemini and to nobody else', async () => {
+  it('started by its environment alone shows its key to Gemini and to no other', async () => {
     const dir = tempDir();
     const child = startChild(process.execPath, [MAIN], {
       PORT: '0',
@@ -223,8 +223,8 @@ describe('A council on Gemini', () => {
       expect(failed.status).to.equal('failed');
       child.signal('SIGTERM');
       expect(await child.ended).to.equal(0);
-      const told = [completed, failed].map((run) => JSON.stringify(run));
-      expect([...child.lines, child.complaint(), ...told].join('\n')).not.to.include(KEY);
+      const shown = [completed, failed].map((run) => JSON.stringify(run));
+      expect([...child.lines, child.complaint(), ...shown].join('\n')).not.to.include(KEY);
       for (const file of readdirSync(dir.path, { recursive: true, encoding: 'utf8' })) {
         if (/\.(?:sqlite|sqlite-wal|json)$/.test(file)) {
           expect(readFileSync(join(dir.path, file)).includes(KEY), file).to.equal(false);

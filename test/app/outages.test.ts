@@ -199,7 +199,7 @@ describe("A model server's outage", () => {
     await Promise.all(runIds.map((runId) => waitsItOut(engine, runId)));
     const met = server.calls.length;
     await server.until(() => server.calls.length >= met + 2);
-    // Those that were under way when the first was refused, and one after the other since.
+    // Those that were in flight when the first was refused, and one after the other since.
     expect(server.calls.length).to.be.lessThan(runIds.length / 2);
     isOut = false;
     const runs = await allFinished(engine, runIds);

@@ -39,26 +39,26 @@ describe('The process', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     children.push(child);
-    const told = { stdout: '', stderr: '' };
+    const output = { stdout: '', stderr: '' };
     let look = (): void => undefined;
     child.stdout.on('data', (chunk: Buffer) => {
-      told.stdout += chunk.toString();
+      output.stdout += chunk.toString();
       look();
     });
-    child.stderr.on('data', (chunk: Buffer) => (told.stderr += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));
     const ended = new Promise<Ran>((resolve) => {
-      child.on('close', (code, signal) => resolve({ code, signal, ...told }));
+      child.on('close', (code, signal) => resolve({ code, signal, ...output }));
     });
     const url = new Promise<string>((resolve) => {
       look = (): void => {
-        const found = /^listening on (http:\S+)$/m.exec(told.stdout)?.[1];
+        const found = /^listening on (http:\S+)$/m.exec(output.stdout)?.[1];
         if (found !== undefined) resolve(found);
       };
     });
     return { child, ended, url };
   }
 
-  it('tells its address on the first log line and on the ready line', async () => {
+  it('shows its address on the first log line and on the ready line', async () => {
     const { child, ended, url } = run();
     const address = await url;
     child.kill('SIGTERM');
@@ -91,7 +91,7 @@ describe('The process', () => {
     silent.destroy();
   });
 
-  it('goes on when nobody reads its standard output any more', async () => {
+  it('goes on when its standard output has no reader any more', async () => {
     const { child, ended, url } = run();
     const address = await url;
     child.stdout.destroy();

@@ -80,7 +80,7 @@ describe('A council with tools', () => {
     });
     afterEach(() => server.stop());
 
-    it('reads passages, records them, drafts on them, and its citations are judged', async () => {
+    it('reads chunks, records them, drafts on them, and its citations are judged', async () => {
       const draft = `Slowly ${markOf(TREES, 1)}, not tall [deadbeef:7].`;
       server.answerBy([
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks', top_k: 2 } }, thoughtSignature: 's' }]),
@@ -105,7 +105,7 @@ describe('A council with tools', () => {
       expect(system.sha256(result)).to.equal(call?.resultHash);
     });
 
-    it('gives no tool that a passage asks for', async () => {
+    it('gives no tool that a chunk asks for', async () => {
       server.answerBy([
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks' } } }]),
         says([{ functionCall: { name: 'delete_all', args: {} } }, { functionCall: { name: 'web_search', args: {} } }]),
@@ -123,7 +123,7 @@ describe('A council with tools', () => {
       for (const call of server.calls) expect(namesOffered(call)).to.deep.equal(['pdf_reader']);
     });
 
-    it('is told what it does not have, and the record says so', async () => {
+    it('is informed of what it does not have, and the record says so', async () => {
       server.answerBy([says('Without.')]);
       const tools = { webSearch: true, pdfReader: true };
       const at = await open(gemini(), { chunkSearch: memoryPassages([]) });
@@ -265,7 +265,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('tells words before a tool call and thoughts as replaced: the last turn, joined, is the draft', async () => {
+    it('sends words before a tool call and thoughts as replaced: the last turn, joined, is the draft', async () => {
       const [letMeSee, thought] = [{ content: 'Let me see.' }, { content: 'I wonder.\n</think>\nOaks ' }];
       const call = {
         tool_calls: [{ index: 0, id: 'a', function: { name: 'pdf_reader', arguments: '{"query":"oaks"}' } }],
@@ -278,40 +278,40 @@ describe('A council with tools', () => {
           chunkSearch: memoryPassages([TREES]),
         });
         const runId = system.uuid();
-        const heard: Token[] = [];
-        at.tokens.subscribe(runId, (token) => heard.push(token));
+        const tokens: Token[] = [];
+        at.tokens.subscribe(runId, (token) => tokens.push(token));
         await at.registry.start(runRequest(runId, { graph: graphOf('plan', READER) }));
         const [run] = await allFinished(at, [runId]);
         expect(run?.finalDraft).to.equal('Oaks are slow.');
-        const last = Math.max(...heard.map(({ turn }) => turn));
+        const last = Math.max(...tokens.map(({ turn }) => turn));
         const joined = (of: (turn: number) => boolean): string =>
-          heard.flatMap(({ turn, text }) => (of(turn) ? [text] : [])).join('');
+          tokens.flatMap(({ turn, text }) => (of(turn) ? [text] : [])).join('');
         expect(joined((turn) => turn === last)).to.equal('Oaks are slow.');
         expect(joined((turn) => turn === 1)).to.equal('Let me see.');
-        expect(heard.map(({ turn }) => turn)).to.deep.equal(heard.map(({ turn }) => turn).toSorted((a, b) => a - b));
+        expect(tokens.map(({ turn }) => turn)).to.deep.equal(tokens.map(({ turn }) => turn).toSorted((a, b) => a - b));
       } finally {
         await server.stop();
       }
     });
 
-    it('tells a stream that an outage cut as replaced: the last turn, joined, is the draft', async () => {
+    it('sends a stream that an outage cut as replaced: the last turn, joined, is the draft', async () => {
       const whole = saysInPieces(['Whole ', 'draft']);
       const server = await fakeOpenAi([refuses(503), cutAfter('Half '), cutAfter('<think>Half '), whole]);
       try {
         const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }));
         const runId = system.uuid();
-        const heard: Token[] = [];
-        at.tokens.subscribe(runId, (token) => heard.push(token));
+        const tokens: Token[] = [];
+        at.tokens.subscribe(runId, (token) => tokens.push(token));
         await at.registry.start(runRequest(runId, { graph: graphOf('plan') }));
         const [run] = await allFinished(at, [runId]);
         expect(run?.finalDraft).to.equal('Whole draft');
         expect(server.calls).to.have.length(4);
-        const last = heard.at(-1);
-        const joined = heard.flatMap(({ attempt, turn, text }) =>
+        const last = tokens.at(-1);
+        const joined = tokens.flatMap(({ attempt, turn, text }) =>
           attempt === last?.attempt && turn === last.turn ? [text] : [],
         );
         expect(joined.join('')).to.equal('Whole draft');
-        expect(heard[0]).to.include({ text: 'Half ', attempt: last?.attempt });
+        expect(tokens[0]).to.include({ text: 'Half ', attempt: last?.attempt });
       } finally {
         await server.stop();
       }
@@ -331,7 +331,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('streams drafts to who listens, and streams nothing while nobody does', async () => {
+    it('streams drafts to listeners, and nothing without one', async () => {
       const server = await fakeOpenAi(({ body }) => {
         if (isCritique(body)) return openAiSays('{"score": 9, "feedback": "Fine."}');
         return body.stream === true ? saysInPieces(['A ', 'draft']) : openAiSays('A draft');
@@ -341,13 +341,13 @@ describe('A council with tools', () => {
         await runToItsEnd(at, 'plan');
         expect(server.calls[0]?.body).not.to.have.any.keys('stream');
         const runId = system.uuid();
-        const heard: Token[] = [];
-        at.tokens.subscribe(runId, (token) => heard.push(token));
+        const tokens: Token[] = [];
+        at.tokens.subscribe(runId, (token) => tokens.push(token));
         await at.registry.start(runRequest(runId, { graph: graphOf('plan -> judge?; judge -approve-> end') }));
         const [run] = await allFinished(at, [runId]);
         expect(run?.finalDraft).to.equal('A draft');
         const from = (node: string, step: number) => ({ runId, node, step, attempt: 1, turn: 1 });
-        expect(heard).to.deep.equal([
+        expect(tokens).to.deep.equal([
           { ...from('plan', 1), text: 'A ' },
           { ...from('plan', 1), text: 'draft' },
           { ...from('end', 3), text: 'A ' },

@@ -25,20 +25,20 @@ const STATE: GodModeState = {
   blueprint: { id: 'pair', name: 'Pair', hash: 'a'.repeat(64) },
 };
 
-describe('The desk of God Mode', () => {
-  const said: string[] = [];
-  let desk: ApprovalPrompt | null = null;
-  const deskOn = (
+describe('The approval prompt of God Mode', () => {
+  const shown: string[] = [];
+  let prompt: ApprovalPrompt | null = null;
+  const promptOn = (
     input: Readable,
     edit: (text: string) => Promise<string | null> = async () => null,
   ): ApprovalPrompt => {
-    desk = openApprovalPrompt({ input, say: (text) => said.push(text), edit });
-    return desk;
+    prompt = openApprovalPrompt({ input, say: (text) => shown.push(text), edit });
+    return prompt;
   };
 
   afterEach(() => {
-    desk?.close();
-    said.length = 0;
+    prompt?.close();
+    shown.length = 0;
   });
 
   it('reads no further than it is asked, however much is written', async () => {
@@ -47,7 +47,7 @@ describe('The desk of God Mode', () => {
       highWaterMark: 1024,
       read: () => void endless.push('approve\n'.repeat((read += 1))),
     });
-    const { ask } = deskOn(endless);
+    const { ask } = promptOn(endless);
     for (let pause = 0; pause < 3; pause += 1) expect(await ask(STATE)).to.deep.equal({ action: 'approve' });
     const readFor3 = read;
     await new Promise((resolve) => setImmediate(resolve));
@@ -56,17 +56,17 @@ describe('The desk of God Mode', () => {
   });
 
   it('takes answers in full or begun, and says what it takes of any other', async () => {
-    const { ask } = deskOn(Readable.from(['yes\n', '\n', 'A\n', 'rej\n']));
+    const { ask } = promptOn(Readable.from(['yes\n', '\n', 'A\n', 'rej\n']));
     expect(await ask(STATE)).to.deep.equal({ action: 'approve' });
     expect(await ask(STATE)).to.deep.equal({ action: 'reject' });
-    expect(said.filter((text) => text.includes('is no answer'))).to.deep.equal([
+    expect(shown.filter((text) => text.includes('is no answer'))).to.deep.equal([
       '"yes" is no answer: approve, reject and edit are, in full or begun.',
       '"" is no answer: approve, reject and edit are, in full or begun.',
     ]);
   });
 
   it('takes an edited draft when its input has ended meanwhile, then answers no more', async () => {
-    const { ask } = deskOn(Readable.from(['edit\n']), async (text) => {
+    const { ask } = promptOn(Readable.from(['edit\n']), async (text) => {
       await new Promise((resolve) => setImmediate(resolve));
       return `${text} And deep.`;
     });
@@ -86,19 +86,19 @@ describe('The desk of God Mode', () => {
     ];
     const current_state = { ...STATE.current_state, current_draft: 'Left.' };
     const state = { ...STATE, next_nodes: ['left', 'right'], current_state, branches };
-    const { ask } = deskOn(Readable.from(['edit\n']), edit);
+    const { ask } = promptOn(Readable.from(['edit\n']), edit);
     expect(await ask(state)).to.deep.equal({
       action: 'modify',
       override: { branches: [{ node: 'right', current_draft: 'Right!' }] },
     });
-    expect(said[0])
+    expect(shown[0])
       .to.include('The draft of left:\n  | Left.\nThe draft of right:\n  | Right.')
       .and.not.include('Waits');
   });
 
   it('edits the draft that branches share for all of them', async () => {
     const branches = ['left', 'right'].map((node) => ({ node, current_draft: STATE.current_state.current_draft }));
-    const { ask } = deskOn(Readable.from(['edit\n']), async () => 'Both.');
+    const { ask } = promptOn(Readable.from(['edit\n']), async () => 'Both.');
     expect(await ask({ ...STATE, next_nodes: ['left', 'right'], branches })).to.deep.equal({
       action: 'modify',
       override: { current_draft: 'Both.' },
@@ -106,11 +106,11 @@ describe('The desk of God Mode', () => {
   });
 
   it('asks again after an edit that it was closed during, and gets no answer', async () => {
-    const open = deskOn(Readable.from(['edit\n']), async () => {
+    const open = promptOn(Readable.from(['edit\n']), async () => {
       open.close();
       return null;
     });
     expect(await open.ask(STATE)).to.equal(null);
-    expect(said.at(-2)).to.include('unchanged');
+    expect(shown.at(-2)).to.include('unchanged');
   });
 });

@@ -89,7 +89,7 @@ describe('council run in this process', () => {
       }
     });
 
-  it('exits as the run ended when nobody reads its draft', async () => {
+  it('exits as the run ended when its draft has no reader', async () => {
     const ended = await bench.program('sh', [
       '-c',
       '{ "$0" "$@"; echo "code $?" >&2; } | true',
@@ -107,7 +107,7 @@ describe('council run in this process', () => {
       .and.not.match(/[\x1b\x9b]/);
   });
 
-  it('tells of runs that were left unfinished, and leaves them', async () => {
+  it('reports runs that were left unfinished, and leaves them', async () => {
     const service = await startService({ dataDir: bench.dataDir, model: NEVER });
     const rest = restClient(service.url);
     const runId = await rest.start();

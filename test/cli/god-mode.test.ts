@@ -41,7 +41,7 @@ describe('council run --god', () => {
     expect(failed.stderr).to.include('The editor "false" failed').and.include('Rejected');
   });
 
-  it('leaves the run paused when nobody answers', async () => {
+  it('leaves the run paused when its input ends', async () => {
     const ended = await bench.run(['The sea', '--god', '--json', '--blueprint', bench.pair()], { input: 'approve\n' });
     expect(ended.code).to.equal(1);
     expect(resultIn(ended)).to.deep.include({ status: 'paused', next_nodes: ['reader'] });
@@ -61,13 +61,13 @@ describe('council run --god', () => {
     expect(nodesIn(ended.stderr)).to.deep.equal(['poet']);
   });
 
-  it('shows every node of a front', async () => {
+  it('shows every node of a frontier', async () => {
     const words = ['A cache of sessions', '--god', '--blueprint', 'schemas/examples/code-review.blueprint.json'];
     const ended = await bench.run(words, { input: 'a\n'.repeat(20) });
     expect(ended.code, ended.stderr).to.equal(0);
-    const front = /^Paused before (\w+, \w+(?:, \w+)*) /m.exec(ended.stderr)?.[1]?.split(', ') ?? [];
-    expect(front).to.have.length.greaterThan(1);
-    expect(nodesIn(ended.stderr)).to.include.members(front);
+    const frontier = /^Paused before (\w+, \w+(?:, \w+)*) /m.exec(ended.stderr)?.[1]?.split(', ') ?? [];
+    expect(frontier).to.have.length.greaterThan(1);
+    expect(nodesIn(ended.stderr)).to.include.members(frontier);
   });
 
   it('takes the edited draft, and leaves the run paused, when its input ends with edit', async () => {

@@ -29,7 +29,7 @@ describe('council migrate', () => {
     for (const runId of runIds) await before.until(runId, isOver);
     await before.post('/api/councils/', { id: 'mine', name: 'Mine', nodes: [{ id: 'a' }] });
     const paths = ['/api/runs/', '/api/councils/', ...runIds.map((runId) => `/api/runs/${runId}/events?limit=1000`)];
-    const told = await Promise.all(paths.map(async (path) => (await before.get(path)).text));
+    const earlier = await Promise.all(paths.map(async (path) => (await before.get(path)).text));
     await embedded.stop();
 
     const environment = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 'moved' };
@@ -42,7 +42,7 @@ describe('council migrate', () => {
 
     const moved = await startServiceProcess(join(bench.path, 'new'), { environment });
     const after = restClient(moved.url);
-    for (const [index, path] of paths.entries()) expect((await after.get(path)).text).to.equal(told[index]);
+    for (const [index, path] of paths.entries()) expect((await after.get(path)).text).to.equal(earlier[index]);
     await after.until(await after.start(), isOver);
     await moved.stop();
   });

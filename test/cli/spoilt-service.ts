@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 
-/** `lose`: the service acts, its answer does not arrive. `refuse`: 503, the service hears nothing; `hang`: not even that. */
+/** `lose`: the service acts, its answer does not arrive. `refuse`: 503, the service gets nothing; `hang`: no answer either. */
 export type Fate = 'pass' | 'lose' | 'refuse' | 'hang';
 
 export interface SpoiltService {

@@ -70,7 +70,7 @@ describe('council run --url', () => {
     expect(ended.stderr).to.include('Paused before reader');
   });
 
-  it('exits 1 in one line when nobody serves there', async () => {
+  it('exits 1 in one line when no service runs there', async () => {
     service = await startService();
     await service.stop();
     const ended = await bench.run([TOPIC, '--url', service.url]);
@@ -87,10 +87,10 @@ describe('council run --url', () => {
     await service.stop();
     waiting.tell('approve\n');
     await waiting.untilTold(/Connection to the service lost/);
-    const wishedMs = Date.now();
+    const cancelledMs = Date.now();
     waiting.signal('SIGINT');
     const ended = await waiting.exit;
-    expect(Date.now() - wishedMs).to.be.lessThan(SOON_MS);
+    expect(Date.now() - cancelledMs).to.be.lessThan(SOON_MS);
     expect(ended).to.include({ code: 1, stdout: '' });
     expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: Cannot reach/m);
     expect(ended.stderr.match(/lost, trying again/g)).to.have.lengthOf(1);
@@ -101,10 +101,10 @@ describe('council run --url', () => {
     const spoilt = await spoiltService(service.url, ({ url }) => (url?.endsWith('/cancel') === true ? 'hang' : 'pass'));
     const silent = bench.start([TOPIC, '--url', spoilt.url]);
     await silent.untilTold(/master_agent/);
-    const wishedMs = Date.now();
+    const cancelledMs = Date.now();
     silent.signal('SIGTERM');
     const ended = await silent.exit.finally(() => spoilt.stop());
-    expect(Date.now() - wishedMs).to.be.lessThan(SOON_MS);
+    expect(Date.now() - cancelledMs).to.be.lessThan(SOON_MS);
     expect(ended).to.include({ code: 1, stdout: '' });
     expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: /m);
   });

@@ -11,7 +11,7 @@ describe('council run, used wrongly', () => {
 
   afterEach(() => bench.clear());
 
-  it('exits 2 and tells the usage when it is called another way', async () => {
+  it('exits 2 and shows the usage when it is called another way', async () => {
     const faults: readonly (readonly [readonly string[], string])[] = [
       [[], 'A topic is missing'],
       [['one', 'two'], 'in quotes'],
@@ -46,15 +46,15 @@ describe('council run, used wrongly', () => {
   });
 
   it('exits 0 for help and version, 2 for a command that it does not know', async () => {
-    const said = async (...words: readonly string[]) =>
+    const ended = async (...words: readonly string[]) =>
       await bench.program(process.execPath, [COUNCIL, ...words], { input: '' }).exit;
     for (const word of ['help', '--help', '-h']) {
-      const { code, stdout, stderr } = await said(word);
+      const { code, stdout, stderr } = await ended(word);
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout).to.include('council serve');
     }
-    expect(await said('--version')).to.deep.include({ code: 0, stdout: '0.1.0\n', stderr: '' });
-    expect(await said('sing')).to.include({ code: 2, stdout: '' });
+    expect(await ended('--version')).to.deep.include({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await ended('sing')).to.include({ code: 2, stdout: '' });
   });
 
   it('exits 2 in one line for an unusable setting, 0 for --help', async () => {

@@ -59,9 +59,15 @@ describe('GET /api/asyncapi.json', () => {
     const unknown = openChannel(service.url, `/ws/council/${NO_RUN}`);
     await Promise.all([plain.closed, rich.closed, stream.over, unknown.closed]);
 
-    const heard = [...plain.told, ...unknown.told];
-    expect(names(heard)).to.include.members(['connected', 'node_active', 'run_paused', 'run_resumed', 'run_complete']);
-    for (const message of heard) expectDescribed('run', message);
+    const received = [...plain.told, ...unknown.told];
+    expect(names(received)).to.include.members([
+      'connected',
+      'node_active',
+      'run_paused',
+      'run_resumed',
+      'run_complete',
+    ]);
+    for (const message of received) expectDescribed('run', message);
     expect(names(rich.told)).to.include.members(['run_event', 'node_start', 'node_complete', 'run_complete']);
     for (const message of rich.told) expectDescribed('runInFull', message);
     expect(stream.events.map(({ event }) => event)).to.include.members(['RunRequested', 'GateDecided', 'RunCompleted']);
@@ -77,7 +83,7 @@ describe('GET /api/asyncapi.json', () => {
     expect(() => expectDescribed('runInFull', { ...message, data: { gate: 1 } })).to.throw();
   });
 
-  it('tells the address, the query and the direction of each channel', () => {
+  it('describes the address, the query and the direction of each channel', () => {
     expect(at('/channels/run/address')).to.equal('/ws/council/{run_id}');
     expect(at('/channels/runInFull/address')).to.equal('/ws/council/{run_id}');
     expect(at('/channels/runInFull/bindings/ws/query/properties')).to.have.keys('events', 'from');

@@ -10,7 +10,7 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 
 const COUNCILS = '/api/councils/';
-/** More bytes than sockets take that nobody reads. */
+/** More bytes than a socket buffers without a reader. */
 const MANY = 80;
 const STALL_MS = 60_000;
 /** How long a list waits for its turn, and every request for the log. */
@@ -61,12 +61,12 @@ describe('A list of large blueprints', () => {
       }).on('error', reject);
     });
   const textOf = async (reply: IncomingMessage): Promise<string> => {
-    const pieces: Buffer[] = [];
-    for await (const piece of reply) pieces.push(piece as Buffer);
-    return Buffer.concat(pieces).toString();
+    const chunks: Buffer[] = [];
+    for await (const chunk of reply) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString();
   };
 
-  it('is told whole, each record as it is kept, newest first', async () => {
+  it('is sent whole, each record as it is stored, newest first', async () => {
     const list = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
     expect(new Set(list.map(({ id }) => id)).size).to.equal(MANY);
     const times = list.map(({ updatedAt }) => updatedAt);

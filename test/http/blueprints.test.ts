@@ -214,10 +214,10 @@ describe('Blueprints over REST', () => {
 
   it('are taken at exactly 256 KiB, without edges too', async () => {
     const sized = (systemPrompt: string): unknown => ({ ...PLAIN, nodes: [{ id: 'a', systemPrompt }] });
-    const room = 256 * 1024 - JSON.stringify(sized('')).length;
-    const made = await create(sized('x'.repeat(room)));
+    const available = 256 * 1024 - JSON.stringify(sized('')).length;
+    const made = await create(sized('x'.repeat(available)));
     expect(made.edges).to.deep.equal([]);
-    rest.read(await put(made.id, sized('y'.repeat(room))), 200, 'blueprint.json');
+    rest.read(await put(made.id, sized('y'.repeat(available))), 200, 'blueprint.json');
   });
 
   it('are refused with 413 when two changes would make more than 256 KiB of them, and stay as they were', async () => {
@@ -252,7 +252,7 @@ describe('Blueprints over REST', () => {
     });
   }
 
-  it('tell the role of each node, in every answer that shows them', async () => {
+  it('show the role of each node, in every answer that shows them', async () => {
     const nodes = [{ id: 'a', label: 'Kritiker(in)' }, { id: 'b' }, { id: 'c', label: 'Critic', type: 'agent' }];
     const edges = [{ source: 'b', target: 'c', type: 'conditional', condition: 'approve' }];
     const roles = [
@@ -261,8 +261,8 @@ describe('Blueprints over REST', () => {
       { node: 'c', role: 'agent' },
     ];
     const body = { name: 'Roles', nodes, edges };
-    const told = rest.read(await rest.post(`${COUNCILS}validate`, body), 200, 'blueprint-validation.json');
-    expect(told.roles).to.deep.equal(roles);
+    const validation = rest.read(await rest.post(`${COUNCILS}validate`, body), 200, 'blueprint-validation.json');
+    expect(validation.roles).to.deep.equal(roles);
     const made = await create(body);
     expect(made.roles).to.deep.equal(roles);
     const again = rest.read(await put(made.id, made), 200, 'blueprint.json');
@@ -477,7 +477,7 @@ function manyEdges(count: number): readonly { readonly source: string; readonly 
   return Array.from({ length: count }, (_, index) => ({ source: `n${index % 200}`, target: `n${(index * 7) % 200}` }));
 }
 
-describe('A blueprint whose record is damaged', () => {
+describe('A blueprint whose record is corrupt', () => {
   it('is answered with 500, which says so, holds up nothing else, and can be deleted', async () => {
     const service = await startService({ model: scriptedModel() });
     const rest = restClient(service.url);

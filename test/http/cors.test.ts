@@ -44,7 +44,7 @@ describe('Cross-origin access', () => {
     expect(exposed).to.have.members(['Allow', 'Content-Location', 'ETag', 'Link', 'Location', 'Retry-After']);
   });
 
-  it('is not granted to another origin, and caches are told', async () => {
+  it('is not granted to another origin, and caches are told so by Vary', async () => {
     await open([LISTED]);
     for (const origin of ['https://evil.example', 'https://app.example.evil', 'null', 'http://app.example']) {
       const { headers } = await rest.send('GET', '/api/health', { headers: { Origin: origin } });

@@ -37,13 +37,13 @@ describe('Diagrams', () => {
   ];
   const accepting = (path: string, accept: string) => rest.send('GET', path, { headers: { Accept: accept } });
 
-  it('tells the genealogy of a run', async () => {
-    const told = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
-    const parents = told.drafts.map(({ parents: { drafts, feedback } }) => [...drafts, ...feedback].join(' '));
-    const [first, second] = told.drafts.map(({ id }) => id);
-    const [rework, approval] = told.feedback.map(({ id }) => id);
+  it('gives the genealogy of a run', async () => {
+    const genealogy = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
+    const parents = genealogy.drafts.map(({ parents: { drafts, feedback } }) => [...drafts, ...feedback].join(' '));
+    const [first, second] = genealogy.drafts.map(({ id }) => id);
+    const [rework, approval] = genealogy.feedback.map(({ id }) => id);
     expect(parents).to.deep.equal(['', `${first} ${rework}`, `${second} ${rework} ${approval}`]);
-    expect(told.outcome?.final_draft).to.equal(told.drafts[2]?.id);
+    expect(genealogy.outcome?.final_draft).to.equal(genealogy.drafts[2]?.id);
   });
 
   it('shows the chart of a run, at the head and after any event', async () => {
@@ -64,12 +64,12 @@ describe('Diagrams', () => {
 
   it('are Mermaid for who asks for it in the query or accepts it first, else JSON', async () => {
     for (const path of paths()) {
-      const asked = await rest.get(`${path}?format=mermaid`);
-      expect(asked.headers.get('Content-Type'), path).to.match(/^text\/vnd\.mermaid/);
-      expect(asked.text).to.match(/^(stateDiagram-v2|flowchart TD)\n/);
-      expect((await accepting(path, MERMAID)).text).to.equal(asked.text);
-      expect((await accepting(`${path}/`, `${MERMAID}, application/json;q=0.5`)).text).to.equal(asked.text);
-      expect((await accepting(`${path}?format=mermaid`, 'application/json')).text).to.equal(asked.text);
+      const requested = await rest.get(`${path}?format=mermaid`);
+      expect(requested.headers.get('Content-Type'), path).to.match(/^text\/vnd\.mermaid/);
+      expect(requested.text).to.match(/^(stateDiagram-v2|flowchart TD)\n/);
+      expect((await accepting(path, MERMAID)).text).to.equal(requested.text);
+      expect((await accepting(`${path}/`, `${MERMAID}, application/json;q=0.5`)).text).to.equal(requested.text);
+      expect((await accepting(`${path}?format=mermaid`, 'application/json')).text).to.equal(requested.text);
       const json = (await rest.get(path)).text;
       for (const accept of ['*/*', 'text/html', `application/json, ${MERMAID}`]) {
         const reply = await accepting(path, accept);
@@ -113,7 +113,7 @@ describe('Diagrams', () => {
     const start = rest.read(await rest.post('/api/councils/faulty/run', { input_topic: 'x' }), 202, 'run-start.json');
     const chart = rest.read(await rest.get(`/api/runs/${start.run_id}/chart`), 200, 'chart.json');
     expect(chart.meta.value).to.equal('failed');
-    const told = rest.read(await rest.get(`/api/runs/${start.run_id}/genealogy`), 200, 'genealogy.json');
-    expect(told.outcome).to.include({ status: 'failed', kind: 'not_runnable' });
+    const genealogy = rest.read(await rest.get(`/api/runs/${start.run_id}/genealogy`), 200, 'genealogy.json');
+    expect(genealogy.outcome).to.include({ status: 'failed', kind: 'not_runnable' });
   });
 });

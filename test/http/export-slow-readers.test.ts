@@ -53,8 +53,8 @@ onEmbeddedLog(() =>
     /** An export that has begun, and is not read on yet. */
     async function exported(): Promise<IncomingMessage> {
       const headers = { Accept: 'application/x-ndjson' };
-      const asked = get(`${service.url}/api/runs/${RUN_ID}/events`, { headers, agent: false });
-      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      const request = get(`${service.url}/api/runs/${RUN_ID}/events`, { headers, agent: false });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
       expect(response.statusCode).to.equal(200);
       return response;
     }
@@ -63,8 +63,8 @@ onEmbeddedLog(() =>
     async function heapBytes(): Promise<number> {
       const answered = once(service.child, 'message');
       service.child.send('memory');
-      const told: readonly unknown[] = await answered;
-      return Number(told[0]);
+      const errors: readonly unknown[] = await answered;
+      return Number(errors[0]);
     }
   }),
 );

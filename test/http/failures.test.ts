@@ -30,7 +30,7 @@ describe('A request that cannot be served', () => {
   let system: ManualAmbient;
   let faults: { readonly requestId: string; readonly error: unknown }[];
 
-  /** The edge in front of a service that always does the same. */
+  /** The HTTP layer in front of a service that always does the same. */
   const serve = async (always: () => Promise<never>, ready = async (): Promise<boolean> => true): Promise<void> => {
     system = manualAmbient();
     faults = [];
@@ -135,7 +135,7 @@ describe('A request that cannot be served', () => {
     expect(detail).not.to.include('run-x');
   });
 
-  it('because the run is damaged is answered 500 and says so, without the reason', async () => {
+  it('because the run is corrupt is answered 500 and says so, without the reason', async () => {
     await serve(() => Promise.reject(new RunCorrupt({ runId: NO_RUN, seq: 3, reason: 'inner secret' })));
     const { detail } = rest.problem(await rest.get(`/api/runs/${NO_RUN}`), 500);
     expect(detail).to.include('The record of this run is damaged').and.not.to.include('inner secret');
@@ -144,23 +144,23 @@ describe('A request that cannot be served', () => {
 
   it('because the log does not answer is answered 503 at the deadline', async () => {
     let fail: (error: Error) => void = () => undefined;
-    let asked: () => void = () => undefined;
+    let notifyAsked: () => void = () => undefined;
     await serve(
       () =>
         new Promise((_, reject) => {
           fail = reject;
-          asked();
+          notifyAsked();
         }),
     );
     for (const ask of everything()) {
-      const isAsked = new Promise<void>((resolve) => (asked = resolve));
+      const isAsked = new Promise<void>((resolve) => (notifyAsked = resolve));
       const replied = ask();
       await isAsked;
       system.advance(10_000);
       const reply = await replied;
       rest.problem(reply, 503);
       expect(reply.headers.has('Retry-After')).to.be.true;
-      // What becomes of it later disturbs nobody.
+      // Its later outcome is ignored.
       fail(new Error('too late'));
     }
     expect(system.timers()).to.equal(0);
@@ -171,7 +171,7 @@ describe('A request that cannot be served', () => {
     ['is not ready', async () => false],
     ['cannot tell', () => Promise.reject(new Error('no answer'))],
   ] as const) {
-    it(`by a service that ${what} is told by /ready with 503, and health is well`, async () => {
+    it(`by a service that ${what} is reported by /ready with 503, and health is well`, async () => {
       await serve(() => Promise.reject(new LogUnavailable()), ready);
       rest.problem(await rest.get('/api/health/ready'), 503);
       rest.read(await rest.get('/api/health'), 200, 'health.json');

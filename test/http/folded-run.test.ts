@@ -35,7 +35,7 @@ describe('GET /api/runs/{run_id}/state', () => {
     return Promise.all(events.map(({ seq }) => stateAt(runId, seq)));
   };
 
-  it('tells what the run was after each of its events, and asks no model', async () => {
+  it('shows what the run was after each of its events, and asks no model', async () => {
     await serve([5, 9]);
     const runId = await rest.start();
     await rest.until(runId, isOver);

@@ -66,7 +66,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(await textOf(parent)).to.equal(before);
   });
 
-  it('tells what it would do and starts nothing when asked to', async () => {
+  it('shows what it would do and starts nothing when asked to', async () => {
     await serve(councilScript([5, 9]));
     const parent = await finished();
     const runs = async (): Promise<string> => (await rest.get('/api/runs/')).text;
@@ -88,7 +88,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(model.requests).to.have.length(calls);
   });
 
-  it('tells what it would do for dry_run 1 and true, and starts a run for 0 and false', async () => {
+  it('shows what it would do for dry_run 1 and true, and starts a run for 0 and false', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const ask = (query: string) => rest.post(`${forkPath(parent)}?${query}`, { at: 0 });
@@ -127,7 +127,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     }
   });
 
-  it('takes another topic and other prompts, and is told so in the history', async () => {
+  it('takes another topic and other prompts, and the history shows them', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const nodes = [{ id: 'writer_agent', systemPrompt: 'Write in verse.', model: 'poet-1', position: { x: 1, y: 2 } }];
@@ -160,7 +160,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(await stateOf(rest, parent)).to.deep.equal(there);
   });
 
-  it('runs only what is outstanding of branches in the middle of a front', async () => {
+  it('runs only what is outstanding of branches in the middle of a frontier', async () => {
     await serve(({ promptInput }) => (promptInput.label === 'Left' ? 'hold' : { text: `by ${promptInput.label}` }));
     const parent = '00000000-0000-4000-8000-00000000000a';
     await service.engine.registry.start(runRequest(parent, { graph: DIAMOND }));
@@ -318,9 +318,9 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const kept = await fork(parent, approved);
     await pausedBefore(service.engine, kept, 'judge');
     expect(await called(kept)).to.deep.equal(['write 1']);
-    const asked = await fork(parent, approved, { input_topic: 'Shrubs' });
-    await pausedBefore(service.engine, asked, 'write');
-    expect(await called(asked)).to.deep.equal([]);
+    const reply = await fork(parent, approved, { input_topic: 'Shrubs' });
+    await pausedBefore(service.engine, reply, 'write');
+    expect(await called(reply)).to.deep.equal([]);
     await rest.post(approvePath(parent), { action: 'reject' });
     const rejected = await seqOf(parent, 'GateDecided', 2);
     for (const changes of [undefined, { input_topic: 'Shrubs' }]) {
@@ -339,7 +339,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     }
   });
 
-  it('answers 500 for a damaged run, wherever the damage is', async () => {
+  it('answers 500 for a corrupt run, wherever the corruption is', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const last = (await record(parent)).length - 1;

@@ -146,7 +146,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
     expect(await stateOf(rest, runId)).not.to.have.property('branches');
   });
 
-  it('shows the branches of a front that is under way', async () => {
+  it('shows the branches of a running frontier', async () => {
     await serve(({ promptInput }) => (promptInput.label === 'Plan' ? { text: 'The plan' } : 'hold'));
     const runId = await startGodRun(service.engine, fork);
     await approve(runId);

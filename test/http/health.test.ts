@@ -41,7 +41,7 @@ describe('GET /api/health', () => {
       await there.start();
       const answers = async (): Promise<Readiness> =>
         there.read(await there.get('/api/health/ready'), 200, 'readiness.json');
-      for (let told = await answers(); told.models_unreachable?.[0] !== 'scripted-1'; told = await answers());
+      for (let answer = await answers(); answer.models_unreachable?.[0] !== 'scripted-1'; answer = await answers());
     } finally {
       await sick.stop();
     }

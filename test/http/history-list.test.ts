@@ -74,14 +74,14 @@ describe('GET /api/runs/', () => {
     });
   }
 
-  it('tells of each parameter that is wrong', async () => {
+  it('reports each parameter that is wrong', async () => {
     const { errors } = rest.problem(await rest.get('/api/runs/?limit=0&offset=-1'), 422);
     expect(errors?.map(({ loc }) => loc[1])).to.have.members(['limit', 'offset']);
   });
 });
 
 describe('GET /api/runs/ of a service that finishes runs', () => {
-  it('shows 50 records unless told otherwise', async () => {
+  it('shows 50 records by default', async () => {
     const service = await startService({ model: scriptedModel() });
     try {
       const rest = restClient(service.url);

@@ -97,7 +97,7 @@ async function keepBlueprint(client: Client): Promise<void> {
     body: {
       id: 'pair',
       name: 'Pair',
-      // What a front end keeps of its own is let in.
+      // Unknown fields of front ends are allowed.
       nodes: [
         { id: 'write', colour: 'green' },
         { id: 'judge', type: 'critic' },

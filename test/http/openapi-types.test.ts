@@ -32,9 +32,11 @@ describe('The OpenAPI document', () => {
   it("has no fault by a linter's recommended rules", async () => {
     const config = await createConfig({ extends: ['recommended'] });
     const problems = await lintFromString({ source, config });
-    const told = problems.map(({ ruleId, message, location: [at] }) => `${ruleId}: ${message} (${at?.pointer ?? ''})`);
+    const rendered = problems.map(
+      ({ ruleId, message, location: [at] }) => `${ruleId}: ${message} (${at?.pointer ?? ''})`,
+    );
     // The specification has an id and a word at the same place of a path; a word comes before an id.
-    expect(told.filter((each) => !each.startsWith('no-ambiguous-paths'))).to.deep.equal([]);
+    expect(rendered.filter((each) => !each.startsWith('no-ambiguous-paths'))).to.deep.equal([]);
     expect(problems.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
   });
 

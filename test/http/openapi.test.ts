@@ -104,7 +104,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('tells the data of an event by its type, in the page, as NDJSON and in the stream', () => {
+  it('describes the data of an event by its type, in the page, as NDJSON and in the stream', () => {
     const types = Object.keys(openSchemas().document('run-events.json').properties ?? {});
     const union = '/components/schemas/StoredRunEvent';
     expect(at(`${union}/oneOf`)).to.deep.equal(types.map((type) => ({ $ref: `#/components/schemas/${type}Event` })));

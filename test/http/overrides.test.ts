@@ -169,7 +169,7 @@ describe('An override over REST', () => {
     expect(started.map(({ node }) => node)).to.deep.equal(['s', 'a', 'b', 'c', 'meet']);
   });
 
-  it('of the fifth score leads nowhere back, a word for rework does', async () => {
+  it('of the fifth score leads nowhere back, a decision for rework does', async () => {
     const runId = await waiting(COUNCIL, 'polish');
     expect((await stateOf(rest, runId)).current_state).to.include({ critic_score: 4, route_decision: 'approve' });
     await modify(runId, { critic_score: 3, route_decision: 'rework' });

@@ -49,7 +49,7 @@ describe('GET /api/councils/run/{run_id}', () => {
     });
   });
 
-  it('shows a run that waits for room as pending', async () => {
+  it('shows a run that waits for admission as pending', async () => {
     await rest.start('Held');
     const waiting = await rest.start('Trees');
     expect((await rest.poll(waiting)).status).to.equal('pending');

@@ -39,7 +39,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     expect(events.at(-1)?.type).to.equal('RunCompleted');
   });
 
-  it('gives what a stranger needs to check the chain', () => {
+  it('gives all that is needed to verify the chain', () => {
     let previous = '0'.repeat(64);
     for (const { seq, id, type, at, data, hash } of all) {
       const text = previous + canonical({ at, data, id, seq, type });

@@ -58,7 +58,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(stream.events.at(-1)?.event).to.equal('RunCompleted');
   });
 
-  it('is told as an event stream that nobody keeps or gathers', async () => {
+  it('is sent as an event stream that is neither cached nor buffered', async () => {
     await serve(scriptedModel(() => 'hold'));
     const { status, headers } = await follow(await rest.start()).answered;
     expect(status).to.equal(200);
@@ -141,7 +141,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(beats).to.deep.equal([]);
   });
 
-  it('breaks off at damage, and says 500 of a damaged record', async () => {
+  it('breaks off at corruption, and answers 500 for a corrupt record', async () => {
     await serve(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runId, 'one');

@@ -89,7 +89,7 @@ describe('POST /api/councils/run', () => {
     });
   }
 
-  it('tells every broken rule in one answer', async () => {
+  it('reports every broken rule in one answer', async () => {
     const { errors } = rest.problem(await start({ input_topic: '', god_mode: 0 }), 422);
     expect(errors?.map(({ type }) => type)).to.have.members(['string_too_short', 'bool_type']);
   });

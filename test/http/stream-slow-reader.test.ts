@@ -88,7 +88,7 @@ describe('A client of the rich stream that does not read', () => {
     return given.watching ?? expect.fail('Nobody watches');
   };
   const lastAt = (seq: number): RunEvent => ({ type: 'RunCompleted', data: DONE, seq, id: '', at: '', hash: '' });
-  /** Live events, which wait for nobody, until the watcher is gone. */
+  /** Live events, which do not wait for readers, until the watcher is gone. */
   const feedLive = async ({ onEvent, signal }: FollowOptions): Promise<number> => {
     let seq = 0;
     for (; !signal.aborted && seq < 1_000; seq += 1) {
@@ -128,7 +128,7 @@ describe('A client of the rich stream that does not read', () => {
     expect(ids).to.deep.equal(Array.from(ids, (_, index) => String(index)));
   });
 
-  it('is waited for while it is told what was recorded before, on a socket', async () => {
+  it('is waited for while it is sent what was recorded before, on a socket', async () => {
     const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
     await channel.until(({ event }) => event === 'connected');
     channel.socket.pause();
@@ -141,7 +141,7 @@ describe('A client of the rich stream that does not read', () => {
     expect(channel.told.filter(({ event }) => event === 'run_event')).to.have.length(MANY + 1);
   });
 
-  it('is waited for while it is told what was recorded before, on an event stream', async () => {
+  it('is waited for while it is sent what was recorded before, on an event stream', async () => {
     const stream = openEventStream(url, `/api/runs/${RUN}/stream`);
     await stream.answered;
     await stream.pause();

@@ -54,7 +54,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
     await serve();
   };
 
-  it('bears out runs that have ended, wait and were cancelled, and gives their heads', async () => {
+  it('verifies runs that have ended, wait and were cancelled, and gives their heads', async () => {
     const paused = await startGodRun(service.engine, graphOf('write -> judge?'));
     await pausedBefore(service.engine, paused, 'write');
     const cancelled = await startGodRun(service.engine, graphOf('write'));
@@ -115,13 +115,13 @@ describe('GET /api/runs/{run_id}/verify', () => {
       expect(await verify(gone)).to.deep.include({ valid: false, events: 0, head_hash: GENESIS_HASH });
     });
 
-    it('tells once of a stored view that is not the fold, which is served from then on', async () => {
+    it('reports once a stored view that is not the fold, which is served from then on', async () => {
       const runId = await finished();
       const poll = `/api/councils/run/${runId}`;
       const paths = [poll, `/api/runs/${runId}`, '/api/runs/'];
       const answers = (): Promise<readonly string[]> =>
         Promise.all(paths.map(async (path) => (await rest.get(path)).text));
-      const told = await answers();
+      const shown = await answers();
       const { seq = -1 } = (await recordOf(service.engine.log, runId)).at(-1) ?? {};
       const where = `WHERE id = '${runId}'`;
       const changed = (field: string, value: string): string =>
@@ -139,12 +139,12 @@ describe('GET /api/runs/{run_id}/verify', () => {
         const { valid, first_difference: difference } = await verify(runId);
         expect({ valid, seq: difference?.seq }, sql).to.deep.equal({ valid: false, seq: at });
         expect(difference?.what).to.match(/stored/);
-        expect(await answers(), sql).to.deep.equal(told);
+        expect(await answers(), sql).to.deep.equal(shown);
         expect(await verify(runId), sql).to.include(NONE);
         expect(service.faults, sql).to.deep.include({ runId });
       }
       await whileStopped(() => undefined);
-      expect(await answers()).to.deep.equal(told);
+      expect(await answers()).to.deep.equal(shown);
       expect(await verify(runId)).to.include(NONE);
     });
 

@@ -39,7 +39,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     await service.stop();
   });
 
-  it('tells the whole story of a run in order, then closes with 1000', async () => {
+  it('sends all of a run in order, then closes with 1000', async () => {
     await serve(() => 'hold');
     const runId = await startRun();
     const channel = openChannel(service.url, `/ws/council/${runId}`);
@@ -72,7 +72,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     ]);
   });
 
-  it('tells a late joiner of a completed run: connected, node done, run_complete', async () => {
+  it('sends a late joiner of a completed run connected, node done, run_complete', async () => {
     await serve(councilScript([8]));
     const runId = await startRun();
     await openChannel(service.url, `/ws/council/${runId}`).closed;
@@ -83,7 +83,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect(late.told[1]).to.deep.equal({ event: 'node_active', run_id: runId, node: 'done', iteration: 1 });
   });
 
-  it('tells of a failure with the error the poll shows', async () => {
+  it('reports a failure with the error the poll shows', async () => {
     await serve(() => ({ error: new Error('The model has left') }));
     const runId = await startRun();
     const channel = openChannel(service.url, `/ws/council/${runId}`);
@@ -114,7 +114,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect((await poll(runId)).status).to.equal('completed');
   });
 
-  it('tells a client of an unknown run so and closes with 1000', async () => {
+  it('informs a client of an unknown run and closes with 1000', async () => {
     await serve(councilScript([8]));
     for (const id of ['11111111-1111-4111-8111-111111111111', '%00', '%zz', 'a'.repeat(3000), 'run']) {
       const channel = openChannel(service.url, `/ws/council/${id}`);
@@ -138,7 +138,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect((await poll(runId)).status).to.equal('running');
   });
 
-  it('tells 1009 to a client that sends far more than it may', async () => {
+  it('closes with 1009 on a client that sends far more than it may', async () => {
     await serve(() => 'hold');
     const runId = await startRun();
     for (let i = 0; i < 10; i += 1) {

@@ -42,7 +42,7 @@ describe('The channel of a run in God Mode', () => {
   });
   const resumed = (action: string) => ({ event: 'run_resumed', run_id: runId, action });
 
-  it('tells each pause and each decision in order, to the end', async () => {
+  it('sends each pause and each decision in order, to the end', async () => {
     const client = channel();
     const pauses = () => client.told.filter(({ event }) => event === 'run_paused').length;
     for (const [index, [action, override]] of (
@@ -79,7 +79,7 @@ describe('The channel of a run in God Mode', () => {
     ]);
   });
 
-  it('tells a late joiner of the pause', async () => {
+  it('sends a late joiner the pause', async () => {
     await decide('approve');
     await pausedBefore(service.engine, runId, 'judge');
     const late = channel();
@@ -91,7 +91,7 @@ describe('The channel of a run in God Mode', () => {
     ]);
   });
 
-  it('tells of a rejection as a failure', async () => {
+  it('reports a rejection as a failure', async () => {
     const client = channel();
     await client.until(({ event }) => event === 'run_paused');
     await decide('reject');
@@ -100,7 +100,7 @@ describe('The channel of a run in God Mode', () => {
     expect(client.told.slice(3)).to.deep.equal([{ event: 'run_failed', run_id: runId, error }]);
   });
 
-  it('tells of a cancel while the run is paused, after which nothing can be approved', async () => {
+  it('reports a cancel while the run is paused, after which nothing can be approved', async () => {
     const client = channel();
     await client.until(({ event }) => event === 'run_paused');
     rest.read(await rest.post(`/api/councils/run/${runId}/cancel`), 200, 'run-result.json');

@@ -22,22 +22,22 @@ const schema: unknown = JSON.parse(
 );
 const isChannelMessage = new Ajv2020({ strict: false, ownProperties: true }).compile(schema as object);
 
-/** What a connection hears that is open from an event of the run on: connected, then the news of every event. */
-function heard(story: Story, from = 0): readonly ChannelMessage[] {
+/** The messages of a connection that is open from an event of the run on: connected, then those of every event. */
+function messagesOf(story: Story, from = 0): readonly ChannelMessage[] {
   const messages: ChannelMessage[] = [];
   let announced = NOTHING_ANNOUNCED;
   for (const run of statesOf(story.events).slice(from)) {
     if (messages.length === 0) messages.push(connectedMessage(run));
-    const news = announce(run, announced);
-    announced = news.announced;
-    messages.push(...news.messages);
+    const announcement = announce(run, announced);
+    announced = announcement.announced;
+    messages.push(...announcement.messages);
   }
   for (const message of messages) expect(isChannelMessage(message), JSON.stringify(message)).to.equal(true);
   return messages;
 }
 
-/** What a client hears that connects when all this has happened. */
-const heardLate = (story: Story): readonly ChannelMessage[] => heard(story, story.events.length - 1);
+/** The messages of a client that connects after all these events. */
+const messagesWhenLate = (story: Story): readonly ChannelMessage[] => messagesOf(story, story.events.length - 1);
 
 function statesOf([first, ...rest]: readonly RunEvent[]): readonly RunState[] {
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
@@ -47,7 +47,7 @@ function statesOf([first, ...rest]: readonly RunEvent[]): readonly RunState[] {
 }
 
 /** A message in a few words. */
-function told(message: ChannelMessage): string {
+function summary(message: ChannelMessage): string {
   switch (message.event) {
     case 'connected':
       return `connected ${message.status}`;
@@ -66,11 +66,11 @@ const paused = (): Story => given(council, { godMode: true });
 const judged = (): Story => resumed(resumed(paused()).when(wrote('write', 'Draft'))).when(scored('judge', 5));
 
 describe('The channel of a run', () => {
-  it('tells every change of the active node, then the end', () => {
+  it('sends every change of the active node, then the end', () => {
     const story = given(council)
       .whenAll(wrote('write'), scored('judge', 5), wrote('write'))
       .whenAll(scored('judge', 8), wrote('polish', 'Final'));
-    expect(heard(story).map(told)).to.deep.equal([
+    expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
       'node_active write null',
       'node_active judge 1',
@@ -82,9 +82,9 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('tells every node of a front in order', () => {
+  it('sends every node of a frontierier in order', () => {
     const story = given(fork).whenAll(wrote('plan'), wrote('right'), wrote('left'));
-    expect(heard(story).map(told)).to.deep.equal([
+    expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
       'node_active plan null',
       'node_active left 1',
@@ -94,11 +94,11 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('tells pauses and decisions; the node that waited is not announced again', () => {
+  it('sends pauses and decisions; the node that waited is not announced again', () => {
     const story = resumed(judged(), { action: 'modify', modifiedState: { current_draft: 'Mine' } }).when(
       broke('write'),
     );
-    expect(heard(story).map(told)).to.deep.equal([
+    expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
       'node_active write null',
       'run_paused write',
@@ -113,9 +113,9 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('tells the other nodes of a front that waited', () => {
+  it('sends the other nodes of a frontier that waited', () => {
     const story = resumed(resumed(given(fork, { godMode: true })).when(wrote('plan')));
-    expect(heard(story).map(told).slice(-4)).to.deep.equal([
+    expect(messagesOf(story).map(summary).slice(-4)).to.deep.equal([
       'node_active left 1',
       'run_paused left right',
       'run_resumed approve',
@@ -123,9 +123,9 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('tells the node that a modified route leads to', () => {
+  it('sends the node that a modified route leads to', () => {
     const story = resumed(judged(), { action: 'modify', modifiedState: { critic_score: 9 }, reroute: ['polish'] });
-    expect(heard(story).map(told).slice(-3)).to.deep.equal([
+    expect(messagesOf(story).map(summary).slice(-3)).to.deep.equal([
       'run_paused write',
       'run_resumed modify',
       'node_active polish 1',
@@ -138,7 +138,7 @@ describe('The channel of a run', () => {
       type: 'RunFailed',
       data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
     });
-    expect(heard(story).map(told)).to.deep.equal([
+    expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
       'node_active write null',
       'run_paused write',
@@ -152,17 +152,21 @@ describe('The channel of a run', () => {
       { type: 'ReleaseRun' },
       { type: 'ClaimRun', reason: 'handover' },
     );
-    expect(heard(story).map(told)).to.deep.equal(['connected pending', 'node_active write null']);
+    expect(messagesOf(story).map(summary)).to.deep.equal(['connected pending', 'node_active write null']);
   });
 
   it('does not announce "done" twice when the last node is called so', () => {
     const story = given(graphWith([{ id: 'done' }], [])).when(wrote('done'));
-    expect(heard(story).map(told)).to.deep.equal(['connected pending', 'node_active done null', 'run_complete']);
+    expect(messagesOf(story).map(summary)).to.deep.equal([
+      'connected pending',
+      'node_active done null',
+      'run_complete',
+    ]);
   });
 
-  it('of a run that fails before its first node tells the failure alone', () => {
+  it('of a run that fails before its first node sends the failure alone', () => {
     const story = given(council, { pending: true }).when({ type: 'CancelRun' });
-    expect(heard(story).map(told)).to.deep.equal(['connected pending', 'run_failed']);
+    expect(messagesOf(story).map(summary)).to.deep.equal(['connected pending', 'run_failed']);
   });
 
   it('ends with the terminal message and not before', () => {
@@ -217,11 +221,11 @@ describe('A client that connects', () => {
   ];
   for (const [state, story, expected] of cases) {
     it(`${state} hears ${expected.join(', ')}`, () => {
-      expect(heardLate(story()).map(told)).to.deep.equal(expected);
+      expect(messagesWhenLate(story()).map(summary)).to.deep.equal(expected);
     });
   }
 
-  it('between decision and resumption hears no resumption of a pause it was not told of', () => {
+  it('between decision and resumption gets no resumption of a pause it was not sent', () => {
     const decided = judged().recorded(gateDecided(judged().run));
     const { announced } = announce(decided.run, NOTHING_ANNOUNCED);
     expect(announce(resumed(judged()).run, announced).messages).to.deep.equal([]);
@@ -231,12 +235,12 @@ describe('A client that connects', () => {
 describe('The messages', () => {
   it('hold exactly their fields', () => {
     const completed = given(graphOf('write -> judge?')).whenAll(wrote('write', 'Text'), scored('judge', 7.5));
-    expect(heardLate(completed)).to.deep.equal([
+    expect(messagesWhenLate(completed)).to.deep.equal([
       { event: 'connected', run_id: RUN_ID, status: 'completed' },
       { event: 'node_active', run_id: RUN_ID, node: 'done', iteration: 1 },
       { event: 'run_complete', run_id: RUN_ID, final_draft: 'Text', critic_score: 7.5, iteration_count: 1 },
     ]);
-    expect(heardLate(judged())).to.deep.equal([
+    expect(messagesWhenLate(judged())).to.deep.equal([
       { event: 'connected', run_id: RUN_ID, status: 'paused' },
       { event: 'node_active', run_id: RUN_ID, node: 'write', iteration: 1 },
       {
@@ -248,18 +252,22 @@ describe('The messages', () => {
         iteration_count: 1,
       },
     ]);
-    expect(heardLate(given(council).when(broke('write'))).at(-1)).to.deep.equal({
+    expect(messagesWhenLate(given(council).when(broke('write'))).at(-1)).to.deep.equal({
       event: 'run_failed',
       run_id: RUN_ID,
       error: 'Node "write": The model is ill',
     });
-    expect(heard(resumed(paused())).at(-1)).to.deep.equal({ event: 'run_resumed', run_id: RUN_ID, action: 'approve' });
+    expect(messagesOf(resumed(paused())).at(-1)).to.deep.equal({
+      event: 'run_resumed',
+      run_id: RUN_ID,
+      action: 'approve',
+    });
   });
 
   it('hold null where nothing was written or scored yet', () => {
-    const [, , pause] = heardLate(paused());
+    const [, , pause] = messagesWhenLate(paused());
     expect(pause).to.include({ current_draft: null, critic_score: null, iteration_count: null });
-    const [, , end] = heardLate(given(graphOf('judge?')).when(scored('judge', 0)));
+    const [, , end] = messagesWhenLate(given(graphOf('judge?')).when(scored('judge', 0)));
     expect(end).to.include({ final_draft: null, critic_score: 0, iteration_count: null });
   });
 
@@ -268,9 +276,9 @@ describe('The messages', () => {
       plan -> left, judge?
       left, judge? -> meet
     `);
-    const front = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan')));
-    const story = front.whenAll(wrote('left', 'L'), scored('judge', 3));
-    expect(heard(story).at(-1)).to.include({ current_draft: '## Left\nL', critic_score: 3, iteration_count: 2 });
+    const frontier = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan')));
+    const story = frontier.whenAll(wrote('left', 'L'), scored('judge', 3));
+    expect(messagesOf(story).at(-1)).to.include({ current_draft: '## Left\nL', critic_score: 3, iteration_count: 2 });
   });
 
   it('of an unknown run name it', () => {

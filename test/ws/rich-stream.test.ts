@@ -27,7 +27,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await openChannel(service.url, `/ws/council/${runId}`).closed;
     return runId;
   };
-  /** What the messages tell of the run's record, which must be how it stands in the log from there on. */
+  /** The events in the messages, which must equal the log from there on. */
   const expectRecord = async (runId: string, told: readonly Told[], after = -1): Promise<void> => {
     const record = await recordOf(service.engine.log, runId);
     const events = told.filter(({ event }) => event === 'run_event');
@@ -38,7 +38,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
 
   afterEach(() => service.stop());
 
-  it('tells every event of a live run as it is exported, its nodes beside them, and closes with 1000', async () => {
+  it('sends every event of a live run as it is exported, its nodes beside them, and closes with 1000', async () => {
     const model = scriptedModel(() => 'hold');
     await serve(model);
     const runId = await start();
@@ -67,7 +67,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     expectBesideTheirEvents(channel.told);
   });
 
-  it('tells what its schema says', async () => {
+  it('sends what its schema describes', async () => {
     await serve(streamingModel(scriptedModel(councilScript([8]))));
     const runId = await start();
     const channel = follow(runId);
@@ -82,7 +82,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     for (const message of channel.told) expect(validate(message), message.event).to.equal(rich.has(message.event));
   });
 
-  it('tells a late joiner of a finished run the whole story', async () => {
+  it('sends a late joiner of a finished run all of it', async () => {
     await serve(scriptedModel(councilScript([6, 8])));
     const runId = await finished();
     const late = follow(runId);
@@ -101,7 +101,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       const channel = follow(runId, `&from=${after}`);
       expect(await channel.closed).to.equal(1000);
       await expectRecord(runId, channel.told, after);
-      // After the last event the end alone is told: the last message.
+      // After the last event only the end is sent: the last message.
       const next = whole.told.findIndex(({ seq }) => seq === after + 1);
       const rest = whole.told.slice(next);
       expect(channel.told.slice(1), `from=${after}`).to.deep.equal(rest);
@@ -120,14 +120,14 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
   });
 
-  it('tells a client of an unknown run so and closes with 1000', async () => {
+  it('informs a client of an unknown run and closes with 1000', async () => {
     await serve(scriptedModel());
     const channel = follow(NO_RUN);
     expect(await channel.closed).to.equal(1000);
     expect(channel.told).to.deep.equal([{ event: 'error', message: `Run ${NO_RUN} not found` }]);
   });
 
-  it('tells of a failure at the end', async () => {
+  it('reports a failure at the end', async () => {
     await serve(scriptedModel(() => ({ error: new Error('The model has left') })));
     const runId = await start();
     const channel = follow(runId);
@@ -136,7 +136,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     expect(channel.told.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
   });
 
-  it('tells tokens between the start of their node and its completion, and records none', async () => {
+  it('sends tokens between the start of their node and its completion, and records none', async () => {
     const model = scriptedModel((_request, index) =>
       index === 0 ? 'hold' : { text: '{"score": 8, "feedback": "Go on"}' },
     );
@@ -171,7 +171,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await expectRecord(runId, channel.told);
   });
 
-  it('is closed with 1011 by a damaged record, whenever the client comes', async () => {
+  it('is closed with 1011 by a corrupt record, whenever the client comes', async () => {
     await serve(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runId, 'one');
@@ -194,7 +194,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
   });
 });
 
-/** Each node_start and node_complete follows the event that it tells of, before the next one. */
+/** Each node_start and node_complete follows its event, before the next one. */
 function expectBesideTheirEvents(told: readonly Told[]): void {
   const types = { node_start: 'NodeStarted', node_complete: 'NodeCompleted', run_complete: 'RunCompleted' };
   told.forEach(({ event }, index) => {

@@ -13,13 +13,13 @@ describe('A channel whose client does not read', () => {
     const requested = runRequest('11111111-1111-4111-8111-111111111111');
     const fact = { type: 'RunRequested' as const, data: requested, seq: 0, id: '', at: '', hash: '' };
     const { run } = compileChart(requested.graph).first(fact).context;
-    let tell: (run: RunState) => void = () => undefined;
+    let publish: (run: RunState) => void = () => undefined;
     const ended = new AbortController();
     const views = {
       watch: (_runId: string, watcher: { onState: (run: RunState) => void; signal: AbortSignal }) => {
-        tell = watcher.onState;
+        publish = watcher.onState;
         watcher.signal.addEventListener('abort', () => ended.abort());
-        tell(run);
+        publish(run);
         return Promise.resolve(true);
       },
     };
@@ -47,7 +47,7 @@ describe('A channel whose client does not read', () => {
     while (!ended.signal.aborted && pauses < 1_000) {
       pauses += 1;
       const gate = { gate: pauses, nextNodes: ['n'], seq: pauses, pausedAt: '', decision: null };
-      tell({ ...run, status: 'paused', shown, gate });
+      publish({ ...run, status: 'paused', shown, gate });
       await new Promise(setImmediate);
     }
     expect(ended.signal.aborted).to.equal(true);

@@ -17,7 +17,7 @@ const IS_SOAK = process.env['SOAK'] !== undefined;
 const CONNECTIONS = IS_SOAK ? 1_000 : 120;
 /** Who follows each run, at once. */
 const FOLLOWERS = 6;
-/** Longest piece of an answer before a cut; a run's whole record is about twice as long. */
+/** Longest part of an answer before a cut; a run's whole record is about twice as long. */
 const MAX_PIECE_BYTES = 8_000;
 
 interface Piece {
@@ -61,9 +61,9 @@ describe(`A run's stream over connections that break (SEED=${SEED})`, () => {
     const joined: { readonly seq: number }[] = [];
     for (let isOver = false; !isOver;) {
       const known = joined.at(-1)?.seq ?? -1;
-      const piece = await (random() < 0.5 ? overSocket(runId, known) : overEventStream(runId, known));
-      joined.push(...piece.events);
-      isOver = piece.isLast;
+      const part = await (random() < 0.5 ? overSocket(runId, known) : overEventStream(runId, known));
+      joined.push(...part.events);
+      isOver = part.isLast;
     }
     return joined;
   }

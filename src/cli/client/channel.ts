@@ -13,7 +13,7 @@ import { RETURN_DEADLINE_MS, isAway, openOutage } from './retry.js';
 
 /** Longest that the service may take to accept the socket, in milliseconds. */
 const HANDSHAKE_DEADLINE_MS = 10_000;
-/** Silence after which nobody is taken to be there any more, in milliseconds: the service pings every 20 s. */
+/** Silence after which the connection counts as dead, in milliseconds: the service pings every 20 s. */
 const SILENCE_MS = 60_000;
 
 export interface ChannelOptions {
@@ -78,7 +78,7 @@ export interface FollowDeps {
 }
 
 /**
- * Where a run stands at every message of its channel. A channel that closes before the run has ended is opened again:
+ * The progress of a run at every message of its channel. A channel that closes before the run has ended is opened again:
  * the service may have been restarted.
  *
  * @throws {ServiceLost} or what the service refuses
@@ -107,7 +107,7 @@ export async function* followRun(runId: string, deps: FollowDeps): AsyncGenerato
   }
 }
 
-/** Which nodes run after each message. A pause tells those of a whole front, other news only the one started last. */
+/** The nodes that run after each message. A pause names a whole frontier, other messages only the node started last. */
 function activeNodes(): (message: ChannelMessage) => readonly string[] {
   let nodes: readonly string[] = [];
   let next: readonly string[] = [];

@@ -1,16 +1,16 @@
-/** Long answers of a service, piece by piece as they come. */
+/** A client of the service's REST API. */
 import type { System } from '../../system/system.js';
 import { CouncilError } from '../../errors.js';
 import type { Described, SchemaName, SchemaRegistry } from '../../api/schemas.js';
 
-/** Silence after which nobody is taken to be there any more, in milliseconds: streams of the service are never still for long. */
+/** Silence after which the service counts as gone, in milliseconds: its streams send keep-alive comments more often. */
 const SILENCE_MS = 60_000;
 
 export interface BodyRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly system: Pick<System, 'after'>;
-  /** Gives it up. */
+  /** Aborts the request and its body. */
   readonly signal: AbortSignal;
 }
 
@@ -24,7 +24,7 @@ export interface BodyRequest {
 export async function openBody(url: string, request: BodyRequest): Promise<AsyncGenerator<Uint8Array> | null> {
   const abandoned = new AbortController();
   const signal = AbortSignal.any([request.signal, abandoned.signal]);
-  /** Waits for what a service owes, and not for ever. */
+  /** Awaits the service no longer than the longest silence. */
   const inTime = async <T>(act: () => Promise<T>): Promise<T> => {
     const disarm = request.system.after(SILENCE_MS, () => abandoned.abort());
     try {
@@ -61,9 +61,9 @@ async function* chunks({ body }: Response, { inTime, leave }: BodyOptions): Asyn
   }
 }
 
-// Calls to the REST edge of a service.
+// Calls with a JSON answer.
 
-/** Longest that an answer is waited for, in milliseconds: above what the service gives its own log. */
+/** Longest that an answer is waited for, in milliseconds: more than the service waits for its log. */
 const ANSWER_DEADLINE_MS = 30_000;
 
 export interface Reply {
@@ -76,7 +76,7 @@ export interface Call {
   readonly body?: object;
   /** Makes the call repeatable without a second effect, where the service takes one. */
   readonly idempotencyKey?: string;
-  /** Gives the answer up. */
+  /** Aborts the call. */
   readonly signal?: AbortSignal;
 }
 
@@ -85,7 +85,7 @@ export interface RestCalls {
   send(method: 'GET' | 'POST' | 'DELETE', path: string, call?: Call): Promise<Reply>;
 }
 
-/** The service answered, and not as wished; the message is its `detail`. */
+/** The service refused the call; the message is its `detail`. */
 export class ServiceRefused extends CouncilError<{ readonly status: number }> {
   readonly code = 'cli.refused';
   constructor({ status, detail }: { readonly status: number; readonly detail: string }) {
@@ -140,7 +140,7 @@ async function exchange(url: string, path: string, request: RequestInit) {
   }
 }
 
-/** The refusal that an answer's body tells. @param what was asked, for one that tells nothing */
+/** The refusal in an answer's body. @param what was requested, for a body without a `detail` */
 function refusalOf({ status, text }: { readonly status: number; readonly text: string }, what: string): ServiceRefused {
   return new ServiceRefused({ status, detail: detailOf(jsonValue(text)) ?? `${what} answers ${status}` });
 }
@@ -159,7 +159,7 @@ function detailOf(value: unknown): string | null {
   return isProblem && typeof value.detail === 'string' ? value.detail : null;
 }
 
-// Answers of a service, held to the schemas that describe them.
+// Answers checked against their schemas.
 
 /** The value of an answer that a schema describes. @throws {ServiceRefused} when it does not fit: no council service */
 export type ReplyReader = <N extends SchemaName>(reply: Reply, name: N) => Described<N>;

@@ -1,18 +1,18 @@
-/** Asking again for what a service did not answer because it was away. */
+/** Retries while a service is away. */
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/wait.js';
 import { ServiceRefused, ServiceUnreachable } from './rest.js';
 
 /** Time between two tries, in milliseconds. */
 const RETRY_MS = 500;
-/** A service that stops is given this long to come back, in milliseconds. */
+/** How long an absent service is waited for, in milliseconds. */
 export const RETURN_DEADLINE_MS = 30_000;
 
 export interface RetryPolicy {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
-  /** Told once when the service is away. */
+  /** Called once per outage, with a notice for the user. */
   readonly notify: (text: string) => void;
-  /** Ends it. */
+  /** Ends the retries. */
   readonly signal: AbortSignal;
 }
 

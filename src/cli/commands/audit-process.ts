@@ -19,7 +19,7 @@ process.on('uncaughtException', (error) => {
   complain(`${printable(messageOf(error))}\n`);
   process.exit(exitOfError(error, words[0] === 'verify' ? 'verify' : null));
 });
-// What is lost by a reader's going away is told where it is written.
+// A failed write is reported where it happens.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 const { env, stdin, stdout } = process;

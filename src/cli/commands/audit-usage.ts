@@ -1,4 +1,4 @@
-/** How the commands on a run's record are called. */
+/** The commands on a run's record: their usage and arguments. */
 import { parseArgs } from 'node:util';
 import type { ForkRequest } from '../../generated/schemas.js';
 import { UsageFault, serviceUrl } from './run-request.js';
@@ -29,7 +29,7 @@ standard input.
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 no service there, 4 no such run or event, 5 DATA_DIR cannot be read.
 Of verify: 0 valid, 1 not valid, 2 could not tell, for whatever reason. 130 after Ctrl-C.`;
 
-/** What all commands are told. */
+/** Options of all commands. */
 interface Common {
   /** Of the service; null: DATA_DIR. */
   readonly url: string | null;
@@ -219,10 +219,10 @@ function parseWords(words: readonly string[]) {
   }
 }
 
-// What the commands on a run's record are given.
+// What the commands work with.
 
 export interface AuditDeps {
-  /** Opens what the wish asks of: nothing is touched before. */
+  /** Opens the records that the command reads; nothing is opened before it is called. */
   readonly records: () => RunRecords;
   readonly service: (url: string) => ServiceRecords;
   /** The bytes of a file, or of standard input for `-`. */

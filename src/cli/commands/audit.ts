@@ -29,18 +29,18 @@ import { verifyExport } from './verify-export.js';
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
 
-/** What the commands are given of the process they run in. */
+/** What the commands use of the process they run in. */
 export interface AuditProcess {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: PrintedStream & { readonly isTTY?: boolean; readonly columns?: number };
   /** Writes to standard error. */
   readonly complain: (text: string) => void;
-  /** Ends what is under way. */
+  /** Aborts the command. */
   readonly signal: AbortSignal;
 }
 
-/** Does what the words say; resolves with the exit code. */
+/** Runs the command that the arguments name; resolves with the exit code. */
 export async function audit(words: readonly string[], process: AuditProcess): Promise<number> {
   const { signal } = process;
   const notify = (text: string): void => process.complain(`${printable(text)}\n`);
@@ -56,7 +56,7 @@ export async function audit(words: readonly string[], process: AuditProcess): Pr
     return signal.aborted ? EXIT.interrupted : code;
   } catch (error) {
     if (error instanceof ReaderGone) return EXIT.done;
-    // What is given up at the user's wish is no fault, but may have begun.
+    // After Ctrl-C errors are expected and not shown, except that a fork may have been started.
     if (!signal.aborted || error instanceof ForkUnknown) notify(messageOf(error));
     return signal.aborted ? EXIT.interrupted : exitOfError(error, name);
   }
@@ -96,7 +96,7 @@ export function messageOf(error: unknown): string {
   return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
 }
 
-// What each command does with the records it is given; resolves with its exit code.
+// The commands; each resolves with its exit code.
 
 async function perform(command: AuditCommand, deps: AuditDeps): Promise<number> {
   if (command.name === 'verify' && command.isFile) return await verifyFile(command, deps);
@@ -153,7 +153,7 @@ async function showVerification(
   try {
     await show(isJson ? verificationJson(result) : verificationText(result, deps.style), deps);
   } catch (error) {
-    // The exit code tells it all the same.
+    // The exit code gives the result even without a reader.
     if (!(error instanceof ReaderGone)) throw error;
   }
   return exitOfVerification(result);
@@ -191,7 +191,7 @@ function jsonLine(line: string, { isTerminal: isOnTerminal }: AuditDeps): string
   return `${isOnTerminal ? printableJson(line) : line}\n`;
 }
 
-/** Byte for byte; a terminal is given the same values in characters that it can be trusted with. */
+/** Byte for byte; for a terminal, characters that would command it are escaped. */
 async function printExport(records: RunRecords, run: string, deps: AuditDeps): Promise<number> {
   if (deps.isTerminal) {
     for await (const line of linesIn(records.export(run), run)) await deps.print(jsonLine(line, deps));

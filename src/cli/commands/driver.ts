@@ -1,4 +1,4 @@
-/** What drives a run for the terminal: the engine in this process, or a service somewhere else. */
+/** What drives a run for the terminal: the engine in this process, or a remote service. */
 import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
 
 export interface RunOptions {
@@ -8,7 +8,7 @@ export interface RunOptions {
   readonly blueprint: BlueprintCreate | null;
 }
 
-/** Where a run stands, as far as progress shows it. */
+/** The progress of a run, as it is displayed. */
 export interface RunProgress {
   /** Nodes that run side by side, or the one; none while the run waits and once it has ended. */
   readonly nodes: readonly string[];
@@ -22,17 +22,17 @@ export type Decision =
   { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly override: StateOverride };
 
 export interface RunDriver {
-  /** Where it runs, in a few words for the reader of the progress. */
+  /** Where it runs, in a few words for the user. */
   readonly place: string;
   /** Starts a run; resolves with its id once it is durable. */
   start(request: RunOptions): Promise<string>;
-  /** Where the run stands at every change of it, until it has ended. */
+  /** The run's progress at every change, until it has ended. */
   follow(runId: string): AsyncIterable<RunProgress>;
-  /** What waits for a decision; null when nothing does. */
+  /** The open pause; null when there is none. */
   pause(runId: string): Promise<GodModeState | null>;
   /** Decides the pause at a revision; resolves with why it was refused, null when it was taken. */
   decide(runId: string, seq: number, decision: Decision): Promise<string | null>;
-  /** Fails the run at the user's wish; a run that has ended stays as it is. What else is under way is cut short then. */
+  /** Cancels the run and aborts all other calls; a run that has ended stays as it is. */
   cancel(runId: string): Promise<void>;
   result(runId: string): Promise<RunResult>;
   close(): Promise<void>;

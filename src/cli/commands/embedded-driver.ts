@@ -27,7 +27,7 @@ export interface EmbeddedOptions {
   /** What agents search the web with; null: nothing. */
   readonly webSearch: SearchProvider | null;
   readonly system: System;
-  /** Told of what the user should know beside the run. */
+  /** Shows the user a notice. */
   readonly notify: (text: string) => void;
   /** The log takes nothing more: the run cannot go on in this process. */
   readonly onLogBroken: (error: unknown) => void;

@@ -31,7 +31,7 @@ export function exitOfError(error: unknown, command: CommandName | null): number
   return command === 'verify' ? VERIFIED.cannotTell : codeOf(error);
 }
 
-/** What the service does not take was asked for in the wrong way. */
+/** Refusals that mean a wrong request. */
 const USAGE_STATUS: readonly number[] = [400, 413, 422];
 
 function codeOf(error: unknown): number {

@@ -7,7 +7,7 @@ import type { ServiceRecords } from '../records/service-records.js';
 import type { AuditDeps } from './audit-usage.js';
 import type { AuditCommand } from './audit-usage.js';
 
-/** The answer to a fork is lost: nobody knows whether it has started. */
+/** The answer to a fork is lost: it is unknown whether it has started. */
 export class ForkUnknown extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.fork-unknown';
   constructor({ runId, cause }: { readonly runId: string; readonly cause: Error }) {
@@ -45,7 +45,7 @@ async function startFork(service: ServiceRecords, { run, request }: ForkCommand)
   }
 }
 
-/** Whether the service may have acted: its answer was lost, or says so (http/problems.ts, `log.outcome-unknown`). */
+/** Whether the service may have acted: its answer was lost, or says so (api/problems.ts, `log.outcome-unknown`). */
 function isUnknown(error: unknown): error is ServiceRefused | ServiceUnreachable {
   if (error instanceof ServiceUnreachable) return error.data.isSent;
   return error instanceof ServiceRefused && /may still take effect/.test(error.message);

@@ -1,4 +1,4 @@
-/** Drives a running service in the way of every client: REST for what is asked of it, the run's channel for its news. */
+/** Drives a running service as any client does: commands over REST, progress over the run's channel. */
 import type { System } from '../../system/system.js';
 import type { RunResult } from '../../generated/schemas.js';
 import type { SchemaRegistry } from '../../api/schemas.js';
@@ -10,15 +10,15 @@ import type { ReplyReader, RestCalls } from '../client/rest.js';
 import { ServiceRefused, ServiceUnreachable, replyReader, restCalls } from '../client/rest.js';
 import { CouncilError } from '../../errors.js';
 
-/** Longest that the user's wish to end a run is tried to be delivered, in milliseconds. */
+/** Longest that a cancellation is retried, in milliseconds. */
 const CANCEL_DEADLINE_MS = 5_000;
 
 export interface RemoteOptions {
   readonly system: System;
   readonly schemas: SchemaRegistry;
-  /** Told of what the user should know beside the run. */
+  /** Shows the user a notice. */
   readonly notify: (text: string) => void;
-  /** The user's wish to end: nothing but the result is waited for much longer. */
+  /** The user cancels: after that only the result is waited for. */
   readonly cancelled: AbortSignal;
 }
 
@@ -93,7 +93,7 @@ interface DecideOptions {
   readonly idempotencyKey: string;
 }
 
-/** Sends a decision, as often as it is called the same one; resolves with why it was refused. */
+/** A function that sends a decision, repeatably under one key; it resolves with why the decision was refused. */
 function decisionSent(
   rest: RestCalls,
   runId: string,
@@ -112,12 +112,12 @@ function decisionSent(
   };
 }
 
-// Starts a run at a service, so that it is started once and its id is known whatever becomes of the answers.
+// Starts a run exactly once, even when answers are lost.
 
 /** Longest that the clean-up after a start is waited for, in milliseconds. */
 const CLEAN_UP_DEADLINE_MS = 5_000;
 
-/** Nobody knows whether the service has started the run. */
+/** It is unknown whether the service has started the run. */
 export class StartUnknown extends CouncilError {
   readonly code = 'cli.start-unknown';
   constructor(cause: Error) {
@@ -129,13 +129,13 @@ export interface StartDeps {
   readonly rest: RestCalls;
   readonly read: ReplyReader;
   readonly retryPolicy: RetryPolicy;
-  /** Of this start alone. */
+  /** Unique to this start. */
   readonly idempotencyKey: string;
 }
 
 /**
  * Resolves with the id of the run. A blueprint is saved for the start alone: the run keeps it frozen, the service does
- * not; one that cannot be deleted again is told by its id.
+ * not; the user is warned of one that cannot be deleted again.
  *
  * @throws {ServiceRefused | ServiceUnreachable | StartUnknown}
  */

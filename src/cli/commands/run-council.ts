@@ -1,4 +1,4 @@
-/** One run from its start to its end, whoever drives it: shown as it goes, decided on where it waits. */
+/** Takes one run from its start to its end on any driver: shows progress and has pauses decided. */
 import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
@@ -7,13 +7,13 @@ import type { Progress } from '../terminal/progress.js';
 
 export interface RunCouncilDeps {
   readonly progress: Progress;
-  /** Who is asked at each pause; null outside God Mode. */
+  /** Asks for a decision at each pause; null outside God Mode. */
   readonly prompt: ApprovalPrompt | null;
-  /** The user's wish to end the run. */
+  /** The user cancels the run. */
   readonly cancelled: AbortSignal;
 }
 
-/** The user's wish to end the run has not come through. */
+/** The cancellation could not be delivered. */
 export class CancelLost extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.cancel-lost';
   constructor({ runId, cause }: { readonly runId: string; readonly cause: unknown }) {
@@ -23,9 +23,9 @@ export class CancelLost extends CouncilError<{ readonly runId: string }> {
 }
 
 /**
- * Runs a council; resolves with the run as it ended, or as it waits when nobody decides on it any more.
+ * Runs a council; resolves with the run as it ended, or paused as it is when the prompt's input has ended.
  *
- * @throws {CancelLost} when the user's wish to end it cannot be delivered
+ * @throws {CancelLost} when a cancellation cannot be delivered
  */
 export async function runCouncil(driver: RunDriver, request: RunOptions, deps: RunCouncilDeps): Promise<RunResult> {
   const { progress, prompt, cancelled } = deps;
@@ -44,7 +44,7 @@ export async function runCouncil(driver: RunDriver, request: RunOptions, deps: R
   try {
     await followAndDecide(driver, runId, deps);
   } catch (error) {
-    // What the cancelling cuts short is no fault.
+    // A cancellation aborts the other calls: their errors are expected.
     if (!cancelled.aborted) throw error;
   } finally {
     cancelled.removeEventListener('abort', cancel);
@@ -54,7 +54,7 @@ export async function runCouncil(driver: RunDriver, request: RunOptions, deps: R
   return await driver.result(runId);
 }
 
-/** Shows a run and has its pauses decided, until it has ended or nobody answers. */
+/** Shows a run and has its pauses decided, until it has ended or the prompt's input has. */
 async function followAndDecide(
   driver: RunDriver,
   runId: string,
@@ -68,7 +68,7 @@ async function followAndDecide(
   }
 }
 
-/** Asks until a decision is taken, here or elsewhere. @returns false when nobody answers any more */
+/** Prompts until a decision is taken, here or elsewhere. @returns false when the prompt's input has ended */
 async function decidePause(
   driver: RunDriver,
   runId: string,

@@ -1,4 +1,4 @@
-/** How the command is called: its arguments, and what is said to those who call it another way. */
+/** The arguments of `council run` and its usage. */
 import { parseArgs } from 'node:util';
 import { CouncilError } from '../../errors.js';
 import { plainUrl } from '../../config.js';
@@ -85,7 +85,7 @@ export function serviceUrl(text: string): string {
   return url;
 }
 
-// What is asked for, read from files and checked by the service's own rules before anything is opened or sent.
+// The request, checked by the service's own rules before anything is opened or sent.
 
 /** The topic or the blueprint cannot be taken. */
 export class RunRequestInvalid extends CouncilError<{ readonly subject: string }> {
@@ -95,7 +95,7 @@ export class RunRequestInvalid extends CouncilError<{ readonly subject: string }
   }
 }
 
-/** The order of a run, and what is odd with its blueprint. @throws {RunRequestInvalid} naming the argument and the place */
+/** The run to start, and warnings about its blueprint. @throws {RunRequestInvalid} naming the argument and the place */
 export function readRunRequest(
   { topic, blueprintFile, isGodMode }: RunArguments,
   schemas: SchemaRegistry,
@@ -130,7 +130,7 @@ function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate 
   return blueprint;
 }
 
-/** Runs a check of the REST edge; its refusal names what was checked. */
+/** Runs a check of the REST API; its refusal names the argument. */
 function naming<T>(subject: string, check: () => T): T {
   try {
     return check();

@@ -38,7 +38,7 @@ async function main(words: readonly string[]): Promise<number> {
   const system = nodeSystem();
   const cancelled = new AbortController();
   onSignals(system, () => cancelled.abort(), endFailed);
-  // Whoever reads the streams may go away; the run goes on. What is lost by it is told where it is written.
+  // The reader of a stream may go away; the run goes on, and a failed write is reported where it happens.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const result = await run(args, system, cancelled.signal);
   await writeResult(result, { stream: process.stdout, isJson: args.isJson });
@@ -109,7 +109,7 @@ function endFailed(): never {
   process.exit(EXIT_FAILED);
 }
 
-/** What is said of a failure, and the exit code it ends with. */
+/** Reports a failure and returns its exit code. */
 function refuse(error: unknown): number {
   const text = error instanceof CouncilError ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);

@@ -45,7 +45,7 @@ interface Comparison {
   isEqual: boolean;
 }
 
-/** The run whose export begins with the first line, '' when it tells none, and all lines. */
+/** The run id in the first line of an export, '' when it has none, and all lines. */
 async function firstOf(
   lines: AsyncGenerator<string>,
 ): Promise<{ readonly runId: string; readonly lines: AsyncIterable<string> }> {
@@ -75,7 +75,7 @@ function runIdIn(line: string): string {
   return typeof runId === 'string' ? runId : '';
 }
 
-/** Hands the lines on; notes where another record first differs. */
+/** Passes the lines through; notes where another record first differs. */
 async function* compared(
   lines: AsyncIterable<string>,
   other: AsyncGenerator<string>,

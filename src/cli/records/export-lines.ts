@@ -1,4 +1,4 @@
-/** The lines of an export, out of its bytes, nothing forgiven: what is not as it was written is a difference. */
+/** Splits the bytes of an export into lines, strictly: any deviation from the written form is a difference. */
 import { RunCorrupt } from '../../errors.js';
 
 /** Longest line taken, in bytes: an append to the log is at most 512 KiB, each byte of it six in an escape. */

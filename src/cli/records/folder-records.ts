@@ -1,4 +1,4 @@
-/** The records in the data directory of a stopped service; nothing is written there, and nobody is kept from it. */
+/** The records in the data directory of a stopped service; nothing is written there, and no lock is taken. */
 import { join, resolve } from 'node:path';
 import { exportLine } from '../../audit/export.js';
 import { parentDifference } from '../../audit/verify.js';
@@ -14,7 +14,7 @@ import { verifyEvents, verificationResult } from './verification-result.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
 
-/** Characters of an export that are gathered into a piece. */
+/** Characters of an export that are gathered into a chunk. */
 const CHUNK_CHARS = 64 * 1024;
 
 /**

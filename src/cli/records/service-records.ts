@@ -1,4 +1,4 @@
-/** The records of a running service, asked for in the way of every client. */
+/** The records of a running service, read over its REST API. */
 import type { System } from '../../system/system.js';
 import { isEvent, readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../errors.js';
@@ -17,9 +17,9 @@ import { EventUnknown, isTerminal } from './record.js';
 export interface ServiceOptions {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly schemas: SchemaRegistry;
-  /** Told of what the user should know beside the record. */
+  /** Shows the user a notice, beside the output. */
   readonly notify: (text: string) => void;
-  /** Gives everything up. */
+  /** Aborts all calls. */
   readonly signal: AbortSignal;
 }
 
@@ -82,7 +82,7 @@ export function serviceRecords(url: string, options: ServiceOptions): ServiceRec
       const found = read(await send('GET', runId, 'verify'), 'verification.json');
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
       const headSeq = head === null || head === headHash || !found.valid ? null : await seqOf(runId, head);
-      // The service keeps what a cut would show by.
+      // The service compares the record with its stored view, so that a missing tail would show.
       return verificationResult({ runId, events, headHash, firstDifference, isWhole: true, headSeq }, head);
     },
     fork: async (runId, request) => read(await send('POST', runId, 'fork', { body: request }), 'run-start.json'),
@@ -96,7 +96,7 @@ function pathOf(runId: string, path: string): string {
   return `/api/runs/${encodeURIComponent(runId)}/${path}`;
 }
 
-/** An unknown run in one way of telling. Another 404 comes from what is no council service. */
+/** Turns the 404 of an unknown run into RunUnknown. Any other 404 comes from what is no council service. */
 async function withRunUnknown<T>(runId: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();

@@ -1,4 +1,4 @@
-/** What can be said of a record: that it bears out, that it does not, or that nothing certain can be said. */
+/** The result of verifying a record: valid, not valid, or undecided. */
 import type { Difference, Verified } from '../../audit/verify.js';
 import { verifyRecord } from '../../audit/verify.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
@@ -8,10 +8,10 @@ import { inOneLine } from '../terminal/printable.js';
 import type { Styler } from '../terminal/printer.js';
 
 export interface VerificationResult {
-  /** Null: it bears out as far as it goes, and nothing tells whether more belongs to it. */
+  /** Null: all its events are valid, but whether it is complete cannot be known. */
   readonly isValid: boolean | null;
   readonly runId: string;
-  /** Events that bear out, from the first. */
+  /** Valid events, counted from the first. */
   readonly events: number;
   /** Hash of the last of them; 64 zeros when there is none. */
   readonly headHash: string;
@@ -20,13 +20,13 @@ export interface VerificationResult {
 
 export interface VerifiedRecord extends Pick<Verified, 'events' | 'headHash' | 'firstDifference'> {
   readonly runId: string;
-  /** Whether nothing can follow the last event, or its place is vouched for. */
+  /** Whether the record is known to be complete: nothing can follow its last event, or another record confirms it. */
   readonly isWhole: boolean;
-  /** Revision of the event with the hash that is asked for; null when there is none. */
+  /** Revision of the event with the expected head's hash; null when there is none. */
   readonly headSeq: number | null;
 }
 
-/** Replays events; tells where one has a hash. */
+/** Verifies events by replaying them, and finds the one with the expected head's hash. */
 export async function verifyEvents(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
@@ -60,7 +60,7 @@ function headDifference(events: number, headSeq: number | null): Difference {
   return { seq: events, what: 'the record ends before it, and no event has the hash that should be the last' };
 }
 
-// What was found of a record, in the words of the terminal and as JSON.
+// The result as text for the terminal, and as JSON.
 
 const UNFINISHED =
   'the run has not ended in it, so that more may belong to it: compare the head with one you trust (--head HASH)';
@@ -78,7 +78,7 @@ export function verificationText(result: VerificationResult, style: Styler): str
   return textOf([`${style('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
 }
 
-/** As GET /api/runs/{run_id}/verify answers; `valid` is null when nothing certain can be said. */
+/** As GET /api/runs/{run_id}/verify answers; `valid` is null when it is undecided. */
 export function verificationJson({ isValid, runId, events, headHash, firstDifference }: VerificationResult): object {
   return { run_id: runId, valid: isValid, events, head_hash: headHash, first_difference: firstDifference };
 }

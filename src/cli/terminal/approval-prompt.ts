@@ -1,4 +1,4 @@
-/** The human's desk in God Mode: shows what waits, takes a word for it, line by line, from a terminal or a script. */
+/** The approval prompt of God Mode: shows a pause and reads the decision, line by line, from a terminal or a script. */
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { GodModeState, StateOverride } from '../../generated/schemas.js';
@@ -6,9 +6,9 @@ import type { Decision } from '../commands/driver.js';
 import { queue } from '../../system/async/queue.js';
 
 export interface ApprovalPrompt {
-  /** What the human decides; null when nobody answers any more. */
+  /** The human's decision; null when the input has ended. */
   ask(state: GodModeState): Promise<Decision | null>;
-  /** Whoever is being asked answers no more. May be called twice. */
+  /** Ends the input: a pending `ask` resolves with null. May be called twice. */
   close(): void;
 }
 

@@ -8,7 +8,7 @@ const [SEQ, TYPE, NODE] = [4, 13, 14];
 /** Characters of a gist, and of a text within it. */
 const [GIST, EXCERPT] = [140, 60];
 
-/** Null: what an event of a type is about needs no colour. */
+/** Styles by event type; types that are absent are printed plain. */
 const STYLES: Readonly<Record<string, Style>> = {
   RunCompleted: 'green',
   NodeCompleted: 'green',
@@ -18,7 +18,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   GateDecided: 'yellow',
 };
 
-/** Data as it comes: a record may have been written by a later version, or by a stranger. */
+/** Untrusted data: a record may have been written by a later version, or forged. */
 type Data = Readonly<Record<string, unknown>>;
 
 /** @param columns of the terminal; null: as long as it gets */

@@ -3,7 +3,7 @@ import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { printable } from './printable.js';
 
-/** Standard output takes no more: a full disk, for one. The run is as it was told. */
+/** Standard output takes no more: a full disk, for one. The run itself is recorded. */
 export class OutputLost extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.output-lost';
   constructor({ runId, cause }: { readonly runId: string; readonly cause: Error }) {
@@ -29,7 +29,7 @@ export async function writeResult(result: RunResult, { stream, isJson }: Output)
   const text = isJson ? JSON.stringify(result) : result.final_draft;
   if (text === null) return;
   await write(stream, stream.isTTY ? printable(text) : text, result.run_id);
-  // By itself: a disk may have taken a part of the text without a word, but no more than that.
+  // Written separately: a full disk may take part of the text without an error, but then fails this write.
   await write(stream, '\n', result.run_id);
 }
 

@@ -27,7 +27,7 @@ export function stylerFor({ isTerminal, noColor = '', term }: TerminalTraits): S
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
 }
 
-// Standard output, as far as it takes what it is given.
+// Standard output.
 
 /** Whoever read it has gone away, as `head` does. */
 export class ReaderGone extends CouncilError {

@@ -6,7 +6,7 @@ import { printable } from './printable.js';
 
 /** How often the moving line's time moves on, in milliseconds. */
 const TICK_MS = 200;
-/** Columns of a terminal that does not tell. */
+/** Columns of a terminal that does not report its width. */
 const COLUMNS = 80;
 /** Back to the first column, and everything from there erased. */
 const ERASE_LINE = '\r\x1b[K';

@@ -5,7 +5,7 @@ import type { LineChange } from './line-diff.js';
 import { lineDiff } from './line-diff.js';
 import type { Styler, Style } from './printer.js';
 
-/** Lines told around each change. */
+/** Unchanged lines shown around each change. */
 const CONTEXT = 3;
 
 /** `run_id` and `seq` say which states they are. */
@@ -54,7 +54,7 @@ export function diffText({ from, to, changes }: StateDiff, style: Styler): strin
     .join('');
 }
 
-/** The final draft is the current one, which has been told: where there was none before too. */
+/** Whether the final draft changed exactly as the current draft, which is shown already. */
 function isOfDraft({ from, to }: Change, draft: Change | undefined): boolean {
   return draft !== undefined && to === draft.to && (from === null || from === draft.from);
 }

@@ -1,4 +1,4 @@
-/** The record of a run, for who must know what it did (contract, section 4). */
+/** The record of a run: its events, its state after each, and its verification (contract, section 4). */
 import type { RouterContext } from '@koa/router';
 import { exportLine } from '../../audit/export.js';
 import { RunUnknown } from '../../errors.js';
@@ -18,7 +18,7 @@ import { foldedRun, verification } from '../../api/serializers.js';
 
 const NDJSON = 'application/x-ndjson';
 
-/** Records sent at a time; each holds a piece in memory. */
+/** Records sent at a time; each holds a chunk in memory. */
 const RECORDS_AT_A_TIME = 16;
 /** Records folded or verified at a time; each is read from its beginning. */
 const READINGS_AT_A_TIME = 16;
@@ -124,7 +124,7 @@ async function bodyOf(
   texts: AsyncGenerator<string>,
   { ctx, http }: { readonly ctx: RouterContext; readonly http: HttpContext },
 ): Promise<NonNullable<Answer['body']>> {
-  // A body that nobody reads is not ended by whoever drops it: to HEAD, or when the client has gone.
+  // Koa drops a body unread, for HEAD or when the client has gone, without ending its generator.
   whenClosed(ctx.res, () => void texts.return(undefined).catch(() => undefined));
   const beginning = readAhead(texts);
   const body = await http.inTime(beginning);

@@ -143,7 +143,7 @@ function deleteRoute(http: HttpContext): Route {
   };
 }
 
-/** Of the record as a JSON value: it holds its version, and when it was made and changed. */
+/** The hash of the record as a JSON value, which holds its version and the times of creation and update. */
 function digestOf(blueprint: Blueprint, { system: { sha256 }, canonical }: HttpContext): string {
   return sha256(canonical(blueprint));
 }
@@ -152,7 +152,7 @@ function tagOf(blueprint: Blueprint, http: HttpContext): ReturnType<typeof tagge
   return tagged(digestOf(blueprint, http));
 }
 
-/** What If-Match asks of the blueprint that a change would follow. */
+/** The condition that If-Match sets on the blueprint before a change. */
 function ifMatchOf(ctx: RouterContext, http: HttpContext): IsExpected | null {
   const matches = ifMatch(ctx);
   return matches === null ? null : (current) => matches(digestOf(current, http));
@@ -162,8 +162,8 @@ function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
   return () => new AppendOutcomeUnknown({ stream: blueprintStream(blueprintId) });
 }
 
-// * The list of saved councils. It may hold hundreds of megabytes, so it is never there as a whole: records go
-// from the stored views to the client as they are kept, as fast as it reads.
+// The list of saved councils. It may hold hundreds of megabytes, so it is never in memory as a whole: records go
+// from the stored views to the client as stored JSON, as fast as it reads.
 
 /** Lists sent at a time; each holds a few records in memory. */
 const LISTS_AT_A_TIME = 2;

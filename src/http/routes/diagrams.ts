@@ -1,4 +1,4 @@
-/** What a run or a council looks like: where drafts come from, and the statechart. As JSON, or as Mermaid's text. */
+/** Diagrams of a run or a council: provenance of drafts, and the statechart. As JSON, or as Mermaid's text. */
 import type { RouterContext } from '@koa/router';
 import { chartDiagram } from '../../audit/diagrams.js';
 import { councilChart, runChart } from '../../audit/chart.js';
@@ -17,7 +17,7 @@ import { blueprintIdIn, runIdIn } from '../route.js';
 const MERMAID = 'text/vnd.mermaid';
 const AS_MERMAID = { [MERMAID]: { description: 'The same as a Mermaid diagram; also with `format=mermaid`' } };
 
-/** Runs drawn or told of at a time; each reads a whole record. */
+/** Diagrams made at a time; each reads a whole record. */
 const RUNS_AT_A_TIME = 4;
 
 /** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
@@ -104,7 +104,7 @@ const CHART = "The configuration of the machine, as XState's createMachine takes
 
 type Form = 'json' | 'mermaid';
 
-/** What the query names comes before what is accepted; JSON for whoever takes either. */
+/** The query's `format` comes before the Accept header; JSON for clients that accept either. */
 function formOf(ctx: RouterContext, { format }: { readonly format?: Form }): Form {
   ctx.vary('Accept');
   return format ?? (ctx.accepts('application/json', MERMAID) === MERMAID ? 'mermaid' : 'json');

@@ -1,4 +1,4 @@
-/** Documents that agents read: uploaded, listed, shown, deleted. */
+/** Documents that agents read: upload, list, show, verify, delete. */
 import { AppendOutcomeUnknown } from '../../errors.js';
 import type { UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
@@ -28,7 +28,7 @@ function uploadRoute(http: HttpContext): Route {
   const acquireInTime = async (): Promise<() => void> => {
     const acquiring = permits.acquire();
     return await http.inTime(acquiring, crowded).catch((error: unknown) => {
-      // Who has given up waiting leaves as soon as there is room.
+      // The deadline has passed: a permit that still comes is released at once.
       acquiring.then(
         (release) => release(),
         () => undefined,
@@ -79,7 +79,7 @@ function uploadRoute(http: HttpContext): Route {
   };
 }
 
-/** It is recorded for good: the same bytes add nothing, and wait for the index again. */
+/** The document is recorded: the same bytes sent again add nothing, and wait for the index again. */
 function notSearchableYet(): RequestRefused {
   const headers = { 'Retry-After': '5' };
   return new RequestRefused('The file is taken in, but cannot be searched yet: send it again', {

@@ -21,7 +21,7 @@ import { forkPlan, runStart } from '../../api/serializers.js';
 
 /** Runs read at a time to go on from; each from its beginning. */
 const PARENTS_AT_A_TIME = 4;
-/** How a dry run is asked for. */
+/** Values of `dry_run` that request a dry run. */
 const DRY: ReadonlySet<string> = new Set(['1', 'true']);
 /** Where a fork holds its override. */
 const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
@@ -115,7 +115,7 @@ function assertBound({ plan }: RunState, wanted: number | null): void {
   throw brokenRules([{ loc: AT_BOUND, msg: `Input should be less than or equal to ${most}`, type: 'less_than_equal' }]);
 }
 
-/** A fork that would fail before it calls anybody is not started; with a higher bound it goes on. */
+/** Refuses a fork that would fail at its bound of executions before any call to a model. */
 function assertBoundNotReached({ graph }: RunRequestedData, reached: string | null): void {
   if (reached === null) return;
   const raise = `${AT_BOUND.slice(1).join('.')} raises it, up to ${mostNodeExecutions(graph.nodes.length)}`;

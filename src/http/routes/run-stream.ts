@@ -15,11 +15,11 @@ import { whenClosed } from '../answer.js';
 const MAX_STREAMS = 10_000;
 /** Time between comments that keep proxies from closing a silent connection, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
-/** Beats at which a client that has taken nothing of what lies ready is cut off. */
+/** Beats after which a client that has read nothing of what is queued is cut off. */
 const MAX_STALLED_BEATS = 4;
 /** Unsent characters, beside what is in the socket, at which a slow reader is cut off; it can resume. As with sockets (contract, section 3). */
 const MAX_UNSENT_CHARS = 1024 * 1024;
-/** How long a client is asked to wait before it connects again, in milliseconds. */
+/** The `retry` field: how long a client waits before it connects again, in milliseconds. */
 const RETRY_MS = 1_000;
 
 const LAST_EVENT_ID = 'Last-Event-ID';
@@ -56,14 +56,14 @@ export function streamRoute(http: HttpContext): Route {
       if (open >= MAX_STREAMS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
-      // The end is told to everyone, also to a client that claims to know events yet to come.
+      // The last event is sent to every client, also to one that claims to know events yet to come.
       const start = { runId, after, from: Math.min(after, run.seq) + 1 };
       return { status: 200, headers: HEADERS, body: eventStream(start, { http, response: ctx.res }) };
     },
   };
 }
 
-/** Proxies that gather an answer before they pass it on are asked not to. */
+/** `X-Accel-Buffering` keeps proxies from buffering the stream. */
 const HEADERS = { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' };
 
 const LAST_EVENT_ID_PARAMETER = {
@@ -126,7 +126,7 @@ function textOf({ seq, id, type, at, data, hash }: RunEvent): string {
   return `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify({ seq, id, type, at, data, hash })}\n\n`;
 }
 
-/** Comments while there is nothing to tell, and the end of a client that takes nothing; returns how to stop it. */
+/** Sends comments while no events come, and cuts off a client that reads nothing; returns the function that stops it. */
 function keepAlive(
   queue: SendQueue,
   { http, response }: { readonly http: HttpContext; readonly response: ServerResponse },

@@ -1,4 +1,4 @@
-/** Runs under way: start one, ask where it stands, cancel it. */
+/** Runs: start one, poll its status, cancel it. */
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { BlueprintUnknown, RunUnknown } from '../../errors.js';
 import { summaryOf } from '../../projections/run-summary.js';
@@ -119,7 +119,7 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
   return [route];
 }
 
-/** The blueprint as it stands now, as the run will have it whatever becomes of the blueprint. */
+/** Freezes the current blueprint into the run: later changes of it do not reach the run. */
 async function freezeBlueprint(
   http: HttpContext,
   { run, request, ctx }: { readonly run: RunKey; readonly request: RunRequest; readonly ctx: RouterContext },

@@ -1,6 +1,6 @@
 /**
- * News on its way from whoever tells it to the one who reads it, in order, none left out. It sets no bound: whoever fills
- * it must. A run's states and channel are bounded by its node executions; the desk stops its input while a line waits.
+ * An unbounded queue for one reader. Producers bound it:
+ * a run's states and messages are as many as its node executions, and the approval prompt pauses its input per line.
  */
 
 export interface Queue<T> {

@@ -1,4 +1,4 @@
-/** Work under way: a stop ends the waits among it and lets the rest come to its end. */
+/** Tracks tasks in flight: a stop aborts those that wait and lets the others finish. */
 
 export interface TaskTracker {
   readonly isEnding: boolean;

@@ -21,19 +21,19 @@ describe('The exit code of the commands on a run', () => {
   let service: RunningService;
   let runId: string;
   /** A run of the same service whose record was changed behind its back, and its folder. */
-  let damagedDir: string;
-  let damagedId: string;
+  let corruptDir: string;
+  let corruptId: string;
 
   before(async () => {
     bench = councilBench();
-    damagedDir = join(bench.path, 'damaged');
-    const spoilt = await startService({ dataDir: damagedDir, eventStore: null });
+    corruptDir = join(bench.path, 'damaged');
+    const spoilt = await startService({ dataDir: corruptDir, eventStore: null });
     const rest = restClient(spoilt.url);
-    damagedId = await rest.start('Trees');
-    await rest.until(damagedId, isOver);
-    const [, , , , written] = await recordOf(spoilt.engine.log, damagedId);
+    corruptId = await rest.start('Trees');
+    await rest.until(corruptId, isOver);
+    const [, , , , written] = await recordOf(spoilt.engine.log, corruptId);
     await spoilt.stop();
-    damageEvent(damagedDir, written?.id ?? '', ['In short', 'In brief']);
+    damageEvent(corruptDir, written?.id ?? '', ['In short', 'In brief']);
     service = await startService({ dataDir: join(bench.path, 'service'), eventStore: null });
     runId = await restClient(service.url).start('Trees');
     await restClient(service.url).until(runId, isOver);
@@ -118,8 +118,8 @@ describe('The exit code of the commands on a run', () => {
     const beyond = await council('state', runId, '--at', '99', '--url', service.url);
     expect(beyond.code).to.equal(4);
     expectOneLine(beyond, /^Cannot find event 99 of run "\S+": its last one is event 13$/m);
-    const stranger = await council('diff', runId, NO_RUN, '--url', service.url);
-    expect(stranger.code).to.equal(4);
+    const unknownOther = await council('diff', runId, NO_RUN, '--url', service.url);
+    expect(unknownOther.code).to.equal(4);
   });
 
   it('is 5 where a service runs, or no log is, and 2 of verify', async () => {
@@ -144,16 +144,16 @@ describe('The exit code of the commands on a run', () => {
       }
     }
     expect(readdirSync(empty)).to.deep.equal([]);
-    const server = { DATA_DIR: damagedDir, EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false' };
-    const elsewhere = await bench.council(['events', damagedId], { env: server });
+    const server = { DATA_DIR: corruptDir, EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false' };
+    const elsewhere = await bench.council(['events', corruptId], { env: server });
     expect(elsewhere.code).to.equal(5);
     expectOneLine(elsewhere, /kept by the server that EVENTSTORE_URL names/);
   });
 
-  it('is 1 for a damaged record, of which verify tells more', async () => {
-    const env = { DATA_DIR: damagedDir };
+  it('is 1 for a corrupt record, of which verify shows more', async () => {
+    const env = { DATA_DIR: corruptDir };
     for (const command of ALL) {
-      const ended = await bench.council([command, damagedId], { env });
+      const ended = await bench.council([command, corruptId], { env });
       expect(ended.code, command).to.equal(1);
       if (command === 'verify') {
         expect(ended.stdout).to.match(/^not valid: event 4: its hash does not follow/);
@@ -161,14 +161,14 @@ describe('The exit code of the commands on a run', () => {
       } else expect(ended.stderr).to.match(/^The record of run "\S+" is damaged at seq 4: its hash does not follow/);
     }
     const out = join(bench.path, 'damaged.ndjson');
-    expect(await bench.council(['export', damagedId, '--out', out], { env })).to.include({ code: 1 });
+    expect(await bench.council(['export', corruptId, '--out', out], { env })).to.include({ code: 1 });
     expect(readdirSync(bench.path).filter((name) => name.includes('damaged.ndjson'))).to.deep.equal([]);
   });
 
-  it('is 1 for a damaged record at a service', async () => {
-    const spoilt = await startService({ dataDir: damagedDir, eventStore: null });
+  it('is 1 for a corrupt record at a service', async () => {
+    const spoilt = await startService({ dataDir: corruptDir, eventStore: null });
     for (const command of ALL) {
-      const ended = await council(command, damagedId, '--url', spoilt.url);
+      const ended = await council(command, corruptId, '--url', spoilt.url);
       expect(ended.code, `${command}: ${ended.stderr}`).to.equal(1);
     }
     await spoilt.stop();
@@ -191,7 +191,7 @@ describe('The exit code of the commands on a run', () => {
     expect(full.stderr).to.match(/^Cannot write the output: .*ENOSPC/);
   });
 
-  it('is 2 of verify for a file that cannot be read, or tells nothing', async () => {
+  it('is 2 of verify for a file that cannot be read, or holds nothing', async () => {
     const missing = await council('verify', join(bench.path, 'missing.ndjson'));
     expect(missing.code).to.equal(2);
     expectOneLine(missing, /^Cannot read ".*missing\.ndjson": ENOENT/);
@@ -199,10 +199,10 @@ describe('The exit code of the commands on a run', () => {
     expect(await council('verify', bench.path)).to.include({ code: 2, stdout: '' });
   });
 
-  it('is the verdict of verify, also when nobody reads it', async () => {
+  it('is the verdict of verify, also without a reader', async () => {
     for (const [dataDir, subject, code] of [
-      [damagedDir, damagedId, 1],
-      [damagedDir, NO_RUN, 2],
+      [corruptDir, corruptId, 1],
+      [corruptDir, NO_RUN, 2],
     ] as const) {
       const line = '{ "$0" "$@"; echo "exit $?" >&2; } | true';
       const words = ['-c', line, process.execPath, COUNCIL, 'verify', subject];
@@ -211,7 +211,7 @@ describe('The exit code of the commands on a run', () => {
     }
   });
 
-  it('is 1 for a fork of which nobody knows whether it has started, 3 for one that surely has not', async () => {
+  it('is 1 for a fork that may have started, 3 for one that has not', async () => {
     const fork = async (fate: Fate) => {
       const spoilt = await spoiltService(service.url, ({ method }) => (method === 'POST' ? fate : 'pass'));
       return await council('fork', runId, '--at', '3', '--url', spoilt.url).finally(() => spoilt.stop());
@@ -227,12 +227,12 @@ describe('The exit code of the commands on a run', () => {
   it('is 130 after Ctrl-C', async () => {
     const hanging = createServer(() => undefined);
     await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
-    const asked = new Promise((resolve) => hanging.on('request', resolve));
+    const requested = new Promise((resolve) => hanging.on('request', resolve));
     const out = join(bench.path, 'begun', 'run.ndjson');
     mkdirSync(join(bench.path, 'begun'));
     const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
     const waiting = bench.program(process.execPath, [COUNCIL, 'export', runId, '--out', out, '--url', url]);
-    await asked;
+    await requested;
     waiting.signal('SIGINT');
     expect(await waiting.exit).to.include({ code: 130, stdout: '', stderr: '' });
     expect(readdirSync(join(bench.path, 'begun'))).to.deep.equal([]);

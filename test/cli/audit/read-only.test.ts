@@ -16,7 +16,7 @@ const [COMMAND, WORDS] =
   process.getuid?.() === 0
     ? ['setpriv', ['--reuid', '65534', '--clear-groups', process.execPath]]
     : [process.execPath, []];
-/** Whether nobody can run the command where it lies. */
+/** Whether no other user can run the command where it lies. */
 const HAS_NOBODY = spawnSync(COMMAND, [...WORDS, COUNCIL, '--version']).status === 0;
 
 describe('The commands on a run, on the folder of a stopped service', () => {
@@ -99,7 +99,7 @@ describe('The commands on a run, on the folder of a stopped service', () => {
   });
 
   if (HAS_NOBODY) {
-    it('work where nobody may write', async () => {
+    it('work in a read-only folder', async () => {
       const runId = await stopped();
       chmodSync(bench.path, 0o755);
       for (const name of readdirSync(dataDir)) chmodSync(join(dataDir, name), 0o444);

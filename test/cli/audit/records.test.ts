@@ -17,7 +17,7 @@ const TOPIC = `Trees ${COMMANDS}`;
 /** What no terminal should be given: every control but line feed, and what turns text around. */
 const COMMANDING = /(?!\n)[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u;
 
-/** What a pipe holds that nobody reads. */
+/** What a pipe without a reader holds. */
 const PIPE_BYTES = 64 * 1024;
 
 describe('The commands on a run, asked of a service and of its folder', () => {
@@ -29,7 +29,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
   let pausedId: string;
   let dataDir: string;
   /** The same words, answered by the service and, once it is stopped, by its folder. */
-  const asked = new Map<string, ChildExit>();
+  const exits = new Map<string, ChildExit>();
   let questions: Readonly<Record<string, readonly string[]>>;
 
   before(async () => {
@@ -66,7 +66,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
       export: ['export', runId],
     };
     for (const [name, each] of Object.entries(questions)) {
-      asked.set(name, await bench.council([...each, '--url', service.url]));
+      exits.set(name, await bench.council([...each, '--url', service.url]));
     }
   });
 
@@ -76,7 +76,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
   });
 
   const answer = (name: string): string => {
-    const { code, stdout, stderr } = asked.get(name) ?? { code: null, stdout: '', stderr: 'never asked' };
+    const { code, stdout, stderr } = exits.get(name) ?? { code: null, stdout: '', stderr: 'never asked' };
     expect({ code, stderr }, name).to.deep.equal({ code: 0, stderr: '' });
     return stdout;
   };
@@ -134,7 +134,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(answer('state of a paused run')).to.match(/^waits before {2}write$/m);
   });
 
-  it('tell what changed between two events, drafts line by line', () => {
+  it('show what changed between two events, drafts line by line', () => {
     const text = answer('diff');
     expect(text).to.include(`--- ${runId} after event 4\n+++ ${runId} after event 10\n`);
     expect(text)
@@ -152,7 +152,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(answer('diff of nothing')).to.match(/The states are the same\.\n$/);
   });
 
-  it('tell what a fork does otherwise than its parent', () => {
+  it('show what a fork does differently from its parent', () => {
     const text = answer('diff of runs');
     expect(text)
       .to.include(`+++ ${forkId} after event 0\n`)
@@ -211,7 +211,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     await service.stop();
     for (const [name, words] of Object.entries(questions)) {
       const here = await bench.council(words, { env: { DATA_DIR: dataDir } });
-      expect(here, name).to.deep.equal(asked.get(name));
+      expect(here, name).to.deep.equal(exits.get(name));
     }
     const waiting = await bench.council(['tail', pausedId], { env: { DATA_DIR: dataDir } });
     expect(waiting).to.include({ code: 0, stderr: 'The run has not ended: nobody runs it here\n' });

@@ -20,7 +20,7 @@ import { startService } from '../../support/running-service.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
-/** Longest piece of an answer before a cut; a run's whole stream is about 14,000 bytes. */
+/** Longest part of an answer before a cut; a run's whole stream is about 14,000 bytes. */
 const MAX_PIECE_BYTES = 6_000;
 const PAIR = graphOf('write -> polish');
 
@@ -56,7 +56,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(stdout).to.match(/RunCompleted [^\n]*\n$/);
   });
 
-  it('leaves no event out and tells none twice over connections that break', async () => {
+  it('leaves no event out and prints none twice over connections that break', async () => {
     const random = seededRandom(SEED);
     service = await startService({
       eventStore: null,
@@ -88,7 +88,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(ended.stderr).to.equal('Connection to the service lost, trying again\n');
   });
 
-  it('ends with 1 and what is damaged when the record breaks while it is followed', async () => {
+  it('ends with 1 and the difference when the record breaks while it is followed', async () => {
     service = await startService({ eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
     const seq = await pausedBefore(service.engine, runId, 'write');

@@ -12,7 +12,7 @@ import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const DAMAGES = process.env['SOAK'] === undefined ? 400 : 20_000;
-const means = { machines: machineCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
+const deps = { machines: machineCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
 
 interface Damage {
   readonly name: string;
@@ -33,7 +33,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
   const histories = readGolden().filter(({ lines }) => isEnd(lines.at(-1) ?? ''));
   const bytesOf = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => `${line}\n`).join(''));
   const verified = (bytes: Buffer, more: Partial<VerifyExportDeps> = {}) =>
-    verifyExport(inPieces(bytes), { ...means, ...more });
+    verifyExport(inPieces(bytes), { ...deps, ...more });
   const verify = async (bytes: Buffer, ...words: readonly string[]) => {
     const file = join(bench.path, 'run.ndjson');
     writeFileSync(file, bytes);
@@ -56,12 +56,12 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     expect(JSON.parse(piped.stdout)).to.include({ run_id: runId, valid: true, head_hash: head });
   });
 
-  it(`names the first difference of ${DAMAGES} damaged ones: flipped, dropped, swapped, doubled, cut`, async () => {
+  it(`names the first difference of ${DAMAGES} corrupt ones: flipped, dropped, swapped, doubled, cut`, async () => {
     const random = seededRandom(SEED);
     const kinds = new Map<string, number>();
     for (let count = 0; count < DAMAGES; count += 1) {
       const { lines } = histories[Math.floor(random() * histories.length)] ?? { lines: [] };
-      const { name, bytes, at } = damaged(lines, random);
+      const { name, bytes, at } = corrupted(lines, random);
       const found = await verified(bytes);
       expect(found.firstDifference?.seq, `damage ${count}, ${name} at ${at}: ${JSON.stringify(found)}`).to.equal(at);
       expect(found).to.include({ isValid: false, events: at });
@@ -75,7 +75,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     const random = seededRandom(SEED);
     const left = new Set(['flipped', 'dropped', 'swapped', 'doubled', 'cut']);
     while (left.size > 0) {
-      const { name, bytes, at } = damaged(lines, random);
+      const { name, bytes, at } = corrupted(lines, random);
       if (!left.delete(name)) continue;
       const ended = await verify(bytes);
       expect(ended, name).to.deep.include({ code: 1, stderr: '' });
@@ -132,12 +132,12 @@ function isEnd(line: string): boolean {
   return ['RunCompleted', 'RunFailed'].includes(eventIn(line).type);
 }
 
-/** In pieces that end anywhere, as a pipe gives them. */
+/** In chunks that end anywhere, as a pipe gives them. */
 async function* inPieces(bytes: Buffer): AsyncIterable<Uint8Array> {
   for (let from = 0; from < bytes.length; from += 777) yield bytes.subarray(from, from + 777);
 }
 
-function damaged(lines: readonly string[], random: () => number): Damage {
+function corrupted(lines: readonly string[], random: () => number): Damage {
   const at = Math.floor(random() * (lines.length - 1));
   const bytesOf = (changed: readonly string[]): Buffer => Buffer.from(changed.map((line) => `${line}\n`).join(''));
   const replaced = (...insteads: readonly string[]): Buffer =>
