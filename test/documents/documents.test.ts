@@ -99,7 +99,7 @@ describe('/api/documents', () => {
       rmSync(join(dir.path, 'views'), { recursive: true });
       await serve();
       expect(service.faults.map((fault) => 'err' in fault && String(fault.err))).to.deep.equal([
-        `DocumentDamaged: The record of document "${id}" is damaged at seq 1: its hash does not follow from the event before it and its own fields`,
+        `DocumentCorrupt: The record of document "${id}" is damaged at seq 1: its hash does not follow from the event before it and its own fields`,
       ]);
       expect((await remove(id)).status).to.equal(204);
       expect(await list()).to.have.lengthOf(2);

@@ -205,7 +205,7 @@ describe('PassageFeed', () => {
     await untilTrue(() => feed.isCaughtUp);
     expect(await found(feed)).to.deep.equal(['b']);
     expect(faults.map(String)).to.deep.equal([
-      'DocumentDamaged: The record of document "a" is damaged at seq 1: its hash does not follow from the event before it and its own fields',
+      'DocumentCorrupt: The record of document "a" is damaged at seq 1: its hash does not follow from the event before it and its own fields',
     ]);
   });
 
