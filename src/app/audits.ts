@@ -12,6 +12,12 @@ import type { RunReader } from '../projections/run-reader.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { RunServicesDeps } from './runs.js';
 import type { EngineDeps } from './context.js';
+import type { CorruptDocuments } from '../documents/corrupt-documents.js';
+import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
+import { verifyDocument } from '../documents/verify.js';
+import { documentIdOf } from '../documents/events.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { taskTracker } from '../system/async/task-tracker.js';
 
 export interface RunAudits {
   /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
@@ -64,4 +70,70 @@ async function* notEnded(unfinished: readonly UnfinishedRun[], history: History)
   for (const { runId, owner } of unfinished) if (owner === null) yield runId;
   yield* history.paused();
   for (const { runId, owner } of unfinished) if (owner !== null) yield runId;
+}
+
+// Verifies the records of documents: on request, and at the start those of listed ones.
+
+/** Documents read from the list at a time. */
+const PAGE = 100;
+
+export interface DocumentAudits {
+  /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
+  verify(documentId: string): Promise<DocumentCheck | null>;
+  /** Verifies a corrupt one again after an event that completes or removes it. */
+  changed(event: RecordedEvent): void;
+  /** Verifies all that are listed; the start need not wait longer than this does. */
+  check(): Promise<void>;
+  /** Ends that check. */
+  stop(): Promise<void>;
+}
+
+export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'> {
+  readonly log: EventLog;
+  readonly history: History;
+  readonly corruptDocuments: CorruptDocuments;
+  /** Null before it folds. */
+  readonly projector: () => Pick<Projector, 'reached'> | null;
+}
+
+export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
+  const { log, history, corruptDocuments, projector, system, logger } = deps;
+  const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
+    verifyDocument(documentId, {
+      ...{ log, sha256: system.sha256, replaceView },
+      async stored(id) {
+        await projector()?.reached(await log.head());
+        return await history.document(id);
+      },
+      onCorrupt: (error) => corruptDocuments.found(error),
+      onValid: (id) => corruptDocuments.forget(id),
+    });
+  // A view that differs is left for a verification on request, which reports it.
+  const verifyQuietly = (documentId: string): Promise<DocumentCheck | null> => audit(documentId, async () => undefined);
+  const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
+  const check = recordCheck({ verify: verifyQuietly, system, onFault });
+  const rechecks = taskTracker();
+  return {
+    verify: (documentId) =>
+      audit(documentId, async (seen, record) => {
+        logger.error({ documentId }, 'document: the stored view of it was not the fold of its events, and is replaced');
+        await history.replaceDocument(seen, { id: documentId, record });
+      }),
+    changed({ stream }) {
+      const id = documentIdOf(stream);
+      if (id !== null && corruptDocuments.has(id)) rechecks.track(verifyQuietly(id)).catch(onFault);
+    },
+    check: () => check.start(listed(history)),
+    async stop() {
+      await Promise.all([check.stop(), rechecks.end()]);
+    },
+  };
+}
+
+async function* listed(history: History): AsyncGenerator<string> {
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await history.documents({ limit: PAGE, offset });
+    for (const { id } of page) yield id;
+    if (page.length < PAGE) return;
+  }
 }

@@ -1,6 +1,6 @@
 /** The documents of this instance: ingested, listed, searched. */
 import { join } from 'node:path';
-import { documentAudits } from './document-audits.js';
+import { documentAudits } from './audits.js';
 import { ServiceStopping } from '../errors.js';
 import { CorruptDocuments } from '../documents/corrupt-documents.js';
 import type { DocumentCheck } from '../documents/verify.js';
@@ -20,7 +20,7 @@ import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
-import { isLasting, reportFailureOnce } from '../embeddings/told-once.js';
+import { isLasting, reportFailureOnce } from '../embeddings/provider.js';
 import { wait } from '../system/async/wait.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */

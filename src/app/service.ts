@@ -8,7 +8,7 @@ import type { EngineDeps } from './context.js';
 import { openEngine } from './engine.js';
 import { ConfigInvalid } from '../errors.js';
 import { httpApp } from '../http/app.js';
-import { refuseExpectation, refuseUnreadable } from '../http/client-error.js';
+import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import { ownHosts } from '../api/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';

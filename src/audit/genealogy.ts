@@ -291,7 +291,12 @@ function inherit(
   for (const source of distinct(feedback.map(({ from }) => sourceOf(from)))) {
     const given = eachOnce(feedback, ({ from }) => (sourceOf(from) === source ? from : null));
     const texts = given.map(({ text }) => text);
-    provenance.addFeedback(moment, source, { kind: kindOf(source, 'feedback_history'), node: null, draft: null, texts });
+    provenance.addFeedback(moment, source, {
+      kind: kindOf(source, 'feedback_history'),
+      node: null,
+      draft: null,
+      texts,
+    });
   }
   for (const branch of eachOnce(branches, ({ scoreFrom }) => scoreFrom)) {
     const { score, scoreBy, scoreFrom, decision: verdict } = branch;

@@ -4,8 +4,8 @@
  * all results in the prompt, so that it cannot ask for another call.
  */
 import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
-import { boundReached, callsLeft, shareOf } from './tools/budget.js';
-import type { ToolSpending } from './tools/budget.js';
+import { boundReached, callsLeft, shareOf } from './tools/call.js';
+import type { ToolSpending } from './tools/call.js';
 import { withoutThoughts } from './thoughts.js';
 import type { ToolKit } from './tools/call.js';
 import { executeCall, utf8Bytes } from './tools/call.js';

@@ -1,7 +1,7 @@
 /** The OpenAPI document: made from the routes that are served and the schemas that are enforced. */
 import { STATUS_CODES } from 'node:http';
-import type { AnswerHeader } from './answer-headers.js';
-import { headerObjects } from './answer-headers.js';
+import type { AnswerHeader } from './cors.js';
+import { headerObjects } from './cors.js';
 import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';

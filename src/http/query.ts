@@ -56,3 +56,28 @@ function unreadable(name: string, texts: readonly string[]): FieldError {
   if (texts.length > 1) return { loc, msg: 'Parameter should be given once', type: 'repeated' };
   return { loc, msg: 'Input should be a valid integer in decimal digits', type: 'int_parsing' };
 }
+
+// Lists in pages, each with a link to the next one while there is one (RFC 8288).
+
+interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page of a list, and the headers it is sent with. One item more is asked for, which tells whether more follow. */
+export async function pageOf<T, P extends Page>(
+  ctx: Context,
+  page: P,
+  list: (page: P) => Promise<readonly T[]>,
+): Promise<{ readonly items: readonly T[]; readonly headers: Readonly<Record<string, string>> }> {
+  const found = await list({ ...page, limit: page.limit + 1 });
+  return { items: found.slice(0, page.limit), headers: found.length > page.limit ? nextLink(ctx, page) : {} };
+}
+
+/** `Link` to the next page: the path as it was asked for, with every other parameter of the query. */
+export function nextLink(ctx: Context, { limit, offset }: Page): Readonly<Record<'Link', string>> {
+  const query = new URLSearchParams(ctx.querystring);
+  query.set('limit', String(limit));
+  query.set('offset', String(offset + limit));
+  return { Link: `<${ctx.path}?${query.toString()}>; rel="next"` };
+}

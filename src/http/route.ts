@@ -15,7 +15,7 @@ import type { DocumentList } from '../projections/documents.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/live/registry.js';
-import type { AnswerHeader } from './answer-headers.js';
+import type { AnswerHeader } from './cors.js';
 import type { SourceRules } from '../api/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';

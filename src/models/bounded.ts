@@ -5,8 +5,8 @@ import { callAborted } from './port.js';
 import type { Pass } from './circuit-breaker.js';
 import { circuitBreaker } from './circuit-breaker.js';
 import { isOutage } from './failed-exchange.js';
-import type { Outage } from './outage.js';
-import { outageMet, outageWait, outlasted } from './outage.js';
+import type { Outage } from './circuit-breaker.js';
+import { outageMet, outageWait, outlasted } from './circuit-breaker.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { fairSemaphore } from './fair-semaphore.js';
 

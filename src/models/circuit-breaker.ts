@@ -1,9 +1,7 @@
 /** Circuit breakers for models whose servers are out: one caller at a time probes the server, the others wait. */
 import type { System } from '../system/system.js';
-import type { ModelFailed } from '../errors.js';
+import { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
-import type { OutageWait } from './outage.js';
-import { outageMet, outlasted } from './outage.js';
 
 /** Permission to call a model once. Exactly one of `answered`, `failed` and `givenUp` must be called afterwards. */
 export interface Pass {
@@ -283,4 +281,49 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
     },
     open: () => [...circuits.keys()].filter((model) => circuits.get(model)?.isForgotten === false),
   };
+}
+
+// Outages of a model's server, from the view of a caller that waits them out.
+
+/** An outage as it is recorded of a node that waits it out. */
+export interface Outage {
+  /** When the node first met it, ISO 8601. */
+  readonly since: string;
+  /** How long it is waited for from then on, in milliseconds. */
+  readonly budgetMs: number;
+}
+
+/** How long a caller waits an outage out. */
+interface OutageWait {
+  readonly since: string;
+  /** End of the outage's budget, on the monotonic clock: a wall clock that is behind does not prolong it. */
+  readonly endsMs: number;
+}
+
+/** How long an outage is waited out from now on. */
+export function outageWait(
+  { since, budgetMs }: Outage,
+  { now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>,
+): OutageWait {
+  const leftMs = Math.min(budgetMs, Date.parse(since) + budgetMs - Date.parse(now()));
+  return { since, endsMs: monotonicMs() + leftMs };
+}
+
+/** The failure of a caller that was not waiting out an outage: one begins for it now, with this budget. */
+export function outageMet(
+  { message, data: { kind } }: ModelFailed,
+  { outageMs, retryAfterMs }: { readonly outageMs: number; readonly retryAfterMs: number | undefined },
+): ModelFailed {
+  const wait = retryAfterMs !== undefined && { retryAfterMs };
+  return new ModelFailed(message, { kind, retryable: true, outageMs, ...wait });
+}
+
+/** The failure of a caller whose outage has outlasted its budget. */
+export function outlasted(
+  { message, data: { kind } }: ModelFailed,
+  { model, since, now }: { readonly model: string; readonly since: string; readonly now: string },
+): ModelFailed {
+  const seconds = Math.max(0, Date.parse(now) - Date.parse(since)) / 1000;
+  const text = `Model "${model}" was unreachable for ${seconds.toFixed(1)} s: ${message}`;
+  return new ModelFailed(text, { kind, retryable: false });
 }

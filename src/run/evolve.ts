@@ -13,7 +13,7 @@ import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, RunState } from './state.js';
 import { failuresWith, isInOutage } from './state.js';
 import { copyOf } from './state.js';
-import { leave, rerouted } from './take-route.js';
+import { leave, rerouted } from './node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 

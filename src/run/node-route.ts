@@ -1,10 +1,50 @@
-/** Where a branch goes after a node. */
+/** Moves a branch along its route: to the nodes it arrives at, or to its end. */
+import type { Branch } from './branch.js';
+import type { Arrival, RunState } from './state.js';
 import { routeAfter } from '../graph/routing.js';
 import type { Route } from '../generated/schemas.js';
-import type { Branch } from './branch.js';
-import { isBeyondRework } from './output.js';
-import { routingFacts } from './output.js';
-import type { RunState } from './state.js';
+import { isBeyondRework, routingFacts } from './output.js';
+
+/** A branch that leaves a node, and the nodes it goes to; none: it ends. */
+export interface Leaving {
+  readonly node: string;
+  readonly step: number;
+  readonly branch: Branch;
+  readonly next: readonly string[];
+}
+
+export function leave(state: RunState, { node, step, branch, next }: Leaving): Pick<RunState, 'arrivals' | 'ended'> {
+  if (next.length === 0) {
+    // In a rework loop a branch may end at a node again, which replaces its end of the round before.
+    const others = state.ended.filter((each) => each.node !== node);
+    return { arrivals: state.arrivals, ended: [...others, { node, from: step, branch }] };
+  }
+  const { draftFrom, scoreFrom } = branch;
+  const parted = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };
+  const arrivals: Arrival[] = next.map((target) => ({
+    node: target,
+    from: step,
+    order: state.plan.edgeOrder(node, target),
+    branch: parted,
+  }));
+  // A branch sent back before its target has run arrives by the same edge again, which replaces its earlier arrival.
+  const others = state.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
+  return { arrivals: [...others, ...arrivals], ended: state.ended };
+}
+
+/** The state after the only node of the last frontier takes another route. */
+export function rerouted(state: RunState, next: readonly string[]): RunState {
+  const [last] = state.frontier;
+  if (last === undefined) return state;
+  const others = {
+    ...state,
+    arrivals: state.arrivals.filter((each) => each.from !== last.step),
+    ended: state.ended.filter((each) => each.from !== last.step),
+  };
+  return { ...others, ...leave(others, { node: last.node, step: last.step, branch: last.branch, next }) };
+}
+
+// Where a branch goes after a node.
 
 /**
  * The route after a node, null when none of its edges holds. Once a critic may no longer ask for rework, only a human's

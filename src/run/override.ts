@@ -8,7 +8,7 @@ import { boundedFeedback, verdict } from './branch.js';
 import { isBeyondRework, routingFacts } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
-import { rerouted } from './take-route.js';
+import { rerouted } from './node-route.js';
 import { noRoute } from '../graph/routing.js';
 import { nextFrontier } from './frontier.js';
 import { routeOf } from './node-route.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Output } from '../../src/cli/terminal/output.js';
-import { OutputLost, writeResult } from '../../src/cli/terminal/output.js';
+import type { Output } from '../../src/cli/commands/run-council.js';
+import { OutputLost, writeResult } from '../../src/cli/commands/run-council.js';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { rejectionOf } from '../support/rejection.js';
 

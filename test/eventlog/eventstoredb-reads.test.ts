@@ -4,7 +4,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
 import { positionOf } from '../../src/eventlog/eventstoredb/position.js';
 import { eventIn } from '../../src/eventlog/eventstoredb/recorded-event.js';
-import { streamNames } from '../../src/eventlog/eventstoredb/stream-names.js';
+import { streamNames } from '../../src/eventlog/eventstoredb/recorded-event.js';
 import { decodeReadAnswer } from '../../src/eventlog/eventstoredb/wire.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 import type { ReadFate } from '../support/event-store-calls.js';

@@ -12,7 +12,7 @@ import {
 } from '../../src/errors.js';
 import type { HttpDeps } from '../../src/http/app.js';
 import { httpApp } from '../../src/http/app.js';
-import { refuseUnreadable } from '../../src/http/client-error.js';
+import { refuseUnreadable } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { ManualAmbient } from '../support/manual-system.js';
 import { manualAmbient } from '../support/manual-system.js';

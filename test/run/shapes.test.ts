@@ -4,7 +4,7 @@ import { runInThisContext } from 'node:vm';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { asRecorded } from '../../src/run/live/run-actor-logic.js';
+import { asRecorded } from '../../src/run/live/actor.js';
 import type { Chart } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';

@@ -18,7 +18,7 @@ import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { decideGate, effectiveChoice } from '../../src/run/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { asRecorded } from '../../src/run/live/run-actor-logic.js';
+import { asRecorded } from '../../src/run/live/actor.js';
 import { callOf } from '../../src/run/pending-events.js';
 import { assignmentOf } from '../../src/run/node-start.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';

@@ -1,7 +1,7 @@
 /** The commands on a run as a process of their own: its streams, its signals, its exit code. */
 import { onSignals } from '../../system/signals.js';
 import { nodeSystem } from '../../system/system.js';
-import { printable } from '../terminal/printable.js';
+import { printable } from '../terminal/printer.js';
 import { audit, messageOf } from './audit.js';
 import { EXIT, exitOfError } from './exit-codes.js';
 

@@ -5,7 +5,7 @@ import { CouncilError, DataDirHeld } from '../../errors.js';
 import { openSchemas } from '../../api/schemas.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { machineCache } from '../../run/machine.js';
-import { printable, printableJson } from '../terminal/printable.js';
+import { printable, printableJson } from '../terminal/printer.js';
 import { UsageFault } from './run-request.js';
 import { EXIT, exitOfError, exitOfVerification } from './exit-codes.js';
 import { bytesIn, writeWhole } from '../records/files.js';

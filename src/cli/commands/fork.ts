@@ -1,6 +1,6 @@
 /** `council fork`: a new run at a service, or what it would do. */
 import { CouncilError } from '../../errors.js';
-import { inOneLine, printableJson } from '../terminal/printable.js';
+import { inOneLine, printableJson } from '../terminal/printer.js';
 import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
 import { EXIT } from './exit-codes.js';
 import type { ServiceRecords } from '../records/service-records.js';

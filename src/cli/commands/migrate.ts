@@ -9,7 +9,7 @@ import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
 import { onSignals } from '../../system/signals.js';
-import { printable } from '../terminal/printable.js';
+import { printable } from '../terminal/printer.js';
 
 /** Exit codes: the copy is not whole, an unusable setting. */
 const EXIT_FAILED = 1;

@@ -4,7 +4,7 @@ import { verifyRecord } from '../../audit/verify.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { isFinished } from '../../run/state.js';
 import type { ReplayDeps } from '../../run/replay.js';
-import { inOneLine } from '../terminal/printable.js';
+import { inOneLine } from '../terminal/printer.js';
 import type { Styler } from '../terminal/printer.js';
 
 export interface VerificationResult {

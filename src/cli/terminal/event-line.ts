@@ -1,6 +1,6 @@
 /** An event in one line: its place, time, type, node, and the gist of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
-import { inOneLine } from './printable.js';
+import { inOneLine } from './printer.js';
 import type { Styler, Style } from './printer.js';
 
 /** Columns of seq, type and node; longer ones push the rest on. */

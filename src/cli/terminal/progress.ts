@@ -2,7 +2,7 @@
 import type { WriteStream } from 'node:tty';
 import type { System } from '../../system/system.js';
 import type { RunProgress } from '../commands/driver.js';
-import { printable } from './printable.js';
+import { printable } from './printer.js';
 
 /** How often the moving line's time moves on, in milliseconds. */
 const TICK_MS = 200;

@@ -21,7 +21,7 @@ import { Connection } from './connection.js';
 import { follow } from './subscription.js';
 import type { LogName, Reader } from './reads.js';
 import { allEvents, headPosition, nameIn, roundTrip, streamEvents } from './reads.js';
-import { streamNames } from './stream-names.js';
+import { streamNames } from './recorded-event.js';
 import { wait } from '../../system/async/wait.js';
 
 /**

@@ -1,7 +1,7 @@
 /** Requests of the server's read call. */
 import type { Position } from '../port.js';
 import { serverPositionOf } from './position.js';
-import type { StreamNames } from './stream-names.js';
+import type { StreamNames } from './recorded-event.js';
 import type { ReadRequest } from './wire.js';
 
 const FORWARDS = 0;

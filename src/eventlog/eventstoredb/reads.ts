@@ -9,7 +9,7 @@ import { idleTimeout } from './idle-timeout.js';
 import { answersTo, ServerSilent } from './read-call.js';
 import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
 import { eventIn, isOurs } from './recorded-event.js';
-import type { StreamNames } from './stream-names.js';
+import type { StreamNames } from './recorded-event.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
 
 export interface Reader {

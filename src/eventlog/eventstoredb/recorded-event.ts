@@ -1,10 +1,47 @@
-/** Maps events from the wire to the port's shape. */
-import { flatMetadata } from '../port.js';
+/** Maps the names of this log's streams to names on the server and back. */
 import type { RecordedEvent } from '../port.js';
+import { categoryOf, flatMetadata } from '../port.js';
 import { positionOf } from './position.js';
-import type { StreamNames } from './stream-names.js';
 import type { ReadAnswer } from './wire.js';
 import { narrow } from './wire.js';
+
+/** Holds the identity of the log; readers never see its events. */
+const IDENTITY_STREAM = 'log-identity';
+
+/** Matches no stream: names hold no control characters. */
+const NO_STREAM = '\u0000';
+
+export interface StreamNames {
+  /** The stream's name on the server. */
+  toServer(stream: string): string;
+  /** The stream's name in this log; null for streams of others, of the server itself, and the identity's. */
+  fromServer(serverStream: string): string | null;
+  readonly identityStream: string;
+  /** Prefixes of all wanted streams, and perhaps of some others; null: anything but a `$`. */
+  serverPrefixes(categories: readonly string[] | null): readonly string[] | null;
+  /** Whether a stream is of one of the categories; null: of any. */
+  isWanted(stream: string, categories: readonly string[] | null): boolean;
+}
+
+/** @param prefix of every name on the server; holds no dash */
+export function streamNames(prefix: string): StreamNames {
+  return {
+    toServer: (stream) => prefix + stream,
+    fromServer(serverStream) {
+      if (serverStream.startsWith('$') || !serverStream.startsWith(prefix)) return null;
+      const stream = serverStream.slice(prefix.length);
+      return stream === IDENTITY_STREAM || stream === '' ? null : stream;
+    },
+    identityStream: prefix + IDENTITY_STREAM,
+    serverPrefixes(categories) {
+      if (categories === null) return prefix === '' ? null : [prefix];
+      return categories.length === 0 ? [NO_STREAM] : categories.map((category) => prefix + category);
+    },
+    isWanted: (stream, categories) => categories === null || categories.includes(categoryOf(stream)),
+  };
+}
+
+// Maps events from the wire to the port's shape.
 
 /** An event as it was read; its stream is null when it is not part of this log. */
 export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };

@@ -12,7 +12,7 @@ import { bodyOf } from '../body.js';
 import { IF_MATCH, ifMatch, isKnown, tagged } from '../entity-tag.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn } from '../route.js';
-import { nextLink } from '../list-page.js';
+import { nextLink } from '../query.js';
 import { chunkedBody } from '../chunked-body.js';
 import { queryOf } from '../query.js';
 import { crowded, semaphore } from '../concurrency.js';

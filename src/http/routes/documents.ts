@@ -4,7 +4,7 @@ import type { UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
 import { documentStream, isDocumentId } from '../../documents/events.js';
 import type { Ingested } from '../../documents/store.js';
-import { pageOf } from '../list-page.js';
+import { pageOf } from '../query.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import { crowded, withPermit, semaphore } from '../concurrency.js';

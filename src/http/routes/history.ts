@@ -1,6 +1,6 @@
 /** Runs as they are kept: the history, and one of its records. */
 import { RunUnknown } from '../../errors.js';
-import { pageOf } from '../list-page.js';
+import { pageOf } from '../query.js';
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';

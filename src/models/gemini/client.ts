@@ -4,13 +4,13 @@ import type { System } from '../../system/system.js';
 import { ModelFailed } from '../../errors.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../port.js';
 import { callAborted } from '../port.js';
-import { exchangeWatch, unwatched } from '../http-exchange.js';
+import { exchangeWatch, unwatched } from './http-exchange.js';
 import { readGeminiAnswer } from './answer.js';
 import { geminiFailure } from './failure.js';
 import { geminiChunks, joinChunks } from './stream.js';
 import type { GeminiDialect } from './request.js';
 import { geminiRequest } from './request.js';
-import { schemaOrPrompt } from '../schema-or-prompt.js';
+import { schemaOrPrompt } from './schema-or-prompt.js';
 
 export interface GeminiOptions {
   /** Visible ASCII; sent in the header `x-goog-api-key` and nowhere else. */

@@ -1,7 +1,7 @@
 /** Classifies failed calls to Gemini. */
 import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
 import { ModelFailed } from '../../errors.js';
-import type { Exchange } from '../http-exchange.js';
+import type { Exchange } from './http-exchange.js';
 import { hintOfConnection, kindOfConnection, kindOfStatus, quoted } from '../failed-exchange.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { waitOfDetails, waitOfHeader } from '../failed-exchange.js';

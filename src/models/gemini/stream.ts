@@ -4,7 +4,7 @@
  */
 import { BodyTooLarge, boundedChunks, boundedText, fieldOf } from '../../system/untrusted.js';
 import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
-import type { Exchange } from '../http-exchange.js';
+import type { Exchange } from './http-exchange.js';
 import { serverEvents } from '../server-events.js';
 
 /** The answer as generateContent would have returned it. */

@@ -2,37 +2,33 @@
  * One live run. Commands are handled one at a time: their facts are appended, then adopted by the XState actor, then
  * acted on: attempts of nodes that have become active are executed, others aborted. Attempts report by commands.
  */
-import type { ActorRefFrom } from 'xstate';
+import type { ActorLogic, ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
 import type { System } from '../../system/system.js';
+import type { Toolbox } from '../../council/tools/tool.js';
 import { grantedTools } from '../../council/tools/tool.js';
 import type { Ask } from '../../council/step.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed, RevisionConflict } from '../../errors.js';
-import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
-import type { Toolbox } from '../../council/tools/tool.js';
 import { wait } from '../../system/async/wait.js';
-import type { Assignment } from '../pending-events.js';
-import { callOf } from '../pending-events.js';
+import type { Assignment, PendingEvents } from '../pending-events.js';
+import { callOf, decisionContext } from '../pending-events.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunEvent, RunFact } from '../events.js';
-import { runStream } from '../events.js';
-import type { RunActorLogic } from './run-actor-logic.js';
-import { asRecorded, runActorLogic } from './run-actor-logic.js';
+import { runStream, upcast } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
-import type { PendingEvents } from '../pending-events.js';
-import { decisionContext } from '../pending-events.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
+import { copyOf } from '../state.js';
 import { reportOf } from './attempts.js';
 import { readRun, sealFacts } from '../stream.js';
 import type { TokenBus } from './tokens.js';
-import { upcast } from '../events.js';
 
 /** What every run of an instance works with. */
 export interface RunActorDeps {
@@ -244,3 +240,33 @@ function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1
 
 /** Made once: `abort()` without a reason builds an exception with a stack each time. */
 const NO_LONGER_EXECUTED = new Error('The node is no longer executed');
+
+// * The XState actor logic of a run. Transitions are computed by `Chart.next` before a fact is recorded; the actor
+// only moves to the resulting snapshot once the log has acknowledged it.
+
+/** An append has been acknowledged: its facts, and the snapshot after them. */
+interface Recorded {
+  readonly type: 'recorded';
+  readonly facts: readonly RunEvent[];
+  readonly to: RunSnapshot;
+}
+
+type RunActorLogic = ActorLogic<RunSnapshot, Recorded | { readonly type: 'xstate.stop' }>;
+
+const runActorLogic: RunActorLogic = {
+  transition: (snapshot, event) => (event.type === 'recorded' ? event.to : snapshot),
+  getInitialSnapshot() {
+    throw new Error('A run starts from its recorded facts');
+  },
+  getPersistedSnapshot: (snapshot) => snapshot,
+};
+
+/** A snapshot computed when its facts were decided, completed with the id and hash of the last as recorded. */
+export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
+  const { run } = decided.context;
+  if (last?.seq !== run.seq) throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.seq}`);
+  const recorded = copyOf(run);
+  recorded.hash = last.hash;
+  recorded.lastEventId = last.id;
+  return { ...decided, context: { run: recorded } };
+}

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { lineDiff } from '../../../src/cli/terminal/line-diff.js';
+import { lineDiff } from '../../../src/cli/terminal/state-diff.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);

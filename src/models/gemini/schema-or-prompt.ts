@@ -1,6 +1,6 @@
-import { ModelFailed } from '../errors.js';
-import type { GeminiDialect } from './gemini/request.js';
-import type { ModelAnswer, ModelRequest } from './port.js';
+import { ModelFailed } from '../../errors.js';
+import type { GeminiDialect } from './request.js';
+import type { ModelAnswer, ModelRequest } from '../port.js';
 
 type Ask = (dialect: GeminiDialect) => Promise<ModelAnswer>;
 

@@ -5,8 +5,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { System } from '../system/system.js';
-import { fieldOf } from '../system/untrusted.js';
+import type { System } from '../../system/system.js';
+import { fieldOf } from '../../system/untrusted.js';
 
 /** What has been observed of one call. */
 export interface Exchange {
