@@ -1,6 +1,6 @@
 /**
- * The statechart of a council's runs as XState's tools take it: the configuration of the very machine that its runs are
- * moved by, with the nodes named and the place marked where a run stands.
+ * The statechart of a council's runs in the form of XState's tools: the configuration of the machine that drives its
+ * runs, with nodes named and the run's current state marked.
  */
 import type { StateValue } from 'xstate';
 import type { ChartConfig, ChartState, ChartSubject, Graph } from '../generated/schemas.js';
@@ -8,7 +8,7 @@ import type { Chart } from '../run/machine.js';
 import { compileChart, stateKeyOf } from '../run/machine.js';
 import type { RunState } from '../run/state.js';
 
-/** A part of the machine's configuration; of what it holds beside, functions and names of actions, nothing is shown. */
+/** A state in the machine's configuration, without functions and names of actions. */
 interface StateConfig {
   readonly initial?: string;
   readonly type?: 'parallel' | 'final';
@@ -40,10 +40,10 @@ function chartOf(
   return { id: machine.id, initial, states: statesOf(states, { nodes, value }), meta };
 }
 
-/** Where in the chart a part of it stands. */
+/** What is known around a state of the chart. */
 interface Place {
   readonly nodes: ReadonlyMap<string, Graph['nodes'][number]>;
-  /** The value of the state around it; undefined: no run stands in it. */
+  /** The value of the enclosing state; undefined: no run is in it. */
   readonly value: StateValue | undefined;
 }
 
@@ -64,7 +64,7 @@ function stateOf(key: string, { initial, type, states, on }: StateConfig, { node
   };
 }
 
-/** Idle is where no node is: neither it nor a region in it is marked. */
+/** `idle` has no node: neither it nor a region in it is marked. */
 function isMarked(key: string, inside: StateValue | undefined, value: StateValue | undefined): boolean {
   const isActive = value === key || inside !== undefined;
   const isAtRest = key === 'idle' || (inside === 'idle' && key !== 'running');
@@ -80,9 +80,7 @@ function transitionsOf(on: NonNullable<StateConfig['on']>): NonNullable<ChartSta
   );
 }
 
-// Where a run stands in its chart.
-
-/** The value of the chart's state that a run is in: what replaying its facts through the chart comes to. */
+/** The state value of a run in its chart: equal to the result of replaying its facts through the chart. */
 export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
   if (run.status === 'paused') return { paused: run.gate?.decision === null ? 'waiting' : 'decided' };
   if (run.status !== 'running') return run.status;
@@ -93,7 +91,7 @@ export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>)
   return { running: Object.fromEntries(regions) as Record<string, string> };
 }
 
-/** What a fork is still to do counts as under way from its start on. */
+/** A fork's outstanding node counts as in flight only once it has started. */
 function isInFlight({ active, attempt }: RunState['frontier'][number]): boolean {
   return active && attempt > 0;
 }

@@ -1,4 +1,7 @@
-/** A chart as a Mermaid state diagram. A node's state stands for its region; between nodes the edges of the graph are drawn. */
+/**
+ * A chart as a Mermaid state diagram. A node's state stands for its region; between nodes the edges of the graph are
+ * drawn.
+ */
 import type {
   ChartConfig,
   ChartState,
@@ -11,7 +14,7 @@ import type {
 } from '../generated/schemas.js';
 import { clipped } from './digest.js';
 
-/** How the chart tells a state outside the one that a transition leaves. */
+/** Prefix of a transition's target outside the current state. */
 const OUTSIDE = '#run.';
 
 /** The text of the diagram, a statement a line. Names are keys of the chart, labels are data. */
@@ -70,7 +73,7 @@ function waysOut({ on = {}, states = {} }: ChartState): readonly { readonly fact
   return [...own, ...Object.values(states).flatMap(waysOut)];
 }
 
-/** Where the run stands is said in words too: not everything that draws diagrams colours states inside others. */
+/** The active state is marked with a sign, because not every renderer colours nested states. */
 function nameLine(key: string, { description = '', tags = [] }: ChartState): string {
   const label = mermaidText(description);
   return `state "${tags.length > 0 ? '▶ ' : ''}${label === '' ? key : label}" as ${key}`;
@@ -84,9 +87,7 @@ function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`);
 }
 
-// A genealogy as a Mermaid flowchart: drafts as boxes, what led to them as arrows.
-
-/** The text of the diagram, a statement a line. Names are ours, labels are data. */
+/** A genealogy as a Mermaid flowchart: drafts as boxes, what led to them as arrows. Names are ours, labels are data. */
 export function genealogyDiagram(genealogy: Genealogy): string {
   const { drafts, feedback, decisions, failures, outcome } = genealogy;
   const lines = [
@@ -122,7 +123,7 @@ function draftLines(draft: GenealogyDraft, drafts: readonly GenealogyDraft[]): r
   const known = new Set(
     drafts.filter((each) => parents.drafts.includes(each.id)).flatMap((each) => each.parents.feedback),
   );
-  // What a parent was told already is drawn there.
+  // Feedback that a parent draft was given already is drawn there.
   const news = parents.feedback.filter((each) => !known.has(each));
   return [
     box(nameOf(id), DRAFT_SHAPES[kind], [head, mermaidText(line), measure]),
@@ -160,7 +161,7 @@ function decisionLines({ seq, action, shown, changes, unapplied }: GenealogyDeci
   ];
 }
 
-/** Whether a value that a decision has set names what came with it. */
+/** Whether a value set by a decision is a draft or feedback of that same event. */
 function isOf(value: unknown, seq: number): boolean {
   return value === `d${seq}` || value === `f${seq}`;
 }
@@ -185,20 +186,18 @@ function nameOf(id: string): string {
   return id.replace('.', '_');
 }
 
-// Texts that anybody may have written, as labels in Mermaid diagrams.
-
 /** Most code points of a label. */
 const MAX_LABEL_CHARS = 60;
 
-/** All but letters, digits and a space: whatever else there is may mean something to Mermaid, to HTML or to both. */
+/** All but letters, digits and spaces: other characters may be syntax for Mermaid or HTML. */
 const SPECIAL = /[^\p{L}\p{N} ]/gu;
 /** A word that Mermaid reads as a statement of its own wherever in a line it stands. */
 const STATEMENT = /d(?=irection)/gi;
-/** What is not seen, ends a line or turns its direction. */
+/** Invisible characters, line ends and direction marks. */
 const UNSEEN = /[\p{C}\p{Z}]+/gu;
 
 /**
- * A text as part of a label that no parser takes for anything but text: special characters as Mermaid's numeric
+ * An untrusted text as part of a label that no parser takes for syntax: special characters as Mermaid's numeric
  * entity codes, white space and control characters as one space, a long text cut.
  */
 export function mermaidText(text: string, maxChars = MAX_LABEL_CHARS): string {

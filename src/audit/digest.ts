@@ -1,4 +1,4 @@
-/** Texts told in short: a record that names many of them must not grow with their length. */
+/** Digests of texts, so that a document that names many of them does not grow with their length. */
 import { codePoints } from '../graph/limits.js';
 
 /** Most code points shown of a line. */

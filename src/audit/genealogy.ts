@@ -1,6 +1,6 @@
 /**
  * Where a run's drafts come from: a fold of its events beside the run's own fold, from which it takes what each node
- * was given. Texts are told in short, so it is small however large the drafts are. No model is called.
+ * was given. Texts appear as digests, so it stays small however large the drafts are. No model is called.
  */
 import type {
   Genealogy,
@@ -29,10 +29,10 @@ import { clipped } from './digest.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
-/** Most code points told of why an attempt failed. */
+/** Most code points of a failed attempt's message. */
 const MAX_MESSAGE_CHARS = 300;
 
-/** A step under way: what its attempt was told, and has asked of its tools. */
+/** A step in flight: the input of its attempt, and its tool calls so far. */
 interface StepInFlight {
   readonly parents: GenealogyParents;
   readonly model: string;
@@ -51,7 +51,7 @@ export interface GenealogyDeps {
  * The genealogy of a run; null when there are no events.
  *
  * @param events in order, from the first
- * @throws {RunDamaged} when nothing can be made of an event, or what their iteration throws
+ * @throws {RunCorrupt} an event is invalid; also throws what the iteration throws
  */
 export async function genealogyOf(
   runId: string,
@@ -140,7 +140,7 @@ class GenealogyFold {
     return { drafts: distinct([this.#provenance.draftOf(branch)]), feedback: this.#provenance.feedbackOf(branch) };
   }
 
-  /** Takes note of the draft that is put together before a node, once: a pause may have shown it already. */
+  /** Adds the draft that is joined before a node, once: a pause may have added it already. */
   #join(event: RunEvent, run: RunState, { node, step }: { readonly node: string; readonly step: number }): void {
     const parts = partsInto(run, node);
     const branch = branchInto(run, node, step);
@@ -193,7 +193,7 @@ class GenealogyFold {
   }
 }
 
-/** Of a step whose start is missing; the chart allows no such record. */
+/** For a step without a start, which the chart does not allow. */
 const NOTHING_KNOWN = {
   parents: { drafts: [], feedback: [] },
   tools: [],
@@ -244,9 +244,7 @@ function outcomeOf(event: Of<'RunCompleted'> | Of<'RunFailed'>, finalDraft: stri
   return { seq, at, status: 'completed', final_draft: finalDraft, ...scored, kind: null, error: null, node: null };
 }
 
-// What a node's model was given by a tool, in short.
-
-/** Most code points told of an address or a title that a stranger wrote. */
+/** Most code points of an untrusted URL or title. */
 const MAX_WEB_CHARS = 300;
 
 function toolCallOf({ seq, data }: Extract<RunEvent, { type: 'ToolCalled' }>): GenealogyToolCall {
@@ -258,13 +256,14 @@ function passageOf(hit: ToolHit): GenealogyPassage {
   return { url: clipped(hit.url, MAX_WEB_CHARS), title: clipped(hit.title, MAX_WEB_CHARS), score: hit.score };
 }
 
-// What a fork begins with: the drafts, feedback and scores that its branches hold, known by where the parent had
-// them from.
-
-/** What an override at the fork itself was known by before the steps until then were told. */
+/** Source of an override at the fork itself in records that do not state the number of steps before it. */
 const AT_FORK_BEFORE = 'g0';
 
-/** @param changed fields of the override that the fork was asked for; of a fork that has not recorded it, none */
+/**
+ * Adds what a fork begins with: the drafts, feedback and scores of its branches, under the sources of the parent.
+ *
+ * @param changed fields of the override that the fork was requested with; none where that is not recorded
+ */
 function inherit(
   provenance: Provenance,
   moment: Moment,

@@ -28,7 +28,7 @@ interface Turn {
   readonly after: RunState;
 }
 
-/** The decision; what it made of drafts, feedback and scores is added to the ancestry. */
+/** The decision; the drafts, feedback and scores it set are added to the provenance. */
 export function decisionOf(
   event: GateDecided,
   { before, after }: Turn,
@@ -62,12 +62,12 @@ function shownAt({ shown, gate, ...run }: RunState, provenance: Provenance, draf
   };
 }
 
-/** What an override is known by, and whom its drafts reached. */
+/** An override with its source and the nodes its drafts were given to. */
 interface Override {
   readonly changes: StateOverride;
   readonly source: string;
   readonly drafts: DraftsGiven;
-  /** It reached every branch, ended ones too, as overrides did before decisions told their rule. */
+  /** It applied to every branch, ended ones too, as overrides did before decisions recorded `overrideVersion`. */
   readonly isForEvery: boolean;
 }
 
@@ -97,7 +97,7 @@ function addOverride(event: GateDecided, override: Override, { before, after }: 
   provenance.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
 }
 
-/** The texts of an override by what they are known by, each with the nodes that are to work on it. */
+/** The texts of an override by source, each with the nodes that will work on it. */
 function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: string; readonly nodes: string[] }> {
   const texts = new Map<string, { readonly text: string; readonly nodes: string[] }>();
   for (const [node, { draft: text, from }] of drafts) {

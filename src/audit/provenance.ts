@@ -1,11 +1,11 @@
-/** The drafts and the feedback of a run, each under a name of its own, found again by the step or gate it is from. */
+/** The drafts, feedback and scores of a run, each with an id, found by the step or gate they come from. */
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { firstLine, digest } from './digest.js';
 
 type Sha256 = (text: string) => string;
 
-/** The event that something came with. */
+/** The event that a draft, feedback or score came with. */
 export interface Moment {
   readonly seq: number;
   readonly at: string;
@@ -64,7 +64,7 @@ export class Provenance {
     return id;
   }
 
-  /** Takes note of a score, with the drafts it was given to too. */
+  /** Adds a score, also to the drafts it judges. */
   addScore(score: GenealogyScore): void {
     this.scores.push(score);
     const { seq, node, score: given } = score;
@@ -74,7 +74,7 @@ export class Provenance {
   }
 }
 
-/** What ids there are, each once. */
+/** The ids that are not null, each once. */
 export function distinct(ids: readonly (string | null)[]): string[] {
   return [...new Set(ids.filter((id) => id !== null))];
 }

@@ -1,23 +1,23 @@
-/** Verifies records one after the other behind everything else, so that a damaged one is known before it is asked for. */
+/** Verifies records in the background, so that a corrupt one is found before it is requested. */
 import type { System } from '../system/system.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { wait } from '../system/async/wait.js';
 
-/** How long the start waits for it, in milliseconds: a hundred records are through by then. */
+/** How long the start waits for it, in milliseconds: enough for about a hundred records. */
 const START_WAITS_MS = 100;
 
 export interface RecordCheckDeps {
-  /** Finds out, and takes note, whether a record bears out. */
+  /** Verifies a record and marks it if it is corrupt. */
   readonly verify: (id: string) => Promise<unknown>;
   readonly system: Pick<System, 'after'>;
-  /** Told of what ends it early. */
+  /** Called with the error that ends it early. */
   readonly onFault: (error: unknown) => void;
 }
 
 export interface RecordCheck {
-  /** Begins; resolves once it is through, or goes on for so long that the start should not wait. */
+  /** Starts the check; resolves once it is complete, or has taken so long that it continues in the background. */
   start(ids: AsyncIterable<string>): Promise<void>;
-  /** Resolves once nothing is under way any more. */
+  /** Ends the check; resolves once it has ended. */
   stop(): Promise<void>;
 }
 

@@ -1,6 +1,5 @@
 /**
- * Whether a run bears out as this service has it: its record, the place in its parent's that it goes on from, and the
- * view of it that is stored.
+ * Verifies a run: its record, the event of its parent that it was forked from, and the stored view of it.
  */
 import { RunCorrupt } from '../errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -19,22 +18,22 @@ export type RunVerification = Pick<Verified, 'events' | 'headHash' | 'firstDiffe
 
 export interface VerifyRunDeps extends ReplayDeps {
   readonly log: Pick<EventLog, 'readStream'>;
-  /** The stored view of a run, with everything in it that is recorded by the call; null when there is none. */
+  /** The stored view of a run, up to date with the log at the call; null when there is none. */
   readonly stored: (runId: string) => Promise<RunSummary | null>;
-  /** Puts the fold in the place of a stored view that differs from it. */
+  /** Replaces a stored view that differs from the fold. */
   readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
-  /** Told of a record that does not bear out. */
+  /** Called with a record that is invalid. */
   readonly onCorrupt: (error: RunCorrupt) => void;
 }
 
 /**
- * Reads and replays the whole record of a run; null when nothing is known of it. A stored view that differs is told and
- * replaced at once, so that nothing forged is served after it.
+ * Reads and replays the whole record of a run; null when the run is unknown. A stored view that differs is reported and
+ * replaced at once, so that nothing forged is served afterwards.
  */
 export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<RunVerification | null> {
   const { log, onCorrupt } = deps;
   const recorded = await headOf(log, runId);
-  // Before the record is read, which may go on meanwhile: so the record always comes past what the view was folded to.
+  // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
   const stored = await deps.stored(runId);
   const witness: Witness = { first: null, viewed: null };
   const verified = await verifyRecord(runId, witnessed(readRun(log, runId), witness), {
@@ -55,14 +54,14 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
   return { events, headHash, firstDifference: (await parentDifference(witness.first, deps)) ?? difference };
 }
 
-/** What is seen of a record while it is replayed. */
+/** What is captured of a record while it is replayed. */
 interface Witness {
   first: ExportedEvent | null;
   /** The run after the event that the stored view was folded to. */
   viewed: RunState | null;
 }
 
-/** What was there before the record was read: the revision of its last event, and the view. */
+/** The state before the record was read: the revision of its last event, and the view. */
 interface Before {
   readonly recorded: number | null;
   readonly stored: RunSummary | null;
@@ -81,7 +80,7 @@ async function* witnessed<T extends ExportedEvent>(events: AsyncIterable<T>, wit
   }
 }
 
-/** A record that ends before an event that it once had. */
+/** Detects a truncated record: it ends before an event that it once had. */
 function cutOff({ events }: Verified, { recorded, stored }: Before): Difference | null {
   const seen = Math.max(recorded ?? -1, stored?.seq ?? -1);
   return seen < events
@@ -97,10 +96,7 @@ function viewDifference(viewed: RunState | null, { recorded, stored }: Before): 
   return { seq: stored.seq, what: 'the stored view of the run is not the fold of its events' };
 }
 
-// * Whether a run's record bears out: every link of its hash chain computed again, every event asked of the chart
-// that its first event freezes. No model is called, and nothing is needed beside the events.
-
-/** Where a record first fails to bear out, and why. */
+/** Where a record first fails verification, and why. */
 export interface Difference {
   /** Revision of the event, or where it should have stood. */
   readonly seq: number;
@@ -108,9 +104,9 @@ export interface Difference {
 }
 
 export interface Verified {
-  /** Events that bear out, from the first. */
+  /** Number of valid events, from the first. */
   readonly events: number;
-  /** Hash of the last of them; 64 zeros when there is none. */
+  /** Hash of the last valid event; 64 zeros when there is none. */
   readonly headHash: string;
   readonly firstDifference: Difference | null;
   /** The run after them; null when there is none. */
@@ -118,14 +114,15 @@ export interface Verified {
 }
 
 export interface VerifyDeps extends ReplayDeps {
-  /** Told of the run after each event that bears out. */
+  /** Called with the run after each valid event. */
   readonly onTaken?: (run: RunState) => void;
 }
 
 /**
- * Replays the events of a run up to the first that does not bear out.
+ * Replays the events of a run up to the first invalid one: computes every hash again, and checks every event against
+ * the chart that the first event freezes. Calls no model and needs nothing but the events.
  *
- * @param events in order; what their iteration throws as RunDamaged counts as a difference, anything else is thrown on
+ * @param events in order; a RunCorrupt of the iteration counts as a difference, other errors are rethrown
  */
 export async function verifyRecord(
   runId: string,
@@ -151,8 +148,7 @@ export async function verifyRecord(
   }
 }
 
-// The place in another run's record that a fork goes on from.
-
+/** The event of another run that a fork continues from. */
 export interface Parent {
   readonly runId: string;
   readonly at: number;
@@ -162,11 +158,11 @@ export interface Parent {
 export interface ParentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly sha256: System['sha256'];
-  /** Told of a parent's record that does not bear out. */
+  /** Called with a parent's record that is invalid. */
   readonly onCorrupt: (error: RunCorrupt) => void;
 }
 
-/** A run that goes on from another's event names it by its hash: null when the log has that event, or it is no fork. */
+/** Checks that a fork's parent has the event with the hash it names; null when it has, or the run is not a fork. */
 export async function parentDifference(
   first: ExportedEvent | null,
   { log, sha256, onCorrupt }: ParentDeps,
@@ -186,7 +182,7 @@ export async function parentDifference(
   }
 }
 
-/** What the first event of a run tells of its parent; null when it is no fork. */
+/** The parent named by a run's first event; null when the run is not a fork. */
 export function parentIn(first: ExportedEvent | null): Parent | null {
   const parent: unknown = first === null ? null : Reflect.get(first.data, 'parent');
   if (typeof parent !== 'object' || parent === null) return null;

@@ -38,8 +38,7 @@ export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
 }
 
 /**
- * A document's events in order, each checked to follow by its hash from the one before it; an unknown document has
- * none.
+ * A document's events in order, each verified to follow the previous one by its hash; an unknown document has none.
  *
  * @param from seq of the first event
  * @param to seq of the last event; absent: to the head

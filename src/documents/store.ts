@@ -1,6 +1,6 @@
 /**
  * The documents: one stream each on the log, named by the hash of the file, so that the same bytes are the same
- * document whoever uploads them. What is recorded is never done again: an upload goes on from the stream, at its exact
+ * document whoever uploads them. Recorded work is never repeated: an upload continues from the stream, at its exact
  * revision.
  */
 import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
@@ -66,7 +66,7 @@ export class DocumentStore {
   }
 
   /**
-   * The document as it stands on the log; null when there is none, not yet or not any more. @throws {DocumentCorrupt}
+   * The document on the log; null when it is unknown, deleted or not ingested yet. @throws {DocumentCorrupt}
    */
   async find(documentId: string): Promise<DocumentRecord | null> {
     const { decisive } = await this.#streams.status(documentId);

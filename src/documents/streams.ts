@@ -35,7 +35,7 @@ export interface DocumentStreams {
   status(documentId: string): Promise<DocumentStatus>;
 }
 
-/** @param tasks whose end ends the waits of appends */
+/** @param tasks when they end, retries of appends end */
 export function documentStreams(
   { log, system, instanceId, appendDeadlineMs }: StreamsDeps,
   tasks: TaskTracker,

@@ -1,5 +1,5 @@
 /**
- * Whether a document bears out as this service has it: the hash chain of its record, and the view of it that is stored.
+ * Verifies a document: the hash chain of its record, and the stored view of it.
  */
 import type { System } from '../system/system.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';

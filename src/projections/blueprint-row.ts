@@ -13,7 +13,7 @@ export interface BlueprintRow {
 /**
  * What an event of a blueprint's stream makes of its row; null when it is no event of a blueprint.
  *
- * @throws {BlueprintDamaged} when nothing can be made of it
+ * @throws {BlueprintCorrupt} the event is corrupt
  */
 export function blueprintRowAfter(event: RecordedEvent): BlueprintRow | null {
   const id = blueprintIdOf(event.stream);

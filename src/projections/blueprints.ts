@@ -12,7 +12,7 @@ export interface BlueprintListDeps {
 
 /**
  * Asks for a page of them, newest update first, ties by id ascending; everything recorded before the call is in it. The
- * records come as JSON texts, some at a time, each as it is when its turn comes: who is deleted by then is left out.
+ * records come as JSON texts, some at a time, read as they are consumed: one deleted by then is left out.
  */
 export type BlueprintList = (page: Page) => Promise<BlueprintPage>;
 
@@ -31,7 +31,7 @@ export function blueprintList({ log, history, projector }: BlueprintListDeps): B
   };
 }
 
-/** Most ids named to the stored views at once; they answer for as many as make one piece. */
+/** Most ids per query of the stored views, which answer with one chunk of records. */
 const IDS_AT_ONCE = 100;
 
 async function* recordsOf(

@@ -1,15 +1,14 @@
 /**
- * The runs whose record was found not to bear out: none of them is shown as true again. They are kept beside the stored
- * views, and lost with them; whoever reads such a run then finds it again. One small entry a damaged run is kept in
- * memory.
+ * The runs whose record is corrupt, which are not served as valid again. They are stored beside the views; when those
+ * are lost, the next read of such a run finds it again. Memory holds one small entry per corrupt run.
  */
 import { RunCorrupt } from '../errors.js';
 import type { RunSummary } from './run-summary.js';
 
-/** What the list says of a damaged run (contract, section 4). */
+/** The list's error for a corrupt run (contract, section 4). */
 export const CORRUPT_ERROR = 'The record of this run is damaged';
 
-/** Where a run's record first fails to bear out, and why. */
+/** Where a run's record first fails verification, and why. */
 export interface Corruption {
   readonly runId: string;
   /** Revision of the event. */
@@ -21,7 +20,7 @@ export interface CorruptRunsOptions {
   /** Those found before. */
   readonly known: readonly Corruption[];
   readonly store: (corruption: Corruption) => Promise<void>;
-  /** Told of each once, when it is found. */
+  /** Called once per run, when it is found corrupt. */
   readonly onFound: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
 }
@@ -39,7 +38,7 @@ export class CorruptRuns {
     return this.#found.has(runId);
   }
 
-  /** Takes note of a run. */
+  /** Marks a run as corrupt. */
   found(error: RunCorrupt): void {
     const { runId } = error.data;
     if (this.#found.has(runId)) return;
@@ -49,13 +48,13 @@ export class CorruptRuns {
     store(error.data).catch(onFault);
   }
 
-  /** @throws {RunCorrupt} for a run that was found damaged */
+  /** @throws {RunCorrupt} for a run that was found corrupt */
   assertNotCorrupt(runId: string): void {
     const corruption = this.#found.get(runId);
     if (corruption !== undefined) throw new RunCorrupt(corruption);
   }
 
-  /** A run as the list may show it: of a damaged one nothing but what it was started as. */
+  /** A run as the list may show it: of a corrupt one only how it was started. */
   shown(run: RunSummary): RunSummary {
     if (!this.has(run.id)) return run;
     return {

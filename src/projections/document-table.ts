@@ -44,7 +44,7 @@ export function documentTable(database: DatabaseSyncInstance): DocumentTable {
   };
 }
 
-/** A row as far as it is what this file has written: one that others have changed may be anything. */
+/** A row, if it is as this service wrote it: another program may have changed it. */
 function storedDocument(row: unknown): Stored<DocumentRecord> {
   const id = textOf(row, 'id') ?? '';
   const record = parsed(textOf(row, 'record'));

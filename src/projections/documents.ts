@@ -14,7 +14,7 @@ export interface DocumentListDeps {
 
 /** A document as the list shows it. */
 export interface ListedDocument extends DocumentRecord {
-  /** Whether its record was found not to bear out: it cannot be found, nor shown by its id. */
+  /** Whether its record is corrupt: it is excluded from search and not shown by id. */
   readonly isCorrupt: boolean;
 }
 

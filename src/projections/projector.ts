@@ -25,14 +25,14 @@ export interface ProjectorOptions {
   readonly views: RunViews;
   readonly history: History;
   readonly system: Pick<System, 'after'>;
-  /** Told of each event once it is folded or found damaged; after a drop perhaps again. Must not throw. */
+  /** Called with each event once it is folded or found corrupt; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
-  /** Told of each event once it is folded, with the run it has made when it is one of a run. */
+  /** Called with each event once it is folded, with the resulting run if it is a run's. */
   readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
-  /** Told of each event of a document before it is listed; after a drop perhaps again. Must not throw. */
+  /** Called with each event of a document before it is listed; after a drop perhaps again. Must not throw. */
   readonly onDocument?: (event: RecordedEvent) => void;
   /**
-   * With it the chains of what is folded up to the head of the start are checked; else they are taken at their word.
+   * If given, hash chains are verified while history is folded; otherwise they are not checked.
    */
   readonly sha256?: System['sha256'];
   readonly onFault: (error: unknown) => void;
@@ -50,7 +50,7 @@ export class Projector {
   readonly #waiters = new Set<Waiter>();
   #position: Position | null;
   #caughtUp = false;
-  /** Whether the log has said nothing since it was last told that the subscription was dropped. */
+  /** Whether the subscription was dropped and nothing has arrived since. */
   #isAway = false;
   #running: Promise<void> = Promise.resolve();
 
@@ -74,7 +74,7 @@ export class Projector {
   /**
    * Resolves once everything up to a position is folded; `null` is everything of an empty log.
    *
-   * @throws {ServiceStopping} when it will not be folded here any more
+   * @throws {ServiceStopping} it will not be folded here any more
    */
   async reached(position: Position | null): Promise<void> {
     if (position === null || (this.#position !== null && this.#position >= position)) return;
@@ -107,7 +107,7 @@ export class Projector {
         }
       } catch (error) {
         if (error instanceof LogClosed) return;
-        // An outage is one fault, however often it is tried to subscribe meanwhile.
+        // An outage is reported once, however often subscribing is retried.
         if (!this.#isAway) onFault(error);
         this.#isAway = true;
         await wait(system, RESUBSCRIBE_MS, signal);
@@ -115,7 +115,7 @@ export class Projector {
     }
   }
 
-  /** Every event counts, whatever its category: who waits for the log's head must not wait for the next run. */
+  /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
   async #take(recorded: RecordedEvent): Promise<void> {
     try {
       const runId = runIdOf(recorded.stream);
@@ -129,7 +129,7 @@ export class Projector {
     this.#taken(recorded);
   }
 
-  /** The same without a wait, which costs more than the fold does, for a run in memory; false when it takes one. */
+  /** Folds an event of a run in memory synchronously, since awaiting costs more than folding; false: use `#take`. */
   #takeHeld(recorded: RecordedEvent): boolean {
     const { views, history, onFolded } = this.#options;
     const runId = runIdOf(recorded.stream);
@@ -146,7 +146,7 @@ export class Projector {
     return true;
   }
 
-  /** A damaged run, blueprint or document stays as it was before the damage; the others go on. */
+  /** A corrupt run, blueprint or document keeps its last valid state; others are not affected. */
   #passOver(error: unknown): void {
     if (!CORRUPTIONS.some((damage) => error instanceof damage)) throw error;
     this.#options.onFault(error);
@@ -163,7 +163,7 @@ export class Projector {
     const check = this.#caughtUp ? null : sha256;
     const run = await views.apply(runId, event, check);
     if (run !== null) await history.put(summaryOf(run));
-    // Its row is there all the same: the list says of it that it is damaged.
+    // Checked after its row is stored, so that the list can show the run as corrupt.
     if (check !== null && event.seq === 0) assertFollows(runId, null, { event, sha256: check });
     return run;
   }

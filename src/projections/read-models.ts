@@ -1,4 +1,4 @@
-/** The stored read models of this process, and who reads runs for them. */
+/** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
 import type { RunCorrupt } from '../errors.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -14,7 +14,7 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
-  /** Told of each run once, when it is found damaged. */
+  /** Called once per run, when it is found corrupt. */
   readonly onCorrupt: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * A run's events as they are recorded, for whoever watches it: read from the log up to its head, from there on handed
- * over by the one subscription. Nothing is kept for a watcher: one that falls behind reads on from the log.
+ * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription.
+ * Nothing is buffered for a watcher: one that falls behind reads from the log again.
  */
 import type { System } from '../system/system.js';
 import { RunCorrupt, ServiceStopping } from '../errors.js';
@@ -15,8 +15,8 @@ export interface FollowOptions {
   /** Revision of the first event wanted. */
   readonly from: number;
   /**
-   * Given the events in order, none twice and none left out. While they come from the log, each waits until the one
-   * before has been taken; a live one waits for nobody. What it returns never rejects.
+   * Called with the events in order, each exactly once. Events from the log wait for the returned promise; live ones do
+   * not. The promise must not reject.
    */
   readonly onEvent: (event: RunEvent) => void | Promise<void>;
   /** Ends the watching. */
@@ -29,7 +29,7 @@ interface Watcher {
   next: number;
   /** Hash of the last event given; null before the first. */
   hash: string | null;
-  /** Highest revision the subscription has told of; what is not given yet stands in the log. */
+  /** Highest revision seen by the subscription; events up to it that are not delivered yet are in the log. */
   heard: number;
   isLive: boolean;
   isOver: boolean;
@@ -65,7 +65,7 @@ export class RunFeed {
       watcher.heard = Math.max(watcher.heard, recorded.revision);
       if (!watcher.isLive || recorded.revision < watcher.next) continue;
       const event = recorded.revision === watcher.next ? live.after(watcher.hash) : null;
-      // What does not follow from the last event given is read from the log, which tells of damage.
+      // An event that does not follow the last one is read from the log instead, where corruption is detected.
       if (event === null) rouse(watcher);
       else giveLive(watcher, event);
     }
@@ -74,7 +74,7 @@ export class RunFeed {
   /**
    * Follows a run from a revision on; an unknown run is waited for.
    *
-   * @returns once the terminal event has been given, the signal came or the feed has stopped
+   * @returns once the terminal event was delivered, the signal aborted or the feed has stopped
    * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */
@@ -97,7 +97,7 @@ export class RunFeed {
     }
   }
 
-  /** A run's record was found damaged: whoever follows it reads on, and is refused. */
+  /** Makes the watchers of a run that was found corrupt read on, which fails for them. */
   refuse({ data: { runId } }: RunCorrupt): void {
     for (const watcher of this.#watchers.get(runId) ?? []) {
       watcher.heard = Number.POSITIVE_INFINITY;
@@ -120,7 +120,7 @@ export class RunFeed {
     };
   }
 
-  /** Gives what the log holds beyond the last event given; all that the subscription has told of is in it. */
+  /** Delivers the log's events after the last one; it must hold all that the subscription has seen. */
   async #readOn(runId: string, watcher: Watcher): Promise<void> {
     const { next: from, heard } = watcher;
     for await (const event of this.#reader.events(runId, { from })) {
@@ -145,7 +145,7 @@ function give(watcher: Watcher, event: RunEvent): void | Promise<void> {
   return taken;
 }
 
-/** A watcher's fault is no fault of the subscription that feeds all others. */
+/** An error of one watcher must not end the subscription that feeds all of them. */
 function giveLive(watcher: Watcher, event: RunEvent): void {
   try {
     void give(watcher, event);
@@ -175,7 +175,7 @@ function end(watcher: Watcher): void {
   rouse(watcher);
 }
 
-/** An event for many watchers, read and checked once: null for one whose last event it does not follow. */
+/** An event for many watchers, parsed and verified once; null for a watcher whose last event it does not follow. */
 function liveEvent(
   recorded: RecordedEvent,
   sha256: System['sha256'],

@@ -1,7 +1,7 @@
 /**
  * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows
- * change in memory first and are written behind, with the checkpoint they belong to, by a worker of their own; what is
- * not written yet is folded from the log again after a crash.
+ * change in memory first and are written later (write-behind), with their checkpoint, by a worker; after a crash
+ * unwritten rows are folded from the log again.
  */
 import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';
@@ -19,11 +19,11 @@ import type { ViewsClient } from './views-client.js';
 const WRITE_BEHIND_MS = 100;
 /** Changed rows at which they are written without waiting longer. */
 const MANY_CHANGED = 500;
-/** Changed rows that hold the projector up until they are written: storage is slow, or fails. */
+/** Changed rows at which the projector waits for the next write: storage is slow, or fails. */
 const MAX_CHANGED = 5_000;
 /** Wait after a write that failed, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Changed blueprints that hold the projector up: each may be as large as an append. */
+/** Changed blueprints at which the projector waits: each may be as large as an append. */
 const MAX_CHANGED_BLUEPRINTS = 50;
 /** The same of documents, whose rows are small. */
 const MAX_CHANGED_DOCUMENTS = 1_000;
@@ -80,7 +80,7 @@ export class History {
     return this.#changed.size < MAX_CHANGED;
   }
 
-  /** Takes a run's newest summary; the caller has asked for room. */
+  /** Takes a run's newest summary; the caller has checked `hasRoom`. */
   note(summary: RunSummary): void {
     this.#changed.set(summary.id, summary);
     if (this.#isFailing) this.#flushSoon(RETRY_MS);
@@ -118,7 +118,7 @@ export class History {
     return await this.#views.document(documentId);
   }
 
-  /** Puts the fold of a document in the place of what is stored of it, unless that is not what was seen any more. */
+  /** Replaces the stored row of a document by its fold, unless the row has changed since it was seen. */
   async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
     const stored = await this.document(row.id);
     const isOnItsWay = this.#changedDocuments.has(row.id) || this.#writingDocuments.has(row.id);
@@ -190,7 +190,7 @@ export class History {
     }
   }
 
-  /** Puts the fold of a run in the place of what is stored of it, unless that is not what was seen any more. */
+  /** Replaces the stored row of a run by its fold, unless the row has changed since it was seen. */
   async replace(seen: RunSummary | null, fold: RunSummary): Promise<void> {
     const stored = await this.stored(fold.id);
     const isOnItsWay = this.#changed.has(fold.id) || this.#writing.has(fold.id);

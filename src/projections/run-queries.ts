@@ -1,6 +1,6 @@
 /**
- * What clients ask of runs: each answer true at once, whoever runs the run and however far the read models are. Asked
- * for a damaged run, each throws RunDamaged, but for the list, which says so.
+ * The queries for runs: each answer is up to date, whichever instance runs the run and however far the read models are.
+ * For a corrupt run each throws RunCorrupt, except the list, which shows the error.
  */
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -21,11 +21,11 @@ export interface RecordPage {
   readonly head: number;
   /** Revision to go on from; null at the head. */
   readonly next: number | null;
-  /** The events, read as they are taken. @throws {RunDamaged} at the first that does not bear out */
+  /** The events, read as they are taken. @throws {RunCorrupt} at the first invalid event */
   events(): AsyncIterable<ExportedEvent>;
 }
 
-/** Where a run can be forked, or why it cannot be there. */
+/** A run at the event where it is to be forked, or why it cannot be. */
 export type ForkPoint = { readonly run: RunState } | { readonly run: null; readonly refusal: string };
 
 export interface RunQueriesOptions {
@@ -70,8 +70,8 @@ export class RunQueries {
   }
 
   /**
-   * A run as it stood at an event, for another run to go on from; null when there is no such run. Its whole record is
-   * read: of a damaged one nothing is taken over. @throws {RunDamaged}
+   * A run as it stood at an event, for another run to go on from; null when there is no such run. Its whole record
+   * is verified, so that nothing of a corrupt one is taken over. @throws {RunCorrupt}
    */
   async forkPoint(runId: string, at: number): Promise<ForkPoint | null> {
     let run: RunState | null = null;
@@ -81,7 +81,7 @@ export class RunQueries {
       if (event.seq === at) point = run;
     }
     if (run === null) return null;
-    // It has no graph that anything could go on in.
+    // Its graph is not runnable.
     if (run.failure?.kind === 'not_runnable') return { run: null, refusal: run.failure.error };
     if (point === null) return { run: null, refusal: `the last event is at seq ${run.seq}` };
     if (isFinished(point)) return { run: null, refusal: `the run is ${point.status} there` };

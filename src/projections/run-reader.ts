@@ -1,4 +1,4 @@
-/** Reads runs from the log for those who show them: every event is checked, and a damaged run is not read again. */
+/** Reads and verifies runs from the log; a run that was found corrupt is not read again. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from '../errors.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -42,7 +42,7 @@ export class RunReader {
     }
   }
 
-  /** What a fold of its own makes of a run's whole record. @throws {RunCorrupt} */
+  /** Applies another fold to a run's whole record. @throws {RunCorrupt} */
   async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>): Promise<T> {
     try {
       return await fold(this.events(runId));

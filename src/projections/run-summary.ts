@@ -1,4 +1,4 @@
-/** What poll and history tell of a run: one flat record, derived from the fold alone. */
+/** A run as poll and history show it: one flat record, derived from the fold alone. */
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import { iterationShown } from '../run/state.js';
@@ -15,7 +15,7 @@ export interface RunSummary {
   /** Revision of the last event it was folded from. */
   readonly seq: number;
   readonly blueprintId: string | null;
-  /** The topic of the start, whatever a human made of it later. */
+  /** The topic of the start, even if a human changed it later. */
   readonly inputTopic: string;
   readonly status: RunStatus;
   readonly executionMode: ExecutionMode;
@@ -36,7 +36,7 @@ export interface RunSummary {
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }
 
-/** Whether a value has the form of a summary: what is stored may have been changed by others. */
+/** Whether a value has the form of a summary: the stored file may have been changed by other programs. */
 export function isRunSummary(value: unknown): value is RunSummary {
   const isTextOrNull = (field: string): boolean => isNullOr('string', fieldOf(value, field));
   const texts = ['id', 'inputTopic', 'status', 'executionMode', 'createdAt'];

@@ -1,7 +1,7 @@
 /**
- * The runs being followed, fed by the projector, read by sockets and by the history; one that is watched has a small
- * store that tells its watchers. Paused and finished runs leave memory unless somebody watches them; they are folded
- * from the log again on demand.
+ * The folded runs in memory, fed by the projector, read by sockets and the history; a watched run has a small store
+ * that notifies its watchers. Paused and finished runs leave memory unless somebody watches them; they are folded from
+ * the log again on demand.
  */
 import { createStore } from '@xstate/store';
 import type { System } from '../system/system.js';
@@ -12,7 +12,7 @@ import { isFinished } from '../run/state.js';
 import { assertFollows, foldNext } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 
-/** Most runs kept without a watcher; beyond, the longest untouched leave and are folded again when needed. */
+/** Most runs kept without a watcher; beyond, the least recently used are evicted and folded again when needed. */
 const MAX_UNWATCHED = 3_000;
 
 type RunStore = ReturnType<typeof runStore>;
@@ -24,13 +24,13 @@ interface View {
    */
   store: RunStore | null;
   watchers: number;
-  /** Told when the run is found damaged. */
+  /** Called when the run is found corrupt. */
   readonly onCorrupt: Set<() => void>;
 }
 
 export interface Watcher {
   readonly onState: (run: RunState) => void;
-  /** The record of the run was found damaged: nothing more of it should be shown. */
+  /** Called when the run is found corrupt: nothing more of it should be shown. */
   readonly onCorrupt?: () => void;
   /** Ends the watching. */
   readonly signal: AbortSignal;
@@ -53,11 +53,11 @@ export class RunViews {
   }
 
   /**
-   * Takes one event of the log; events already folded are passed over.
+   * Takes one event of the log; events already folded are skipped.
    *
    * @param sha256 given when the event's link to the one before it has to be checked
    * @returns the run after it, or after whatever has been folded beyond it
-   * @throws {RunCorrupt} when nothing can be made of it; what is shown of the run stays as it was
+   * @throws {RunCorrupt} the event is invalid; the view keeps its last valid state
    */
   async apply(runId: string, event: RunEvent, sha256: System['sha256'] | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
@@ -111,9 +111,9 @@ export class RunViews {
     return true;
   }
 
-  /** A run's record was found damaged: its watchers are told. */
+  /** Notifies the watchers of a run that was found corrupt. */
   refuse({ data: { runId } }: RunCorrupt): void {
-    for (const tell of [...(this.#views.get(runId)?.onCorrupt ?? [])]) tell();
+    for (const notify of [...(this.#views.get(runId)?.onCorrupt ?? [])]) notify();
   }
 
   /** Keeps a view in memory until it is left again. */
@@ -162,7 +162,7 @@ export class RunViews {
     return view;
   }
 
-  /** Lets go of what nobody needs in memory. */
+  /** Evicts views that are not needed in memory. */
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view;

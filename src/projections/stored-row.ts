@@ -1,4 +1,4 @@
-/** Cells of the stored views, as far as they can be read: others may have changed the file. */
+/** Reads cells of the stored views defensively: other programs may have changed the file. */
 
 /** A row as it is stored; null: it cannot be read. */
 export interface Stored<T> {
@@ -26,7 +26,7 @@ export function parsed(text: string | null): unknown {
   }
 }
 
-/** The rows that can be read, and of the others what is made of them anew. */
+/** The readable rows, with the others rebuilt. */
 export async function readable<T>(
   stored: readonly Stored<T>[],
   anew: (id: string) => Promise<T | null>,

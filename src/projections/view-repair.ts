@@ -1,4 +1,4 @@
-/** Rows that are stored and cannot be read, made anew from the log. */
+/** Rebuilds stored rows that cannot be read from the log. */
 import { blueprintAfter, blueprintStream } from '../blueprint/events.js';
 import { BlueprintCorrupt, RunCorrupt } from '../errors.js';
 import type { Blueprint } from '../generated/schemas.js';
@@ -11,7 +11,7 @@ import type { RunReader } from './run-reader.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 
-/** Each by the id of its row; null when the log has nothing that bears out, and the row is to be left out. */
+/** Each by the id of its row; null when the log has no valid record, and the row is left out. */
 export interface ViewRepair {
   run(id: string): Promise<RunSummary | null>;
   blueprint(id: string): Promise<Blueprint | null>;
@@ -21,11 +21,11 @@ export interface ViewRepair {
 export interface ViewRepairDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly reader: Pick<RunReader, 'fold'>;
-  /** Told once of each row. */
+  /** Called once per row. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Rows remembered as told of; beyond, they may be told of again. */
+/** Most rows remembered as reported; beyond, they may be reported again. */
 const MAX_REPORTED = 1_000;
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
@@ -38,7 +38,7 @@ export function viewRepair({ log, reader, onFault }: ViewRepairDeps): ViewRepair
     reported.add(row);
     onFault(new Error(`The stored row of ${row} cannot be read: ${what}`, { cause }));
   };
-  /** Throws what the log throws: then nothing can be told. */
+  /** Throws the log's errors: then the row's state is unknown. */
   const repaired = async <T>(row: string, made: Promise<T | null>): Promise<T | null> => {
     try {
       const anew = await made;

@@ -17,7 +17,7 @@ export interface ViewsOptions {
   readonly log: FoldedLog;
 }
 
-/** What the worker tells of itself once it is ready. */
+/** The worker's message once it is ready. */
 export type ViewsReady = LogRefused | { readonly checkpoint: string | null };
 
 export type ViewsCall =
@@ -54,7 +54,7 @@ export interface ViewsClient {
 /**
  * Starts the views worker on a file; rejects when the file cannot be opened.
  *
- * @throws {LogUnreadable} when the rows were folded from another log, or past its head, and it is to be refused then
+ * @throws {LogUnreadable} the rows were folded from another log, or past its head, and the log has a file to refuse
  */
 export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: options });

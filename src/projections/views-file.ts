@@ -8,7 +8,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { DOCUMENTS_SCHEMA } from './document-table.js';
 import { textOf } from './stored-row.js';
 
-/** Raise it when rows mean something else: the file is then folded anew. */
+/** Raise it when the meaning of rows changes: the file is then rebuilt. */
 const VIEWS_VERSION = '9';
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
@@ -40,7 +40,9 @@ export interface FoldedLog {
   readonly identity: string;
   /** Newest position. */
   readonly head: string | null;
-  /** Its file, which is refused when rows were folded from another log or past its head; absent: they are folded again. */
+  /**
+   * Its file, which is refused when rows were folded from another log or past its head; absent: they are folded again.
+   */
   readonly file?: string;
 }
 
@@ -51,7 +53,7 @@ export interface LogRefused {
   readonly file: string;
 }
 
-/** Opens the file, or begins it anew when its rows cannot be used. */
+/** Opens the file, or rebuilds it when its rows cannot be used. */
 export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused {
   const found = openFound(file);
   if (found === null) return openAnew(file, log.identity);
@@ -61,12 +63,12 @@ export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstanc
   return refused !== null && log.file !== undefined ? { refused, file: log.file } : openAnew(file, log.identity);
 }
 
-/** What the file tells of itself. */
+/** A value of the file's metadata. */
 export function metaIn(database: DatabaseSyncInstance, key: string): string | null {
   return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
 }
 
-/** The file as it is; null when it tells of no log: none there, damaged, or none of ours. */
+/** The existing file; null when it names no log: missing, corrupt, or another program's. */
 function openFound(file: string): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {

@@ -15,7 +15,7 @@ import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
 
-/** Records are handed out until they have this many UTF-16 units; the last may be as large as an append. */
+/** Size in UTF-16 units at which a chunk of records ends; the last one may be as large as an append. */
 const CHUNK_CHARS = 512 * 1024;
 
 const PAUSED_AT_ONCE = 1_000;
@@ -34,7 +34,7 @@ export interface KeyedRun {
 }
 
 export interface ViewsStore {
-  /** Position the rows were folded to; null when there are none yet, or none that can be trusted. */
+  /** Position the rows were folded to; null when there are none yet, or none usable. */
   readonly checkpoint: string | null;
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Null: there is none that can be read. */
@@ -45,7 +45,7 @@ export interface ViewsStore {
   paused(after: number): readonly KeyedRun[];
   /** Newest update first, ties by id ascending. */
   blueprintIds(page: Page): readonly string[];
-  /** Their records as JSON text, null where there is none: of the first ids, as many as make one piece. */
+  /** Their records as JSON text, null where there is none: of the first ids, as many as make one chunk. */
   blueprintRecords(ids: readonly string[]): readonly (Stored<string> | null)[];
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly Stored<DocumentRecord>[];
@@ -89,7 +89,7 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
       }
     },
     find: (id) => storedRun(find.get(id)).row,
-    // What is passed over is read too: a page of the older half is found from the other end.
+    // SQLite reads skipped rows too, so a page in the older half is read from the other end.
     list({ limit, offset }) {
       const all = Number(Reflect.get(count.get() ?? {}, 'rows') ?? 0);
       const taken = Math.max(0, Math.min(limit, all - offset));
@@ -135,7 +135,7 @@ function corruptTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'corrupt
   };
 }
 
-/** What was found damaged stays so, whatever has become of where and why. */
+/** A run stored as corrupt stays so, even if place and reason cannot be read. */
 function corruptionIn(row: unknown): Corruption {
   const [runId, corruption] = [textOf(row, 'run_id') ?? '', parsed(textOf(row, 'damage'))];
   const [seq, reason] = [fieldOf(corruption, 'seq'), fieldOf(corruption, 'reason')];
@@ -176,7 +176,7 @@ function blueprintTable(database: DatabaseSyncInstance) {
   };
 }
 
-/** A row as far as it is what this file has written: one that others have changed may be anything. */
+/** A row, if it is as this service wrote it: another program may have changed it. */
 function storedRun(row: unknown): Stored<RunSummary> {
   const id = textOf(row, 'id') ?? '';
   const summary = parsed(textOf(row, 'summary'));

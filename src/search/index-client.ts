@@ -27,8 +27,8 @@ export interface ChunksWrite {
   /** Documents that are ingested but lack vectors of the model: stored until they are removed. */
   readonly incomplete?: readonly string[];
   /**
-   * Position up to which all is folded with this. Null: more comes, and what this adds and removes is seen with the
-   * next write that has one; what is hidden yet goes at once when it is removed.
+   * Position up to which the log is folded with this write. Null: more follows, and the changes become visible with the
+   * next write that has a checkpoint; chunks that are not visible yet are removed at once.
    */
   readonly checkpoint: string | null;
 }
@@ -71,8 +71,8 @@ export interface Counted {
 
 export interface SearchIndex extends IndexProgress {
   /**
-   * Resolves once it is written, and found if it has a checkpoint. To be awaited before the next: searches are answered
-   * in between. A document goes in one write, about 0.1 ms a passage.
+   * Resolves once it is written, and visible if it has a checkpoint. Await it before the next write, so that searches
+   * are answered in between. Removing a document is one write, about 0.1 ms per chunk.
    */
   write(change: ChunksWrite): Promise<void>;
   /** The nearest chunks, best first, ties in order of insertion. */

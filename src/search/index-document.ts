@@ -77,8 +77,8 @@ export interface EventSpan {
 }
 
 /**
- * Its passages in their order, at most 64 at a time, from the first one on and as far as there are vectors of the
- * model.
+ * The chunks of an ingested document in their order, read from its stream, at most 64 at a time, as far as there are
+ * vectors of the model.
  *
  * @throws {DocumentCorrupt}
  */

@@ -1,8 +1,8 @@
 /**
- * The passages that can be found: one SQLite file that may be deleted while the service is stopped. Passages are seen
- * with the checkpoint they were folded to, in one transaction: rows with keys after the last one that is seen wait for
- * theirs; a power cut may cost the newest ones, which are folded again, but never the file. Vectors stay in the file, a
- * byte a dimension of them in memory. Runs inside the passages worker.
+ * The chunk index: one SQLite file that may be deleted while the service is stopped. Chunks become visible with the
+ * checkpoint they were folded to, in one transaction: rows with keys after the last visible one wait for theirs. A
+ * power cut may lose the newest rows, which are folded again, but never the file. Vectors stay in the file, with one
+ * byte per dimension in memory. Runs inside the index worker.
  */
 import { rmSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
