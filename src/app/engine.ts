@@ -95,20 +95,10 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     ...(cluster !== null && { onFolded: clusterListener(cluster, corruptRuns) }),
     onRecorded: (event) => feed.recorded(event),
     onDocument: (event) => library.recorded(event),
-    onFault(error) {
-      if (error instanceof RunCorrupt) corruptRuns.found(error);
-      else if (error instanceof DocumentCorrupt) library.corruptDocuments.found(error);
-      else onFault(error);
-    },
+    onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
-  const queries = new RunQueries({
-    log,
-    reader,
-    history,
-    projector,
-    corruptRuns,
-    live: (runId) => registry.live(runId),
-  });
+  const live = (runId: string): RunState | null => registry.live(runId);
+  const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live });
   const blueprints = new BlueprintStore({ log, system, instanceId });
   const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
   const caughtUp = startReading(library, projector);
@@ -134,6 +124,18 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await stopReading({ projector, history, models, onFault });
       await log.close();
     },
+  };
+}
+
+/** A handler that notes corrupt records and passes on all other errors. */
+function corruptionNoted(
+  { corruptRuns, corruptDocuments }: Pick<ReadModels, 'corruptRuns'> & Pick<DocumentServices, 'corruptDocuments'>,
+  onFault: (error: unknown) => void,
+): (error: unknown) => void {
+  return (error) => {
+    if (error instanceof RunCorrupt) corruptRuns.found(error);
+    else if (error instanceof DocumentCorrupt) corruptDocuments.found(error);
+    else onFault(error);
   };
 }
 
