@@ -181,7 +181,10 @@ function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
     data.overrideVersion === undefined
       ? overriddenV1(state, override, data)
       : overrideState(state, override, { ...at, route, nextNodes });
-  return { ...changed, gate, shown: branchShown(changed, nextNodes) };
+  // Where nothing is left to run, the last node's branch is what the human leaves.
+  const [last] = changed.frontier;
+  const isEnd = nextNodes.length === 0 && last !== undefined;
+  return { ...changed, gate, shown: isEnd ? last.branch : branchShown(changed, nextNodes) };
 }
 
 /** An override by version 1 of the rules: its decision was recorded without an `overrideVersion`. */

@@ -196,8 +196,8 @@ export class SearchIndexer {
     while (!this.#isStopping) {
       if (this.#index !== index) throw this.#failure;
       const [next] = this.#waiting;
-      if (this.#unread !== null) await this.#catchUp(index, this.#unread);
-      else if (this.#dropped.size > 0) await this.#takeOut(index);
+      if (this.#dropped.size > 0) await this.#takeOut(index);
+      else if (this.#unread !== null) await this.#catchUp(index, this.#unread);
       else if (next === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
       else {
         await this.#put(index, next);
