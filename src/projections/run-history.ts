@@ -106,7 +106,7 @@ export class History {
     await this.flush();
     return await readable(await this.#views.documents(page), async (id) => {
       const record = await this.#repair.document(id);
-      if (record !== null) await this.putDocument({ id, record });
+      if (record !== null) await this.replaceDocument(null, { id, record });
       return record;
     });
   }
@@ -167,7 +167,7 @@ export class History {
     await this.flush();
     return await readable(await this.#views.list(page), async (id) => {
       const summary = await this.#repair.run(id);
-      if (summary !== null) await this.put(summary);
+      if (summary !== null) await this.replace(null, summary);
       return summary;
     });
   }
