@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { appendWithRetry } from '../../src/eventsourcing/append-with-retry.js';
 import type { EventStoreOptions } from '../../src/eventlog/eventstoredb/log.js';
-import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import { DEADLINE_MS, openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import { RETRY_MS } from '../../src/eventlog/eventstoredb/reads.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../../src/eventlog/port.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
@@ -53,6 +54,32 @@ export function eventStoreBench(): EventStoreBench {
       logs.push(log);
       return log;
     },
+  };
+}
+
+/** A clock on which the adapter's own deadline passes when a test says so, and every other time by itself. */
+export interface HeldDeadline {
+  readonly system: EventStoreOptions['system'];
+  pass(): void;
+}
+
+/** @param onRetry called each time before a failed call is tried again */
+export function heldDeadline(onRetry: () => void = () => undefined): HeldDeadline {
+  const system = nodeSystem();
+  const held = new Set<() => void>();
+  return {
+    system: {
+      ...system,
+      after(delayMs, then) {
+        if (delayMs === DEADLINE_MS) {
+          held.add(then);
+          return () => held.delete(then);
+        }
+        if (delayMs === RETRY_MS) onRetry();
+        return system.after(delayMs, then);
+      },
+    },
+    pass: () => held.forEach((then) => then()),
   };
 }
 

@@ -1,4 +1,7 @@
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { AppendOutcomeUnknown, ConfigInvalid, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
@@ -10,7 +13,7 @@ import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
-import { eventStoreBench, SHORT_MS, surely } from './eventstoredb-bench.js';
+import { eventStoreBench, heldDeadline, SHORT_MS, surely } from './eventstoredb-bench.js';
 import { following } from './open-subscription.js';
 
 const SERVER = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
@@ -123,6 +126,31 @@ describe('EventStoreDB log: its server as a process', () => {
     child.signal('SIGCONT');
     expect((await settled).revision).to.equal(1);
     expect(await all(log.readStream('run-1'))).to.have.length(2);
+  });
+});
+
+describe('EventStoreDB log: a server that cannot be reached', () => {
+  const bench = eventStoreBench();
+
+  it('is reported with its first error, not with the silence at the deadline', async () => {
+    const deadline = heldDeadline();
+    const silent: Socket[] = [];
+    let connections = 0;
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      connections += 1;
+      silent.push(socket);
+      if (connections === 1) socket.destroy();
+      else setImmediate(deadline.pass);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const log = bench.log(`esdb://127.0.0.1:${port}?tls=false`, { system: deadline.system });
+    const error = await rejectionOf(log.ping());
+    await log.close();
+    server.close();
+    for (const socket of silent) socket.destroy();
+    expect(inspect(error, { depth: 9 })).to.match(/No connection established|Connection dropped|ECONNRESET/);
   });
 });
 

@@ -28,7 +28,7 @@ import { wait } from '../../system/async/wait.js';
  * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so less would leave more outcomes
  * unknown; calls pending at a leader's death fail only after this time.
  */
-const DEADLINE_MS = 2_500;
+export const DEADLINE_MS = 2_500;
 
 /** Longest time to find this log's newest event among those of other logs, in milliseconds. */
 const LONGEST_HEAD_MS = 30_000;

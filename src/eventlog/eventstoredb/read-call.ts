@@ -91,7 +91,7 @@ async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<read
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let leave = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
-    leave = () => reject(new Error('The call was left', { cause: signal.reason }));
+    leave = () => reject(signal.reason as Error);
   });
   signal.addEventListener('abort', leave);
   try {
