@@ -1,8 +1,12 @@
-/** Validates values against their schemas and reports broken rules as FastAPI does: location, message and type. */
+/**
+ * A request's way from bytes to a value that may be used: parsed strictly, nulls left out, validated against its schema.
+ * Broken rules are reported as FastAPI does: location, message and type.
+ */
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
 import { brokenRules } from './problems.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
+import type { JsonSchema, SchemaName, SchemaRegistry } from './schemas.js';
 
 /** Most broken rules reported in one answer. */
 const MAX_REPORTED = 20;
@@ -112,4 +116,164 @@ export function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & Bluep
     errors.push({ loc: ['body', 'nodes', repeated, 'id'], msg: 'An earlier node has this id', type: 'duplicate' });
   }
   if (errors.length > 0) throw brokenRules(errors);
+}
+
+// JSON from outside, as far as this service can hold it: UTF-8, well-formed text, finite numbers, bounded nesting.
+
+/** Deepest nesting taken: what the canonical form of a body can hold. */
+const MAX_DEPTH = 512;
+
+/**
+ * The value of a JSON text.
+ *
+ * @param maxDepth deepest nesting taken, at most the default of 512
+ * @throws {RequestRefused} 422 for bytes that are not UTF-8, text that is not JSON, nesting that is too deep,
+ *   numbers past the range of doubles, strings and keys with an unpaired surrogate
+ */
+export function parseJson(bytes: Uint8Array, maxDepth = MAX_DEPTH): unknown {
+  const value = parsed(decoded(bytes));
+  const fault = faultIn(value, maxDepth);
+  if (fault !== null) throw brokenRules([fault]);
+  return value;
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw brokenRules([unreadable('Body should be UTF-8')]);
+  }
+}
+
+function parsed(text: string): unknown {
+  if (text.trim() === '') throw brokenRules([unreadable('Body should be JSON: it is empty')]);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw brokenRules([unreadable('Body should be JSON: it cannot be parsed')]);
+  }
+}
+
+/** A list or record still to be looked into. */
+interface Container {
+  readonly value: object;
+  readonly depth: number;
+  /** Field of the body it belongs to; null for the body itself. */
+  readonly field: string | null;
+}
+
+/** Goes without recursion: the depth of the value is the client's choice. */
+function faultIn(root: unknown, maxDepth: number): FieldError | null {
+  const open: Container[] = [];
+  const look = (value: unknown, depth: number, field: string | null): FieldError | null => {
+    if (typeof value === 'string' && !value.isWellFormed()) return unpaired(field);
+    if (typeof value === 'number' && !Number.isFinite(value)) return unreadable('Number out of range', field);
+    if (typeof value === 'object' && value !== null) {
+      if (depth >= maxDepth) return unreadable(`Nesting should be at most ${maxDepth} deep`, field);
+      open.push({ value, depth, field });
+    }
+    return null;
+  };
+  const fault = look(root, 0, null);
+  if (fault !== null) return fault;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth, field } = next;
+    for (const [key, member] of Object.entries(value)) {
+      const found = key.isWellFormed() ? look(member, depth + 1, field ?? key) : unpaired(field);
+      if (found !== null) return found;
+    }
+  }
+  return null;
+}
+
+function unpaired(field: string | null): FieldError {
+  return { loc: locOf(field), msg: 'Text should hold no unpaired surrogate', type: 'string_unicode' };
+}
+
+function unreadable(msg: string, field: string | null = null): FieldError {
+  return { loc: locOf(field), msg, type: 'json_invalid' };
+}
+
+function locOf(field: string | null): string[] {
+  return field === null ? ['body'] : ['body', field];
+}
+
+// What counts as absent from a request body, so that clients may write out what they do not set.
+
+/** Fields of a record that its schema names, each with the fields of the records in it. */
+interface Fields {
+  readonly named: ReadonlyMap<string, Fields>;
+  /** Of the records in a list. */
+  readonly items: Fields | null;
+}
+
+const NO_FIELDS: Fields = { named: new Map(), items: null };
+
+/** Where null is a value: what a human sets of a run's state. */
+const STATE_FIELD = 'modified_state';
+
+/**
+ * A function that leaves out of a body each field that is null: every one of the body itself, and those that the schema
+ * names of the records in it. Unknown fields of nodes and edges are kept as they are, null too.
+ */
+export function nullsLeftOut(schemas: SchemaRegistry, schema: SchemaName): (body: unknown) => unknown {
+  const fields = fieldsOf({ schemas, file: schema }, schemas.document(schema));
+  return (body) => (isRecord(body) ? withoutNulls(without(body, isNull), fields) : body);
+}
+
+/** A body without the fields that hold what they would hold by default. */
+export function defaultsLeftOut(body: unknown, { properties = {} }: JsonSchema): unknown {
+  if (!isRecord(body)) return body;
+  const isDefault = (value: unknown, name: string): boolean =>
+    Object.hasOwn(properties, name) && properties[name]?.default !== undefined && properties[name].default === value;
+  return without(body, isDefault);
+}
+
+function withoutNulls(value: unknown, { named, items }: Fields): unknown {
+  if (Array.isArray(value)) return items === null ? value : value.map((each) => withoutNulls(each, items));
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value).filter(([name, member]) => member !== null || !named.has(name));
+  // Entries are defined, not assigned: a field may have the name of an inherited one.
+  return Object.fromEntries(kept.map(([name, member]) => [name, withoutNulls(member, named.get(name) ?? NO_FIELDS)]));
+}
+
+function without(
+  record: Readonly<Record<string, unknown>>,
+  isLeftOut: (value: unknown, name: string) => boolean,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(record).filter(([name, value]) => !isLeftOut(value, name)));
+}
+
+interface SchemaLocation {
+  readonly schemas: SchemaRegistry;
+  /** Schema file that references within it start from. */
+  readonly file: string;
+}
+
+/** Schemas of request bodies refer to others, but never in a circle. */
+function fieldsOf(location: SchemaLocation, schema: JsonSchema): Fields {
+  const { $ref: ref, properties = {}, items } = schema;
+  if (typeof ref === 'string') return fieldsAt(location, ref);
+  const named = Object.entries(properties).map(([name, field]): readonly [string, Fields] => [
+    name,
+    name === STATE_FIELD ? NO_FIELDS : fieldsOf(location, field),
+  ]);
+  return { named: new Map(named), items: isRecord(items) ? fieldsOf(location, items) : null };
+}
+
+function fieldsAt({ schemas, file }: SchemaLocation, ref: string): Fields {
+  const [name = '', pointer = ''] = ref.split('#');
+  const target = name === '' ? file : name;
+  let found: unknown = schemas.document(target);
+  for (const part of pointer.split('/').slice(1)) found = isRecord(found) ? found[part] : undefined;
+  if (!isRecord(found)) throw new Error(`Cannot find "${ref}", which ${file} refers to`);
+  return fieldsOf({ schemas, file: target }, found);
+}
+
+function isNull(value: unknown): boolean {
+  return value === null;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 /** Embeddings of Gemini over plain HTTP: the SDK's types lack `outputDimensionality`, and it hides headers. */
 import { fieldOf } from '../system/untrusted.js';
-import { asMuchAsFits } from './as-much-as-fits.js';
+import { asMuchAsFits } from './http-call.js';
 import { askForVectors, listIn, vectorIn, type EmbeddingDeps, type EmbeddingSource } from './http-call.js';
 import { DIMENSIONS, type EmbeddingOptions, type Embeddings } from './port.js';
 import { inBatches } from './port.js';

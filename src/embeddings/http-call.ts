@@ -1,6 +1,9 @@
-/** Requests vectors over HTTP with deadline, retries and classified failures, the same for every provider. */
+/**
+ * Requests vectors over HTTP with deadline, retries and classified failures, the same for every provider; as much at once
+ * as its server takes.
+ */
 import type { System } from '../system/system.js';
-import { BodyTooLarge, boundedText } from '../system/untrusted.js';
+import { BodyTooLarge, boundedText, fieldOf } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from '../models/port.js';
 import type { FaultKind } from '../models/failed-exchange.js';
@@ -10,11 +13,12 @@ import {
   kindOfConnection,
   kindOfStatus,
   quoted,
+  waitOfDetails,
+  waitOfHeader,
   wordsOfError,
 } from '../models/failed-exchange.js';
-import { fieldOf } from '../system/untrusted.js';
-import { waitOfDetails, waitOfHeader } from '../models/failed-exchange.js';
 import { wait } from '../system/async/wait.js';
+import type { EmbeddingOptions, Embeddings } from './port.js';
 import { normalised } from './port.js';
 
 /** The model and the names of its settings, for messages. */
@@ -209,3 +213,79 @@ const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
 /** As worded by llama.cpp, OpenAI, vLLM, Ollama, TEI and Gemini. */
 const TOO_LARGE =
   /\b(?:too (?:large|long)|larger than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;
+
+type Embed = Embeddings['embed'];
+
+/**
+ * Embeds texts even where the server accepts less: it splits batches, and a text that is too large alone is embedded in
+ * parts whose vectors are averaged, weighted by length. The chunk that is found and cited stays whole. The accepted
+ * length is remembered.
+ *
+ * @throws {ModelFailed} `input_too_large` when not even a few words fit
+ */
+export function asMuchAsFits(embed: Embed): Embed {
+  let longestUnits = Number.POSITIVE_INFINITY;
+
+  async function embedAll(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]> {
+    const parts = texts.map((text) => partsOf(text, longestUnits));
+    const vectors = await embedParts(parts.flat(), options);
+    let from = 0;
+    return parts.map((each) => {
+      const own = vectors.slice(from, (from += each.length));
+      return meanOf(own, each);
+    });
+  }
+
+  async function embedParts(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]> {
+    try {
+      return await embed(texts, options);
+    } catch (error) {
+      if (!(error instanceof ModelFailed) || error.data.kind !== 'input_too_large') throw error;
+      const half = Math.ceil(texts.length / 2);
+      if (texts.length > 1) {
+        return [...(await embedAll(texts.slice(0, half), options)), ...(await embedAll(texts.slice(half), options))];
+      }
+      const units = texts[0]?.length ?? 0;
+      if (units < 2 * SHORTEST_UNITS) throw error;
+      longestUnits = Math.min(longestUnits, Math.ceil(units / 2));
+      return await embedAll(texts, options);
+    }
+  }
+
+  return embedAll;
+}
+
+/** Cuts after a space where possible. */
+function partsOf(text: string, longestUnits: number): readonly string[] {
+  const parts: string[] = [];
+  let rest = text;
+  while (rest.length > longestUnits) {
+    const at = cutOf(rest, longestUnits);
+    parts.push(rest.slice(0, at));
+    rest = rest.slice(at);
+  }
+  return [...parts, rest];
+}
+
+function cutOf(text: string, longestUnits: number): number {
+  const space = text.lastIndexOf(' ', longestUnits - 1) + 1;
+  if (space > longestUnits / 2) return space;
+  const unit = text.charCodeAt(longestUnits);
+  const isWithinPair = unit >= 0xdc00 && unit <= 0xdfff;
+  return isWithinPair ? longestUnits - 1 : longestUnits;
+}
+
+/** The weighted mean; of one vector itself. Vectors that cancel each other out have no mean: the first is taken. */
+function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Float32Array {
+  const [first = new Float32Array()] = vectors;
+  if (vectors.length === 1) return first;
+  const sum = new Float64Array(first.length);
+  vectors.forEach((vector, index) => {
+    const weight = texts[index]?.length ?? 0;
+    vector.forEach((value, at) => (sum[at] = (sum[at] ?? 0) + weight * value));
+  });
+  return normalised(sum) ?? first;
+}
+
+/** Shortest part in UTF-16 units: a server that accepts less is misconfigured. */
+const SHORTEST_UNITS = 100;

@@ -1,6 +1,6 @@
 /** Embeddings of any server with OpenAI's API: the vendor's, or a local one (Ollama, vLLM, llama.cpp). */
 import { fieldOf } from '../system/untrusted.js';
-import { asMuchAsFits } from './as-much-as-fits.js';
+import { asMuchAsFits } from './http-call.js';
 import {
   askForVectors,
   failure,

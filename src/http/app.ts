@@ -19,7 +19,7 @@ import { documentRoutes } from './routes/documents.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
-import { historyRoutes } from './routes/history.js';
+import { historyRoutes } from './routes/runs.js';
 import { openApiRoute } from './openapi.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';

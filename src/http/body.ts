@@ -2,8 +2,8 @@
 import { MIMEType } from 'node:util';
 import type { Context, Middleware } from 'koa';
 import { koaBody } from 'koa-body';
-import { defaultsLeftOut, nullsLeftOut } from '../api/absent.js';
-import { parseJson } from '../api/json-text.js';
+import { defaultsLeftOut, nullsLeftOut } from '../api/validation.js';
+import { parseJson } from '../api/validation.js';
 import { RequestRefused } from '../api/problems.js';
 import type { Described, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';

@@ -3,10 +3,9 @@
  */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
-import { textWithFallback, type PdfText } from './parser-fallback.js';
-import { EXTRACT_LIMITS, type ExtractLimits } from './limits.js';
-import { isPdf } from './sniff.js';
 import { ExtractionBusy, PdfRefused } from './errors.js';
+import type { ChildEnd, Parser } from './child-protocol.js';
+import { runChild } from './child-process.js';
 
 export interface PdfExtractor {
   /**
@@ -76,4 +75,140 @@ export function pdfExtractor({
       await Promise.allSettled(inFlight);
     },
   };
+}
+
+// Limits of the extraction of one file, and of concurrent files.
+
+export interface ExtractLimits {
+  /** Of the file. */
+  readonly maxBytes: number;
+  readonly maxPages: number;
+  /** UTF-16 code units of all pages. */
+  readonly maxTextUnits: number;
+  /** Wall-clock milliseconds for one file, both parsers together, from the start of the first. */
+  readonly timeoutMs: number;
+  /** Megabytes of resident memory of a child, watched by the child itself. */
+  readonly maxMemoryMb: number;
+  /** Megabytes of a child's JavaScript heap. */
+  readonly maxHeapMb: number;
+  /** Children at once. */
+  readonly maxChildren: number;
+  /** Files that may wait for a child, on the disk; one more is refused. */
+  readonly maxWaiting: number;
+}
+
+/**
+ * The defaults. Real files of 350 pages take 2 s and 150 MB. A book of 5,000 pages has 12 million code units; what is
+ * longer is refused and not cut, so that nobody searches half a document unknowingly. With one at work, as many wait as
+ * uploads are let in (http/routes/documents.ts), so a file that was sent is not refused because of earlier ones.
+ */
+export const EXTRACT_LIMITS: ExtractLimits = {
+  maxBytes: 50 * 1024 * 1024,
+  maxPages: 5_000,
+  maxTextUnits: 16_000_000,
+  timeoutMs: 15_000,
+  maxMemoryMb: 768,
+  maxHeapMb: 512,
+  maxChildren: 1,
+  maxWaiting: 7,
+};
+
+// Two parsers for one file: the second reads what the first could not, in the remaining time.
+
+export interface PdfPage {
+  /** From 1. */
+  readonly page: number;
+  /** Well-formed, without NUL, NFC; lines end in a line feed, paragraphs in two. Empty when the page has no text. */
+  readonly text: string;
+}
+
+interface PdfText {
+  readonly pages: readonly PdfPage[];
+  /** The parser that read the text. */
+  readonly parser: Parser;
+}
+
+/** Share of the time for the first parser, so that the second can still read a file on which the first hangs. */
+const FIRST_SHARE = 0.6;
+
+interface ExtractionDeps {
+  readonly system: Pick<System, 'after' | 'monotonicMs'>;
+  readonly limits: ExtractLimits;
+  readonly signal: AbortSignal;
+  /** Id of this process: children end when it does. */
+  readonly pid: number;
+}
+
+/**
+ * The text by pdfjs-dist, which reads better and faster; by pdf2json where pdfjs fails: it ends in an error, takes more
+ * than its share of the time or its memory, or finds no letter on any page. Single empty pages
+ * are not retried. Where pdf2json finds nothing either, the result of pdfjs stands.
+ *
+ * @throws {PdfRefused} neither reads it within the limits
+ * @throws {ServiceStopping} the signal aborted
+ */
+async function textWithFallback(bytes: Uint8Array, { system, limits, signal, pid }: ExtractionDeps): Promise<PdfText> {
+  const from = system.monotonicMs();
+  const attempt = (parser: Parser, maxMs: number): Promise<ChildEnd> => {
+    const maxMemoryBytes = limits.maxMemoryMb * 1024 * 1024;
+    return runChild({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, system);
+  };
+
+  const first = await attempt('pdfjs', limits.timeoutMs * FIRST_SHARE);
+  if (isFinal(first) || mentionsEncryption(bytes)) return outcome('pdfjs', first, limits);
+  const second = await attempt('pdf2json', Math.max(0, limits.timeoutMs - (system.monotonicMs() - from)));
+  return isFinal(second) ? outcome('pdf2json', second, limits) : outcome('pdfjs', first, limits);
+}
+
+/** Whether the second parser cannot help: there is text, or a result that does not depend on the parser. */
+function isFinal(end: ChildEnd): boolean {
+  if (end.kind === 'text') return end.texts.some((text) => text !== '');
+  return ['encrypted', 'too-many-pages', 'too-much-text', 'stopped'].includes(end.kind);
+}
+
+function outcome(parser: Parser, end: ChildEnd, limits: ExtractLimits): PdfText {
+  if (end.kind === 'stopped') throw new ServiceStopping();
+  if (end.kind !== 'text') throw refusal(end, limits);
+  return { parser, pages: end.texts.map((text, index) => ({ page: index + 1, text })) };
+}
+
+function refusal(end: Exclude<ChildEnd, { kind: 'text' | 'stopped' }>, limits: ExtractLimits): PdfRefused {
+  switch (end.kind) {
+    case 'encrypted':
+      return new PdfRefused({ reason: 'encrypted' });
+    case 'too-many-pages':
+      return new PdfRefused({ reason: 'too-many-pages', found: end.found, limit: limits.maxPages });
+    case 'too-much-text':
+      return new PdfRefused({ reason: 'too-much-text', limit: limits.maxTextUnits });
+    case 'timed-out':
+      return new PdfRefused({ reason: 'timed-out', limit: limits.timeoutMs });
+    case 'out-of-memory':
+      return new PdfRefused({ reason: 'out-of-memory', limit: limits.maxMemoryMb });
+    case 'failed':
+      return new PdfRefused({ reason: 'unreadable' }, { cause: new Error(end.reason) });
+    default:
+      return end satisfies never;
+  }
+}
+
+/**
+ * Bytes from the start in which the header must stand: some files have other bytes before it (ISO 32000-1, annex H).
+ */
+const HEADER_WITHIN = 1_024;
+
+/** Whether the file has a PDF header. */
+function isPdf(bytes: Uint8Array): boolean {
+  return view(bytes.subarray(0, HEADER_WITHIN)).includes('%PDF-', 0, 'latin1');
+}
+
+/**
+ * Whether the file may be encrypted. Such a file is not given to pdf2json, which silently reads what it can decipher; a
+ * false positive only costs the second attempt.
+ */
+function mentionsEncryption(bytes: Uint8Array): boolean {
+  return view(bytes).includes('/Encrypt', 0, 'latin1');
+}
+
+function view(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

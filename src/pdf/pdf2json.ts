@@ -1,8 +1,9 @@
 /** The second parser: pdf2json. It blocks the calling thread, on some files for ever. */
 import { Buffer } from 'node:buffer';
-import PDFParser, { type Page, type Text } from 'pdf2json';
-import { POINTS, scalesOf, styleOf, type Scale } from './pdf2json-scale.js';
+import type { Page, Text } from 'pdf2json';
+import PDFParser from 'pdf2json';
 import type { PagesOfRuns, TextRun } from './layout/text-run.js';
+import { median } from './layout/reading-order.js';
 
 /**
  * Runs of all pages.
@@ -45,4 +46,81 @@ function runOf({ x, y, w, R }: Text, { width, size }: Scale): readonly TextRun[]
   const angle = ((Math.round(run.RA ?? 0) % 360) + 360) % 360;
   // Its offsets of a quarter and three quarters place texts in its own viewer.
   return [{ text, x: (x + 0.25) * POINTS, baseline: (y + 0.75) * POINTS, width: w * width, size, angle }];
+}
+
+// The widths of pdf2json's texts on the page. It gives positions on the page, but widths in the text's own
+// scale, from before the text matrix and the page's transformation, and a font size that knows the former only.
+// Where both are the identity, as in most files, widths are right; where fonts have size 1 and the matrix does the
+// rest, the font size is the scale. Which of the two holds shows where one text follows another on a line: it
+// begins where that one ends.
+
+/** Points in pdf2json's unit of length: a page is drawn at 1.5 pixels a point, 24 pixels are a unit. */
+export const POINTS = 16;
+/** Pairs of neighbours a scale is read from; fewer say too little. */
+const ENOUGH_PAIRS = 4;
+/** Where among the ratios of neighbours the true one is: most have a space in between, kerning makes some smaller. */
+const QUANTILE = 0.1;
+
+export interface Scale {
+  /** Points a unit of width. */
+  readonly width: number;
+  /** Em in points. */
+  readonly size: number;
+}
+
+/** The scale of each style of a page: fonts of one size and cut share it. */
+export function scalesOf(texts: readonly Text[]): ReadonlyMap<string, Scale> {
+  const styles = new Map<string, Text[]>();
+  for (const text of texts) {
+    const style = styleOf(text);
+    const same = styles.get(style);
+    if (same === undefined) styles.set(style, [text]);
+    else same.push(text);
+  }
+  const ratios = ratiosOf(texts);
+  return new Map([...styles].map(([style, same]) => [style, scaleOf(same, ratios.get(style) ?? [])]));
+}
+
+export function styleOf({ R }: Text): string {
+  return R[0]?.TS.join(' ') ?? '';
+}
+
+/** How far the next text of the same style and line is, in widths of the one before; by style. */
+function ratiosOf(texts: readonly Text[]): ReadonlyMap<string, readonly number[]> {
+  const ratios = new Map<string, number[]>();
+  for (const [index, next] of texts.entries()) {
+    const text = texts[index - 1];
+    if (text === undefined || text.y !== next.y || next.x <= text.x || text.w <= 0) continue;
+    const style = styleOf(text);
+    if (style !== styleOf(next)) continue;
+    const ratio = ((next.x - text.x) * POINTS) / text.w;
+    ratios.set(style, [...(ratios.get(style) ?? []).slice(-200), ratio]);
+  }
+  return ratios;
+}
+
+function scaleOf(texts: readonly Text[], ratios: readonly number[]): Scale {
+  const size = sizeOf(texts[0]);
+  // An average letter is half an em wide; of a script without spaces, a whole one.
+  const own = 2 * median(texts.map(({ w, R }) => w / Math.max(1, R[0]?.T.length ?? 1)));
+  const followed = ratios.toSorted((one, other) => one - other)[Math.floor(ratios.length * QUANTILE)];
+  const rules = [1, size].filter((scale) => isLikely(own * scale, size));
+  if (followed === undefined || ratios.length < ENOUGH_PAIRS) {
+    return { width: rules[0] ?? (own > 0 ? size / own : 1), size };
+  }
+  const fitting = rules.find((scale) => followed >= scale * 0.9 && followed <= scale * 1.25);
+  // Far apart: cells of a table, or a page that is drawn in other units.
+  const width = fitting ?? rules.find((scale) => followed > scale * 2);
+  return width === undefined ? { width: followed, size: own * followed } : { width, size };
+}
+
+function isLikely(seen: number, size: number): boolean {
+  return seen > size * 0.45 && seen < size * 2.6;
+}
+
+/** pdf2json adds 3 to every font's size, and 1 to that of a large bold one. */
+function sizeOf(text: Text | undefined): number {
+  const [, size = 0, bold = 0] = text?.R[0]?.TS ?? [];
+  const added = bold === 1 && size > 13 ? 4 : 3;
+  return size > added ? size - added : Math.max(size, 1);
 }

@@ -1,12 +1,28 @@
-/** The default channel: pushes the state of a run to one connection as it becomes durable, until the run has ended. */
+/**
+ * The channels of a run on one connection: the default one pushes its state as it becomes durable, the rich stream every
+ * event and token, until the run has ended.
+ */
 import type { WebSocket } from 'ws';
-import type { ChannelMessage } from '../generated/schemas.js';
+import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { RunViews } from '../projections/run-views.js';
 import type { RunState } from '../run/state.js';
-import { CLOSE_FAULT, CLOSE_NORMAL, CLOSE_TOO_SLOW } from './close-codes.js';
-import { sendMessage } from './close-codes.js';
 import type { Announced } from './messages.js';
-import { announce, connectedMessage, NOTHING_ANNOUNCED, unknownRunMessage } from './messages.js';
+import {
+  CLOSE_FAULT,
+  CLOSE_NORMAL,
+  CLOSE_RESTART,
+  CLOSE_TOO_SLOW,
+  NOTHING_ANNOUNCED,
+  announce,
+  connectedMessage,
+  sendMessage,
+  unknownRunMessage,
+} from './messages.js';
+import { ServiceStopping } from '../errors.js';
+import type { RunFeed } from '../projections/run-feed.js';
+import type { RunQueries } from '../projections/run-queries.js';
+import type { Token, TokenBus } from '../run/live/tokens.js';
+import type { RunEvent } from '../run/events.js';
 
 export interface ChannelOptions {
   readonly views: Pick<RunViews, 'watch'>;
@@ -49,4 +65,167 @@ export function serveChannel(socket: WebSocket, runId: string, { views, onFault 
       end(CLOSE_FAULT);
     },
   );
+}
+
+// The rich stream: sends one connection every event of a run, and drafts while they are written.
+
+/** Unsent bytes above which history is read no further until the client has taken what was sent. */
+const PAUSE_BYTES = 64 * 1024;
+
+export interface RichChannelOptions {
+  readonly feed: Pick<RunFeed, 'follow'>;
+  readonly queries: Pick<RunQueries, 'state'>;
+  readonly tokens: Pick<TokenBus, 'subscribe'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+interface RichTarget {
+  readonly runId: string;
+  /** Revision of the last event that the client knows already. */
+  readonly after: number;
+}
+
+/** Serves the rich stream of a run on an open socket. */
+export function serveRichChannel(socket: WebSocket, target: RichTarget, options: RichChannelOptions): void {
+  const closed = new AbortController();
+  socket.on('close', () => closed.abort());
+  const end = (code: number, reason?: string): void => {
+    socket.close(code, reason);
+    closed.abort();
+  };
+  /** Resolves once the client has taken enough to be sent more. */
+  const push = async (messages: readonly (ChannelMessage | RichMessage)[]): Promise<void> => {
+    for (const [index, message] of messages.entries()) {
+      if (closed.signal.aborted) return;
+      const isLast = index === messages.length - 1;
+      const sent = new Promise<void>((resolve) => {
+        if (!sendMessage(socket, message, isLast ? resolve : undefined)) end(CLOSE_TOO_SLOW, 'too slow');
+      });
+      if (isEnd(message)) end(CLOSE_NORMAL);
+      if (isLast && socket.bufferedAmount > PAUSE_BYTES) await sent;
+    }
+  };
+  sendRun(target, { ...options, push, signal: closed.signal }).then(
+    (isKnown) => {
+      if (isKnown) return;
+      void push([unknownRunMessage(target.runId)]);
+      end(CLOSE_NORMAL);
+    },
+    (error: unknown) => {
+      if (error instanceof ServiceStopping) return end(CLOSE_RESTART);
+      // A socket that is closing, because the client has gone or the service stops, is no fault.
+      if (socket.readyState === socket.OPEN) options.onFault(error);
+      end(CLOSE_FAULT);
+    },
+  );
+}
+
+interface RichChannelDeps extends RichChannelOptions {
+  readonly push: (messages: readonly (ChannelMessage | RichMessage)[]) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/** Sends a run to its end; false when there is none. Reads all events, as a node's end needs the data of its start. */
+async function sendRun(
+  { runId, after }: RichTarget,
+  { feed, queries, tokens, push, signal }: RichChannelDeps,
+): Promise<boolean> {
+  const run = await queries.state(runId);
+  if (run === null) return false;
+  const translator = new MessageTranslator(runId, after);
+  await push([connectedMessage(run)]);
+  const leave = tokens.subscribe(runId, (token) => void push(translator.token(token)));
+  try {
+    await feed.follow(runId, { from: 0, onEvent: (event) => push(translator.event(event)), signal });
+  } finally {
+    leave?.();
+  }
+  return true;
+}
+
+/** Most characters of tokens held back until their node's start has been sent; further tokens are dropped. */
+const MAX_WAITING_CHARS = 64 * 1024;
+
+type Message = ChannelMessage | RichMessage;
+
+interface Start {
+  readonly iteration: number | null;
+  readonly attempt: number;
+}
+
+class MessageTranslator {
+  readonly #runId: string;
+  readonly #after: number;
+  /** The running nodes, by their step. */
+  readonly #starts = new Map<number, Start>();
+  #waiting: readonly Token[] = [];
+
+  /** @param after revision of the last event that the client knows already */
+  constructor(runId: string, after: number) {
+    this.#runId = runId;
+    this.#after = after;
+  }
+
+  /** The messages for an event; none for one that the client knows, except the run's end, which every client is sent. */
+  event(event: RunEvent): readonly Message[] {
+    const derived = this.#beside(event);
+    if (event.seq <= this.#after) return derived.filter((message) => isEnd(message) || message.event === 'token');
+    const { seq, id, type, at, data, hash } = event;
+    return [{ event: 'run_event', run_id: this.#runId, seq, id, type, at, data: { ...data }, hash }, ...derived];
+  }
+
+  /** The messages for a token, which is sent after its node's start. */
+  token(token: Token): readonly Message[] {
+    if (this.#isStarted(token)) return [tokenMessage(token)];
+    const chars = this.#waiting.reduce((sum, { text }) => sum + text.length, token.text.length);
+    if (chars <= MAX_WAITING_CHARS) this.#waiting = [...this.#waiting, token];
+    return [];
+  }
+
+  #beside({ type, data }: RunEvent): readonly Message[] {
+    const run = { run_id: this.#runId };
+    switch (type) {
+      case 'NodeStarted': {
+        const iteration = data.iteration === 0 ? null : data.iteration;
+        this.#starts.set(data.step, { iteration, attempt: data.attempt });
+        return [{ event: 'node_start', ...run, node: data.node, iteration, score: null }, ...this.#takeWaiting()];
+      }
+      case 'NodeCompleted': {
+        const { step, node, output } = data;
+        const iteration = this.#starts.get(step)?.iteration ?? null;
+        this.#starts.delete(step);
+        this.#waiting = this.#waiting.filter((token) => token.step !== step);
+        return [{ event: 'node_complete', ...run, node, iteration, score: 'score' in output ? output.score : null }];
+      }
+      case 'RunCompleted': {
+        const { finalDraft, criticScore, iterationCount } = data;
+        const result = { final_draft: finalDraft, critic_score: criticScore, iteration_count: iterationCount };
+        return [{ event: 'run_complete', ...run, ...result }];
+      }
+      case 'RunFailed':
+        return [{ event: 'run_failed', ...run, error: data.error }];
+      default:
+        return [];
+    }
+  }
+
+  /** Removes and returns the tokens whose node has started by now. */
+  #takeWaiting(): readonly Message[] {
+    const due = this.#waiting.filter((token) => this.#isStarted(token));
+    this.#waiting = this.#waiting.filter((token) => !this.#isStarted(token));
+    return due.map(tokenMessage);
+  }
+
+  #isStarted({ step, attempt }: Token): boolean {
+    return (this.#starts.get(step)?.attempt ?? 0) >= attempt;
+  }
+}
+
+/** Whether nothing follows: the service closes the connection. */
+function isEnd({ event }: Message): boolean {
+  return event === 'run_complete' || event === 'run_failed';
+}
+
+function tokenMessage({ runId, node, step, attempt, turn, text }: Token): Message {
+  return { event: 'token', run_id: runId, node, step, attempt, turn, text };
 }

@@ -1,7 +1,8 @@
-/** The messages of the default channel: a pure function of the run and of what was announced before. */
-import type { ChannelMessage } from '../generated/schemas.js';
+/** What a socket is sent: messages of the default channel, a pure function of the run and of what was announced; closes. */
+import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown } from '../run/state.js';
+import type { WebSocket } from 'ws';
 
 /** What one connection has been sent so far. */
 export interface Announced {
@@ -93,4 +94,33 @@ function pausedMessage(run: RunState, announced: number | null): StatusMessage {
     },
     gate: open.gate,
   };
+}
+
+// How a message is sent, and why the service closes a socket: RFC 6455 section 7.4.1 and its registry, and one code of our own.
+
+/** The run has ended, or there is none: nothing more will come. */
+export const CLOSE_NORMAL = 1000;
+/** The service stops; connect again, here or to another instance. */
+export const CLOSE_RESTART = 1012;
+/** The run could not be read, or its record was found corrupt. */
+export const CLOSE_FAULT = 1011;
+/** The client does not read fast enough (contract, section 3). */
+export const CLOSE_TOO_SLOW = 4408;
+
+/** Unsent bytes at which a slow reader is cut off (contract, section 3). It can connect again and lose nothing. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+
+/**
+ * Sends a message on a socket that is open; on another it does nothing.
+ *
+ * @param onSent called once it has left this process, or cannot any more
+ * @returns false when the reader has become too slow
+ */
+export function sendMessage(socket: WebSocket, message: ChannelMessage | RichMessage, onSent?: () => void): boolean {
+  if (socket.readyState !== socket.OPEN) {
+    onSent?.();
+    return true;
+  }
+  socket.send(JSON.stringify(message), () => onSent?.());
+  return socket.bufferedAmount <= MAX_UNSENT_BYTES;
 }

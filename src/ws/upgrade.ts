@@ -9,9 +9,9 @@ import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { ChannelOptions } from './channel.js';
 import { serveChannel } from './channel.js';
-import { CLOSE_RESTART } from './close-codes.js';
-import type { RichChannelOptions } from './rich-channel.js';
-import { serveRichChannel } from './rich-channel.js';
+import { CLOSE_RESTART } from './messages.js';
+import type { RichChannelOptions } from './channel.js';
+import { serveRichChannel } from './channel.js';
 
 /** Time between pings in milliseconds (contract, section 3). */
 const PING_MS = 20_000;

@@ -1,7 +1,7 @@
 /** How fast text comes out of PDFs, and what that costs the service beside it. */
 import { nodeSystem } from '../../src/system/system.js';
 import { chunk } from '../../src/documents/chunk.js';
-import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
 import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
 import { linesAt, pdfOf, type PlacedText } from '../support/pdf-writer.js';
 import { figure, type Figure, type Part } from './figure.js';

@@ -3,7 +3,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import type { Parser } from '../../src/pdf/child-protocol.js';
 import { runChild } from '../../src/pdf/child-process.js';
 import type { ChildEnd } from '../../src/pdf/child-protocol.js';
-import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
 import { characterErrorRate } from '../support/character-errors.js';
 import { linesAt, pdfOf, widthOf, type PdfOptions, type PlacedText } from '../support/pdf-writer.js';
 

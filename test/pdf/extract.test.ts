@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
 import { nodeSystem } from '../../src/system/system.js';
 import { ServiceStopping } from '../../src/errors.js';
-import { EXTRACT_LIMITS, type ExtractLimits } from '../../src/pdf/limits.js';
+import { EXTRACT_LIMITS, type ExtractLimits } from '../../src/pdf/extract.js';
 import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
 import { ExtractionBusy, PdfRefused } from '../../src/pdf/errors.js';
 import { childPids } from '../support/child-watch.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { nodeSystem } from '../../src/system/system.js';
-import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
 import { PdfRefused } from '../../src/pdf/errors.js';
 import { watchLoopDelay } from '../bench/loop-delay.js';

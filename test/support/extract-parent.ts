@@ -1,7 +1,7 @@
 /** A process that has a child extract a PDF for ever: `node extract-parent.js`. Prints the child's process id. */
 import { nodeSystem } from '../../src/system/system.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
-import { EXTRACT_LIMITS } from '../../src/pdf/limits.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
 import { childPids } from './child-watch.js';
 import { endlessPdf } from './hostile-pdfs.js';
 

@@ -5,26 +5,23 @@ import { CouncilError, DataDirHeld } from '../../errors.js';
 import { openSchemas } from '../../api/schemas.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { machineCache } from '../../run/machine.js';
-import { printable, printableJson } from '../terminal/printer.js';
+import type { PrintedStream } from '../terminal/printer.js';
+import { ReaderGone, inOneLine, printable, printableJson, printerOn, stylerFor } from '../terminal/printer.js';
 import { UsageFault } from './run-request.js';
 import { EXIT, exitOfError, exitOfVerification } from './exit-codes.js';
 import { bytesIn, writeWhole } from '../records/files.js';
 import { folderRecords } from '../records/folder-records.js';
-import { ForkUnknown, forkRun } from './fork.js';
-import type { PrintedStream } from '../terminal/printer.js';
-import { ReaderGone, stylerFor, printerOn } from '../terminal/printer.js';
-import type { RunRecords } from '../records/record.js';
-import { isTerminal } from '../records/record.js';
+import type { RunRecords, VerificationResult } from '../records/record.js';
+import { isTerminal, linesIn, verificationJson, verificationText } from '../records/record.js';
+import type { ServiceRecords } from '../records/service-records.js';
 import { serviceRecords } from '../records/service-records.js';
-import type { CommandName, AuditDeps, AuditCommand } from './audit-usage.js';
+import type { AuditCommand, AuditDeps, CommandName } from './audit-usage.js';
 import { USAGE, parseCommand } from './audit-usage.js';
 import { exportLine, readExport } from '../../audit/export.js';
 import { eventLine } from '../terminal/event-line.js';
-import type { VerificationResult } from '../records/verification-result.js';
-import { verificationJson, verificationText } from '../records/verification-result.js';
-import { linesIn } from '../records/export-lines.js';
 import { diffText, stateDiff, stateText } from '../terminal/state-diff.js';
 import { verifyExport } from './verify-export.js';
+import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
 
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
@@ -217,4 +214,47 @@ async function verifyFile(
   const recorded = url === null ? null : service(url).lines;
   const result = await verifyExport(bytesOf(subject), { ...replayDeps, head, recorded });
   return await showVerification(result, { isJson }, deps);
+}
+
+// `council fork`: a new run at a service, or what it would do.
+
+/** The answer to a fork is lost: it is unknown whether it has started. */
+class ForkUnknown extends CouncilError<{ readonly runId: string }> {
+  readonly code = 'cli.fork-unknown';
+  constructor({ runId, cause }: { readonly runId: string; readonly cause: Error }) {
+    super(`Cannot tell whether the fork of run "${runId}" has started: ${cause.message}`, { runId }, { cause });
+  }
+}
+
+type ForkCommand = Extract<AuditCommand, { readonly name: 'fork' }>;
+
+/** The new run's id alone goes to standard output. @throws {ForkUnknown} */
+async function forkRun(command: ForkCommand, { service, print, notify, isTerminal }: AuditDeps): Promise<number> {
+  const { run, request, url, isJson, isDry } = command;
+  const json = (value: object): string => (isTerminal ? printableJson(JSON.stringify(value)) : JSON.stringify(value));
+  if (isDry) {
+    const plan = await service(url).foresee(run, request);
+    const next = plan.next_nodes.length === 0 ? 'It ends at once' : `It starts with ${plan.next_nodes.join(', ')}`;
+    const text = `${inOneLine(next)}. Results taken over: ${plan.reused_results}. New calls at least: ${plan.new_calls_at_least}.`;
+    await print(`${isJson ? json(plan) : text}\n`);
+    return EXIT.done;
+  }
+  const started = await startFork(service(url), command);
+  notify(`Forked from run ${run} at event ${request.at}; follow it with: council tail ${started.run_id} --url ${url}`);
+  await print(`${isJson ? json(started) : inOneLine(started.run_id)}\n`);
+  return EXIT.done;
+}
+
+async function startFork(service: ServiceRecords, { run, request }: ForkCommand) {
+  try {
+    return await service.fork(run, request);
+  } catch (error) {
+    throw isUnknown(error) ? new ForkUnknown({ runId: run, cause: error }) : error;
+  }
+}
+
+/** Whether the service may have acted: its answer was lost, or says so (api/problems.ts, `log.outcome-unknown`). */
+function isUnknown(error: unknown): error is ServiceRefused | ServiceUnreachable {
+  if (error instanceof ServiceUnreachable) return error.data.isSent;
+  return error instanceof ServiceRefused && /may still take effect/.test(error.message);
 }

@@ -5,7 +5,7 @@ import { ServiceLost } from '../client/channel.js';
 import { isAway } from '../client/retry.js';
 import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
 import { UsageFault } from './run-request.js';
-import type { VerificationResult } from '../records/verification-result.js';
+import type { VerificationResult } from '../records/record.js';
 import { EventUnknown } from '../records/record.js';
 import type { CommandName } from './audit-usage.js';
 

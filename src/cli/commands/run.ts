@@ -13,7 +13,7 @@ import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt } from '../terminal/approval-prompt.js';
 import type { RunDriver } from './driver.js';
-import { editText } from '../terminal/editor.js';
+import { editText } from '../terminal/approval-prompt.js';
 import { embeddedDriver } from './embedded-driver.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
 import { writeResult } from './run-council.js';

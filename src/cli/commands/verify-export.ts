@@ -3,9 +3,9 @@ import type { Difference } from '../../audit/verify.js';
 import { readExport } from '../../audit/export.js';
 import type { ReplayDeps } from '../../run/replay.js';
 import { jsonValue } from '../client/rest.js';
-import type { VerificationResult } from '../records/verification-result.js';
-import { verifyEvents, verificationResult } from '../records/verification-result.js';
-import { linesIn } from '../records/export-lines.js';
+import type { VerificationResult } from '../records/record.js';
+import { verifyEvents, verificationResult } from '../records/record.js';
+import { linesIn } from '../records/record.js';
 
 export interface VerifyExportDeps extends ReplayDeps {
   /** Hash that the last event should have; null: whatever it has. */

@@ -10,7 +10,7 @@ import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import type { ReplayDeps } from '../../run/replay.js';
 import { foldRun, readChecked, readRun } from '../../run/stream.js';
-import { verifyEvents, verificationResult } from './verification-result.js';
+import { verifyEvents, verificationResult } from './record.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
 

@@ -9,8 +9,8 @@ import type { Call, Reply } from '../client/rest.js';
 import { ServiceRefused, jsonValue, openBody, replyReader, restCalls } from '../client/rest.js';
 import { ServiceLost } from '../client/channel.js';
 import { isAway, openOutage } from '../client/retry.js';
-import { verificationResult } from './verification-result.js';
-import { linesIn } from './export-lines.js';
+import { verificationResult } from './record.js';
+import { linesIn } from './record.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown, isTerminal } from './record.js';
 

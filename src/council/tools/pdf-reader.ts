@@ -1,7 +1,7 @@
 /** The tool that reads uploaded PDF documents: finds the chunks nearest to a query. */
 import type { FoundChunk, ChunkSearch } from '../../search/port.js';
 import { countOf, queryOf } from './tool.js';
-import { renderItems } from './result-text.js';
+import { renderItems } from './tool.js';
 import type { Tool } from './tool.js';
 
 /** `pdf_reader(query, top_k)` over a search; available while that has chunks. */

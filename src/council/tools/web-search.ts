@@ -3,7 +3,7 @@
  * goes to an address that a search result, or a model, has named.
  */
 import { queryOf } from './tool.js';
-import { renderItems } from './result-text.js';
+import { renderItems } from './tool.js';
 import type { Tool } from './tool.js';
 
 export interface SearchResult {

@@ -5,7 +5,7 @@
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../errors.js';
 import type { AppendBatch } from './messages.js';
 import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';
-import { positionOf } from './position.js';
+import { positionOf } from './messages.js';
 import type { Appended, ExpectedRevision, NewEvent, RecordedEvent } from '../port.js';
 
 /** Bounds of the queue; an append beyond them is refused and certainly not sent. */

@@ -8,10 +8,10 @@ import { AppendQueue, recordedOf } from './append-queue.js';
 import { EmbeddedLink } from './worker-client.js';
 import type { AppendBatch, Page, PageQuery } from './messages.js';
 import { eventsOn } from './messages.js';
-import { ordinalOf, positionOf } from './position.js';
+import { ordinalOf, positionOf } from './messages.js';
 import { follow } from './subscription.js';
-import { liveFeed } from './live-feed.js';
-import { streamPages } from './stream-pages.js';
+import { liveFeed } from './subscription.js';
+import { streamPages } from './pages.js';
 import type {
   AllRange,
   Appended,

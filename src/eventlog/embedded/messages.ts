@@ -1,7 +1,6 @@
-import type { RecordedEvent } from '../port.js';
+import type { Position, RecordedEvent } from '../port.js';
 import { flatMetadata } from '../port.js';
 import { textIn } from './file.js';
-import { positionOf } from './position.js';
 
 /** The events on a page of the worker, in its order and in the port's shape. */
 export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
@@ -119,4 +118,22 @@ export function isRequest(message: unknown): message is Request {
 
 function hasKind(message: unknown): message is { readonly kind: string } {
   return typeof message === 'object' && message !== null && 'kind' in message && typeof message.kind === 'string';
+}
+
+// Positions of the embedded log: numbers inside, zero-padded text outside, so that `<` compares them.
+
+/** Enough for every safe integer of JavaScript. */
+const DIGITS = 16;
+const TEXT = /^\d{16}$/;
+
+/** The position of the n-th event of the log, from 1. */
+export function positionOf(ordinal: number): Position {
+  return String(ordinal).padStart(DIGITS, '0') as Position;
+}
+
+/** The ordinal at a position; null, the start, is 0. @throws {TypeError} for a position of another kind of log */
+export function ordinalOf(position: Position | null): number {
+  if (position === null) return 0;
+  if (!TEXT.test(position)) throw new TypeError(`No position of this log: "${position}"`);
+  return Number(position);
 }

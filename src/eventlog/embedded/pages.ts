@@ -2,6 +2,8 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './file.js';
 import type { Page, PageQuery } from './messages.js';
+import { eventsOn } from './messages.js';
+import type { RecordedEvent, StreamRange } from '../port.js';
 
 /** Most events and characters on a page; a larger event has a page of its own. */
 const PAGE_EVENTS = 512;
@@ -74,4 +76,22 @@ function collect(
     if (chars >= PAGE_CHARS || numbers.length === 2 * limit) return { texts, numbers, isFull: true };
   }
   return { texts, numbers, isFull: false };
+}
+
+/** The events of a range of a stream, read page by page in its order; a missing stream has none. */
+export async function* streamPages(
+  page: (query: PageQuery) => Page | Promise<Page>,
+  stream: string,
+  range: StreamRange,
+): AsyncIterable<RecordedEvent> {
+  const backwards = range.direction === 'backwards';
+  let left = range.max ?? Number.MAX_SAFE_INTEGER;
+  for (let from: number | null = range.from ?? null; left > 0;) {
+    const found: Page = await page({ of: 'stream', stream, from, backwards, max: left });
+    const events = eventsOn(found);
+    yield* events;
+    left -= events.length;
+    if (found.end === null) return;
+    from = backwards ? found.end - 1 : found.end + 1;
+  }
 }

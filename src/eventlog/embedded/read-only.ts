@@ -14,7 +14,7 @@ import { LogUnreadable } from '../port.js';
 import { kindOf } from './file.js';
 import type { Page, PageQuery } from './messages.js';
 import { pageReader } from './pages.js';
-import { streamPages } from './stream-pages.js';
+import { streamPages } from './pages.js';
 
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
   /** @throws {LogUnreadable} the file has changed since it was opened: what was read may be inconsistent */

@@ -1,8 +1,9 @@
-/** One read call to the server and its answers. */
+/** One read call to the server and its answers, with a timeout for a server that sends none. */
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import type { Connection } from './connection.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
 import { read } from './wire.js';
+import type { System } from '../../system/system.js';
 
 /** The reason for ending a call whose server sends nothing. */
 export class ServerSilent extends Error {
@@ -99,4 +100,52 @@ async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T
   } finally {
     signal.removeEventListener('abort', leave);
   }
+}
+
+export interface IdleTimeout {
+  /** Aborts with ServerSilent when the timeout expires, or with the outer signal. */
+  readonly signal: AbortSignal;
+  /** Stops the clock while an answer is processed. */
+  pause(): void;
+  /** Restarts the clock: the server is waited for again. */
+  resume(): void;
+  end(): void;
+}
+
+/**
+ * Expires after the deadline, counted from now and from each answer; once answers come it may take up to twice as long,
+ * because a timer per answer would cost more than reading it.
+ *
+ * @param outer aborts it too; unlike with AbortSignal.any, no listener stays on it after `end`
+ */
+export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, outer?: AbortSignal): IdleTimeout {
+  const over = new AbortController();
+  const leave = (): void => over.abort(outer?.reason);
+  if (outer?.aborted === true) leave();
+  outer?.addEventListener('abort', leave);
+  let isPaused = false;
+  let isFresh = false;
+  let cancel = (): void => undefined;
+  const set = (): void => {
+    cancel = system.after(deadlineMs, () => {
+      if (!isPaused && !isFresh) return over.abort(new ServerSilent(deadlineMs));
+      isFresh = false;
+      set();
+    });
+  };
+  set();
+  return {
+    signal: over.signal,
+    pause() {
+      isPaused = true;
+    },
+    resume() {
+      isPaused = false;
+      isFresh = true;
+    },
+    end() {
+      cancel();
+      outer?.removeEventListener('abort', leave);
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { wait } from '../../system/async/wait.js';
 import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Connection } from './connection.js';
 import { faultOf } from './server-errors.js';
-import { idleTimeout } from './idle-timeout.js';
+import { idleTimeout } from './read-call.js';
 import { answersTo, ServerSilent } from './read-call.js';
 import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
 import { eventIn, isOurs } from './recorded-event.js';

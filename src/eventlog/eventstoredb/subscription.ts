@@ -4,7 +4,7 @@ import { LogClosed, SubscriptionDropped } from '../../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { Followed, SubscribeOptions, Position } from '../port.js';
 import { faultOf } from './server-errors.js';
-import { idleTimeout } from './idle-timeout.js';
+import { idleTimeout } from './read-call.js';
 import { positionOf } from './position.js';
 import { answersTo, batchesTo } from './read-call.js';
 import { readAllMessage, subscribeMessage } from './read-message.js';

@@ -1,4 +1,4 @@
-/** Runs: start one, poll its status, cancel it. */
+/** Runs: start one, poll its status, cancel it, look it up in the history. */
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { BlueprintUnknown, RunUnknown } from '../../errors.js';
 import { summaryOf } from '../../projections/run-summary.js';
@@ -8,10 +8,11 @@ import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { Beginning, RunKey } from '../idempotency.js';
 import { outcomeUnknown, startOnce } from '../idempotency.js';
-import { runResult } from '../../api/serializers.js';
+import { historyRecord, runResult } from '../../api/serializers.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import type { RunRequest } from '../../generated/schemas.js';
+import { pageOf, queryOf } from '../query.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
 export function runRoutes(http: HttpContext): readonly Route[] {
@@ -19,16 +20,31 @@ export function runRoutes(http: HttpContext): readonly Route[] {
 }
 
 function startRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'run-request.json', { isRequired: true });
   const graph = fixedGraph(http.nodeDefaults);
   const council = { graph, graphHash: http.system.sha256(http.canonical(graph)) };
-  return {
-    method: 'POST',
+  return startingRoute(http, {
     path: '/api/councils/run',
     name: 'startRun',
     summary: 'Starts a run of the built-in council',
     description:
       'A master writes, a critic scores, below 8 the master goes on, else a writer ends it. It is answered once it is recorded.',
+    begin: (run, { input_topic: inputTopic, god_mode: godMode = false }) => {
+      const requested = requestedRun({ ...council, inputTopic, godMode, blueprint: null, ...run });
+      return { requested, failure: null };
+    },
+  });
+}
+
+interface Starting extends Pick<Route, 'path' | 'name' | 'summary' | 'description'> {
+  readonly begin: (run: RunKey, request: RunRequest, ctx: RouterContext) => Beginning | Promise<Beginning>;
+}
+
+/** A run of any council starts by the same body, key and answer. */
+function startingRoute(http: HttpContext, { begin, ...about }: Starting): Route {
+  const body = bodyOf(http.schemas, 'run-request.json', { isRequired: true });
+  return {
+    ...about,
+    method: 'POST',
     tag: 'runs',
     body,
     isKeyed: true,
@@ -40,12 +56,7 @@ function startRoute(http: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const request = await body.readToCompare(ctx);
-      const { input_topic: inputTopic, god_mode: godMode = false } = request.value;
-      const base = { ...council, inputTopic, godMode, blueprint: null };
-      return await startOnce(ctx, http, {
-        request,
-        begin: (run) => ({ requested: requestedRun({ ...base, ...run }), failure: null }),
-      });
+      return await startOnce(ctx, http, { request, begin: (run) => begin(run, request.value, ctx) });
     },
   };
 }
@@ -93,30 +104,15 @@ function cancelRoute(http: HttpContext): Route {
 
 /** POST /api/councils/{blueprint_id}/run. */
 export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
-  const body = bodyOf(http.schemas, 'run-request.json', { isRequired: true });
-  const route: Route = {
-    method: 'POST',
-    path: '/api/councils/{blueprint_id}/run',
-    name: 'startBlueprintRun',
-    summary: 'Starts a run of a saved council; one with faults fails by name',
-    tag: 'runs',
-    body,
-    isKeyed: true,
-    success: {
-      status: 202,
-      description: 'The run is recorded and goes on in the background',
-      schema: 'run-start.json',
-    },
-    problems: [503],
-    async handle(ctx) {
-      const request = await body.readToCompare(ctx);
-      return await startOnce(ctx, http, {
-        request,
-        begin: (run) => freezeBlueprint(http, { run, request: request.value, ctx }),
-      });
-    },
-  };
-  return [route];
+  const begin: Starting['begin'] = (run, request, ctx) => freezeBlueprint(http, { run, request, ctx });
+  return [
+    startingRoute(http, {
+      path: '/api/councils/{blueprint_id}/run',
+      name: 'startBlueprintRun',
+      summary: 'Starts a run of a saved council; one with faults fails by name',
+      begin,
+    }),
+  ];
 }
 
 /** Freezes the current blueprint into the run: later changes of it do not reach the run. */
@@ -137,4 +133,48 @@ async function freezeBlueprint(
     graphHash: http.system.sha256(http.canonical(compiled.graph)),
   });
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
+}
+
+// Runs as they are kept: the history, and one of its records.
+
+/** GET /api/runs/ and GET /api/runs/{run_id}. */
+export function historyRoutes(http: HttpContext): readonly Route[] {
+  return [listRoute(http), recordRoute(http)];
+}
+
+function listRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'history-query.json');
+  return {
+    method: 'GET',
+    path: '/api/runs/',
+    name: 'listHistory',
+    summary: 'Lists runs, newest first',
+    tag: 'history',
+    query,
+    success: { status: 200, description: 'A page of the history', schema: 'history-list.json', headers: ['Link'] },
+    problems: [503],
+    async handle(ctx) {
+      const list = pageOf(ctx, query.read(ctx), (page) => http.queries.list(page));
+      const { items, headers } = await http.inTime(list);
+      return { status: 200, body: items.map(historyRecord), headers };
+    },
+  };
+}
+
+function recordRoute(http: HttpContext): Route {
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}',
+    name: 'getHistoryRecord',
+    summary: 'Shows one run of the history',
+    tag: 'history',
+    success: { status: 200, description: 'The record', schema: 'history-record.json' },
+    problems: [503],
+    async handle(ctx) {
+      const runId = runIdIn(ctx);
+      const run = await http.inTime(http.queries.find(runId));
+      if (run === null) throw new RunUnknown({ runId });
+      return { status: 200, body: historyRecord(run) };
+    },
+  };
 }

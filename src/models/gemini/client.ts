@@ -10,7 +10,6 @@ import { geminiFailure } from './failure.js';
 import { geminiChunks, joinChunks } from './stream.js';
 import type { GeminiDialect } from './request.js';
 import { geminiRequest } from './request.js';
-import { schemaOrPrompt } from './schema-or-prompt.js';
 
 export interface GeminiOptions {
   /** Visible ASCII; sent in the header `x-goog-api-key` and nowhere else. */
@@ -153,3 +152,29 @@ const ADDRESS_UNKNOWN: ReadonlySet<string> = new Set(['model_unknown', 'http_err
 
 /** Results of reading a whole or cut off answer as a stream; the next stream may be fine. */
 const NO_STREAM: ReadonlySet<string> = new Set(['unreadable_answer', 'no_candidates']);
+
+type AskInDialect = (dialect: GeminiDialect) => Promise<ModelAnswer>;
+
+/**
+ * Asks for a critique by its schema, and by the prompt alone where the model refuses a schema beside tools. The refusal
+ * is remembered per model.
+ */
+export function schemaOrPrompt(): (model: string, request: ModelRequest, ask: AskInDialect) => Promise<ModelAnswer> {
+  const refusing = new Set<string>();
+  return async (model, { answer, tools = [] }, ask) => {
+    if (refusing.has(model)) return ask({ schemaBesideTools: false });
+    try {
+      return await ask({ schemaBesideTools: true });
+    } catch (error) {
+      const isRefused = error instanceof ModelFailed && error.data.kind === 'bad_request';
+      if (!isRefused || answer !== 'critique' || tools.length === 0) throw error;
+    }
+    const plain = await ask({ schemaBesideTools: false });
+    // Model names come from blueprints, so the set is bounded: when full it is cleared and learnt again.
+    if (refusing.size >= MAX_REMEMBERED) refusing.clear();
+    refusing.add(model);
+    return plain;
+  };
+}
+
+const MAX_REMEMBERED = 1000;
