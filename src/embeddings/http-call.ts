@@ -3,20 +3,13 @@
  * as its server takes.
  */
 import type { System } from '../system/system.js';
-import { BodyTooLarge, boundedText, fieldOf } from '../system/untrusted.js';
+import { fieldOf } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from '../models/port.js';
 import type { FaultKind } from '../models/failed-exchange.js';
-import {
-  hintOfConnection,
-  isModelUnknown,
-  kindOfConnection,
-  kindOfStatus,
-  quoted,
-  waitOfDetails,
-  waitOfHeader,
-  wordsOfError,
-} from '../models/failed-exchange.js';
+import { isModelUnknown, kindOfStatus, wordsOfError } from '../models/failed-exchange.js';
+import type { ModelServer } from '../models/exchange.js';
+import { exchange, isKeyRefused, jsonIn } from '../models/exchange.js';
 import { wait } from '../system/async/wait.js';
 import type { EmbeddingOptions, Embeddings } from './port.js';
 import { normalised } from './port.js';
@@ -50,9 +43,6 @@ export interface EmbeddingDeps {
   readonly system: Pick<System, 'after' | 'now' | 'random'>;
 }
 
-/** 100 vectors of 3,072 numbers of 20 digits are 6 MiB. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const MAX_ERROR_BYTES = 64 * 1024;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** A Retry-After is honoured up to this (contract, section 1). */
@@ -107,12 +97,8 @@ export function listIn(answer: unknown, name: string, count: number, source: Emb
   throw failure(source, `${count} vectors are wanted, ${came}`, UNREADABLE);
 }
 
-export function failure(
-  { model }: EmbeddingSource,
-  why: string,
-  fault: FaultKind & { readonly retryAfterMs?: number },
-): ModelFailed {
-  return new ModelFailed(`Cannot get vectors of model "${model}": ${why}`, fault);
+export function failure(source: EmbeddingSource, why: string, fault: FaultKind): ModelFailed {
+  return new ModelFailed(`${purposeOf(source)}: ${why}`, fault);
 }
 
 /** An answer that may be readable the next time. */
@@ -120,91 +106,47 @@ export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: tru
 
 /** Settles by the deadline, even if the server sends byte by byte. */
 async function exchanged(
-  call: EmbeddingCall,
+  { source, ...call }: EmbeddingCall,
   signal: AbortSignal,
   { limits, system }: EmbeddingDeps,
 ): Promise<unknown> {
   const deadline = new AbortController();
   const cancel = system.after(limits.timeoutMs, () => deadline.abort());
+  const either = AbortSignal.any([signal, deadline.signal]);
   try {
-    const response = await fetch(call.url, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...call.headers },
-      body: JSON.stringify(call.body),
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, deadline.signal]),
-    });
-    if (!response.ok) {
-      const said = await boundedText(response, MAX_ERROR_BYTES).catch(() => '');
-      throw statusFailure(response, said, call, system.now());
-    }
-    return JSON.parse(await boundedText(response, MAX_ANSWER_BYTES)) as unknown;
+    return await exchange({ ...call, server: serverOf(source), signal: either, now: system.now }, { read: jsonIn });
   } catch (error) {
-    if (error instanceof ModelFailed) throw error;
-    if (deadline.signal.aborted) {
-      throw failure(call.source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
-    }
-    throw thrownFailure(error, call.source);
+    if (!either.aborted) throw error;
+    throw failure(source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
   } finally {
     cancel();
   }
 }
 
-function statusFailure({ status, headers }: Response, body: string, call: EmbeddingCall, now: string): ModelFailed {
-  const { source, hidden } = call;
-  if (status >= 300 && status < 400) {
-    return failure(source, 'it answered with a redirect', { kind: 'redirected', retryable: false });
-  }
-  const parsedBody = parsed(body);
-  const details = fieldOf(fieldOf(parsedBody, 'error'), 'details');
-  const said = wordsOfError(parsedBody);
-  const fault = kindOf(status, said, details);
-  const setting = settingBehind(fault.kind, source);
-  const words = quoted(said, hidden);
-  const waits = [waitOfHeader(headers.get('retry-after'), now), waitOfDetails(details)].filter((each) => each !== null);
-  const why = `it answered ${status}${setting === null ? '' : ` (check ${setting})`}${words === '' ? '' : `: ${words}`}`;
-  return failure(source, why, { ...fault, ...(waits.length > 0 && { retryAfterMs: Math.max(...waits) }) });
+function serverOf(source: EmbeddingSource): ModelServer {
+  const { key, model, baseUrl } = source.settings;
+  const hints = new Map([
+    ['unauthorized', `check ${key}`],
+    ['forbidden', `check ${key}`],
+    ['model_unknown', `check ${model} and ${baseUrl}`],
+    ['not_implemented', `check ${model}`],
+  ]);
+  return { purpose: purposeOf(source), addressSetting: baseUrl, kindOf, hints };
+}
+
+function purposeOf({ model }: EmbeddingSource): string {
+  return `Cannot get vectors of model "${model}"`;
 }
 
 /** Permanent failures are not retried, whatever the status: llama.cpp answers 500 to an input past its batch. */
-function kindOf(status: number, said: string, details: unknown): FaultKind {
-  if (isKeyRefused(details)) return { kind: 'unauthorized', retryable: false };
+function kindOf(status: number, body: unknown): FaultKind {
+  const said = wordsOfError(body);
+  if (isKeyRefused(body)) return { kind: 'unauthorized', retryable: false };
   if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(said))) {
     return { kind: 'input_too_large', retryable: false };
   }
   if (isModelUnknown(status, said)) return { kind: 'model_unknown', retryable: false };
   return kindOfStatus(status);
-}
-
-function settingBehind(kind: string, { settings }: EmbeddingSource): string | null {
-  if (kind === 'unauthorized' || kind === 'forbidden') return settings.key;
-  if (kind === 'model_unknown') return `${settings.model} and ${settings.baseUrl}`;
-  return kind === 'not_implemented' ? settings.model : null;
-}
-
-/** It has no `cause`: that may quote the server. */
-function thrownFailure(error: unknown, source: EmbeddingSource): ModelFailed {
-  if (error instanceof BodyTooLarge) {
-    return failure(source, 'its answer is too large', { kind: 'answer_too_large', retryable: false });
-  }
-  if (error instanceof SyntaxError) return failure(source, 'the body of its answer is cut off or no JSON', UNREADABLE);
-  const code = fieldOf(fieldOf(error, 'cause'), 'code');
-  const { why, ...fault } = kindOfConnection(typeof code === 'string' ? code : null);
-  if (typeof code !== 'string') return failure(source, why, fault);
-  return failure(source, `${why} (${code})${hintOfConnection(code, source.settings.baseUrl)}`, fault);
-}
-
-/** Gemini answers a wrong key with 400 and says so in the details. */
-function isKeyRefused(details: unknown): boolean {
-  return Array.isArray(details) && details.some((each) => fieldOf(each, 'reason') === 'API_KEY_INVALID');
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }
 
 /** Statuses of a request that is too large: 500 is llama.cpp's. */

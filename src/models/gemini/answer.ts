@@ -1,4 +1,5 @@
-/** Reads Gemini's answers with status 200. The SDK's own `text()` returns an empty text for many failures. */
+/** Reads Gemini's answers with status 200. */
+import type { FinishReason } from '@google/generative-ai';
 import { ModelFailed } from '../../errors.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { spokenTexts } from './stream.js';
@@ -17,9 +18,12 @@ export interface GeminiReading {
  * calls. A candidate without `finishReason` counts as finished: proxies leave it out.
  *
  * @throws {ModelFailed} `prompt_blocked`, `no_candidates`, a finish reason's name in lower case, `unknown_finish`,
- * `unreadable_answer` (a stream cut off), `no_text` (only parts of other kinds) or `empty_answer`
+ * `unreadable_answer` (a stream cut off, or no object), `no_text` (only parts of other kinds) or `empty_answer`
  */
 export function readGeminiAnswer(response: unknown, reading: GeminiReading): ModelAnswer {
+  if (typeof response !== 'object' || response === null) {
+    throw unusable(reading.model, 'its body is no JSON object', 'unreadable_answer', true);
+  }
   const usage = usageOf(fieldOf(response, 'usageMetadata'));
   try {
     return { ...readCandidate(response, reading), usage };
@@ -81,11 +85,11 @@ function usageOf(metadata: unknown): ModelUsage {
 }
 
 function unfinished(model: string, reason: unknown): ModelFailed {
-  const finish = FINISHES.get(reason);
-  if (finish === undefined) {
+  if (!isUnfinished(reason)) {
     return unusable(model, `it stopped for an unknown reason (${shown(reason)})`, 'unknown_finish', true);
   }
-  return unusable(model, `${finish.why} (${shown(reason)})`, String(reason).toLowerCase(), finish.retryable);
+  const { why, retryable } = FINISHES[reason];
+  return unusable(model, `${why} (${reason})`, reason.toLowerCase(), retryable);
 }
 
 function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
@@ -102,14 +106,20 @@ function shown(name: unknown): string {
  * recitation. Not retryable is what lies in the request: a filter's finding, or the limit on the answer, which would be
  * reached again at the full price. An unknown reason is retryable: attempts are few, a lost run is worse.
  */
-const FINISHES: ReadonlyMap<unknown, { readonly why: string; readonly retryable: boolean }> = new Map([
-  ['MAX_TOKENS', { why: 'it was cut off at the limit of output tokens', retryable: false }],
-  ['SAFETY', { why: 'it was withheld as unsafe', retryable: false }],
-  ['RECITATION', { why: 'it was withheld as a recitation', retryable: true }],
-  ['LANGUAGE', { why: 'its language is not supported', retryable: false }],
-  ['OTHER', { why: 'it stopped without a stated reason', retryable: true }],
-  ['BLOCKLIST', { why: 'it was withheld for a forbidden term', retryable: false }],
-  ['PROHIBITED_CONTENT', { why: 'it was withheld as prohibited content', retryable: false }],
-  ['SPII', { why: 'it was withheld as sensitive personal information', retryable: false }],
-  ['MALFORMED_FUNCTION_CALL', { why: 'it made a malformed function call', retryable: true }],
-]);
+const FINISHES: Readonly<Record<Unfinished, { readonly why: string; readonly retryable: boolean }>> = {
+  MAX_TOKENS: { why: 'it was cut off at the limit of output tokens', retryable: false },
+  SAFETY: { why: 'it was withheld as unsafe', retryable: false },
+  RECITATION: { why: 'it was withheld as a recitation', retryable: true },
+  LANGUAGE: { why: 'its language is not supported', retryable: false },
+  OTHER: { why: 'it stopped without a stated reason', retryable: true },
+  BLOCKLIST: { why: 'it was withheld for a forbidden term', retryable: false },
+  PROHIBITED_CONTENT: { why: 'it was withheld as prohibited content', retryable: false },
+  SPII: { why: 'it was withheld as sensitive personal information', retryable: false },
+  MALFORMED_FUNCTION_CALL: { why: 'it made a malformed function call', retryable: true },
+};
+
+type Unfinished = Exclude<`${FinishReason}`, 'STOP' | 'FINISH_REASON_UNSPECIFIED'>;
+
+function isUnfinished(reason: unknown): reason is Unfinished {
+  return typeof reason === 'string' && Object.hasOwn(FINISHES, reason);
+}

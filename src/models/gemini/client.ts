@@ -1,12 +1,16 @@
-/** Gemini through @google/generative-ai, which is frozen upstream and stays behind this port. */
-import { GoogleGenerativeAI } from '@google/generative-ai';
+/**
+ * Gemini by its REST API, in the words of @google/generative-ai: its types and enums describe requests and answers. Calls
+ * are plain HTTP, because the package, frozen upstream, hides `Retry-After`, follows redirects with the key, bounds no
+ * answer, and loses parts of streamed ones.
+ */
 import type { System } from '../../system/system.js';
 import { ModelFailed } from '../../errors.js';
+import type { ModelServer } from '../exchange.js';
+import { exchange, isKeyRefused, jsonIn, textsOf } from '../exchange.js';
+import { kindOfStatus } from '../failed-exchange.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../port.js';
 import { callAborted } from '../port.js';
-import { exchangeWatch, unwatched } from './http-exchange.js';
 import { readGeminiAnswer } from './answer.js';
-import { geminiFailure } from './failure.js';
 import { geminiChunks, joinChunks } from './stream.js';
 import type { GeminiDialect } from './request.js';
 import { geminiRequest } from './request.js';
@@ -18,49 +22,40 @@ export interface GeminiOptions {
   readonly baseUrl: string;
   /** Used when a request names none. */
   readonly model: string;
-  readonly system: Pick<System, 'now' | 'after'>;
+  readonly system: Pick<System, 'now'>;
 }
 
 /**
  * The model behind `POST {baseUrl}/v1beta/models/{model}:generateContent`, and `:streamGenerateContent` when there is
  * an `onToken`. One request per call, because a run records its own retries, with two exceptions: a server that cannot
  * stream is called again without streaming, and a model that refuses an answer schema beside functions is called
- * without the schema. The signal aborts the request, and so does an answer larger than MAX_ANSWER_BYTES: the SDK would
- * read on.
+ * without the schema. The signal aborts the request.
  *
- * A call fails with the kinds of `readGeminiAnswer` and `geminiFailure`, as `aborted` by the signal, or as
- * `model_unusable` when the model's name could lead to another address.
+ * A call fails with the kinds of `readGeminiAnswer` and `exchange`, or as `model_unusable` when the model's name could
+ * lead to another address.
  */
 export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: GeminiOptions): LanguageModel {
-  const gemini = new GoogleGenerativeAI(apiKey);
-  const watch = exchangeWatch({ system, maxBytes: MAX_ANSWER_BYTES });
-
-  async function exchanged(name: string, request: ModelRequest, options: ExchangeOptions): Promise<ModelAnswer> {
-    const { system: systemInstruction, prompt, tools = [], onToken } = request;
-    const { signal } = options;
-    const exchange = unwatched();
-    const model = gemini.getGenerativeModel({ model: name, systemInstruction }, { baseUrl });
+  function ask(name: string, request: ModelRequest, options: ExchangeOptions): Promise<ModelAnswer> {
+    const { tools = [], onToken } = request;
+    const path = name.includes('/') ? name : `models/${name}`;
+    const method = onToken === undefined ? 'generateContent' : 'streamGenerateContent?alt=sse';
+    const call = {
+      server: { ...SERVER, purpose: `Cannot get an answer from Gemini for model "${name}"` },
+      url: `${baseUrl}/v1beta/${path}:${method}`,
+      headers: { 'x-goog-api-key': apiKey },
+      body: geminiRequest(request, options),
+      signal: options.signal,
+      hidden: [apiKey, ...textsOf(request)],
+      now: system.now,
+    };
     const reading = { model: name, takesCalls: tools.length > 0 };
-    const content = geminiRequest(request, options);
-    try {
-      if (onToken !== undefined) {
-        const url = `${baseUrl}/v1beta/${model.model}:streamGenerateContent?alt=sse`;
-        const body = { ...content, systemInstruction: { role: 'system', parts: [{ text: systemInstruction }] } };
-        const call = { url, apiKey, body, signal, exchange, maxBytes: MAX_ANSWER_BYTES };
-        const answer = await joinChunks(geminiChunks(call), onToken);
+    return exchange(call, {
+      async read(response) {
+        if (onToken === undefined) return readGeminiAnswer(await jsonIn(response), reading);
+        const answer = await joinChunks(geminiChunks(response), onToken);
         return readGeminiAnswer(answer, { ...reading, isFinished: answer.isFinished });
-      }
-      return await watch(exchange, async (redirect) => {
-        const options = { signal: AbortSignal.any([signal, redirect]) };
-        return readGeminiAnswer((await model.generateContent(content, options)).response, reading);
-      });
-    } catch (error) {
-      if (signal.aborted) throw callAborted(signal);
-      if (error instanceof ModelFailed) throw error;
-      const results = request.rounds?.flatMap(({ exchanges }) => exchanges.map(({ result }) => result)) ?? [];
-      const hidden = [apiKey, prompt, systemInstruction, ...results];
-      throw geminiFailure(error, { model: name, exchange, now: system.now(), hidden });
-    }
+      },
+    });
   }
 
   const streamOrPlain = streamedOrPlain();
@@ -70,11 +65,10 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: Ge
     provider: 'gemini',
     defaultModel,
     async ask(request, { signal }) {
-      // The SDK ignores a signal that is already aborted.
       if (signal.aborted) throw callAborted(signal);
       const name = usableName(request.model ?? defaultModel);
       return streamOrPlain(request, (each) =>
-        schemaFallback(name, each, (dialect) => exchanged(name, each, { ...dialect, signal })),
+        schemaFallback(name, each, (dialect) => ask(name, each, { ...dialect, signal })),
       );
     },
   };
@@ -84,8 +78,15 @@ interface ExchangeOptions extends GeminiDialect {
   readonly signal: AbortSignal;
 }
 
-/** Largest answer that is read, in bytes; a draft may have 128 KiB. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const SERVER: Omit<ModelServer, 'purpose'> = {
+  addressSetting: 'GEMINI_BASE_URL',
+  kindOf: (status, body) => (isKeyRefused(body) ? { kind: 'unauthorized', retryable: false } : kindOfStatus(status)),
+  hints: new Map([
+    ['unauthorized', 'check GEMINI_API_KEY'],
+    ['forbidden', 'check GEMINI_API_KEY'],
+    ['model_unknown', 'check GEMINI_MODEL'],
+  ]),
+};
 
 /** Whether a text is a model name and nothing else: it becomes part of the URL. */
 export function isModelName(text: string): boolean {

@@ -11,10 +11,11 @@ export interface GeminiDialect {
   readonly schemaBesideTools: boolean;
 }
 
-/** The body of a call without system instruction and model. */
+/** The body of a call. */
 export function geminiRequest(request: ModelRequest, { schemaBesideTools }: GeminiDialect): GenerateContentRequest {
-  const { prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
+  const { system, prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
   return {
+    systemInstruction: { role: 'system', parts: [{ text: system }] },
     contents: [{ role: 'user', parts: [{ text: prompt }] }, ...rounds.flatMap(turnsOf)],
     generationConfig: {
       ...(temperature !== undefined && { temperature }),

@@ -1,10 +1,6 @@
-/**
- * Joins the chunks of a streamed answer. The SDK's own aggregate loses parts: of a chunk with several it keeps the last
- * one, twice, and it drops thought signatures.
- */
-import { BodyTooLarge, boundedChunks, boundedText, fieldOf } from '../../system/untrusted.js';
-import { GoogleGenerativeAIFetchError } from '@google/generative-ai';
-import type { Exchange } from './http-exchange.js';
+/** Joins the chunks of a streamed answer, with every part and thought signature. */
+import { boundedChunks, fieldOf } from '../../system/untrusted.js';
+import { MAX_ANSWER_BYTES } from '../exchange.js';
 import { serverEvents } from '../server-events.js';
 
 /** The answer as generateContent would have returned it. */
@@ -59,59 +55,7 @@ export function spokenTexts(parts: readonly unknown[]): readonly string[] {
     .filter((text) => typeof text === 'string');
 }
 
-export interface StreamedCall {
-  readonly url: string;
-  readonly apiKey: string;
-  readonly body: object;
-  readonly signal: AbortSignal;
-  /** Filled with what is observed of the call. */
-  readonly exchange: Exchange;
-  readonly maxBytes: number;
+/** The chunks of an answer as they come. @throws {SyntaxError | BodyTooLarge} */
+export async function* geminiChunks(response: Response): AsyncGenerator {
+  for await (const data of serverEvents(boundedChunks(response, MAX_ANSWER_BYTES))) yield JSON.parse(data);
 }
-
-/**
- * Calls Gemini and yields the chunks of its answer as they come. Not through the SDK, which loses the last event of a
- * stream that lacks its empty line, and with it the whole answer.
- *
- * @throws the SDK's kinds of errors, which `geminiFailure` classifies together with the exchange
- */
-export async function* geminiChunks(call: StreamedCall): AsyncGenerator {
-  const { url, apiKey, body, signal, exchange, maxBytes } = call;
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'x-goog-api-key': apiKey },
-    body: JSON.stringify(body),
-    redirect: 'manual',
-    signal,
-  });
-  exchange.retryAfter = response.headers.get('retry-after');
-  exchange.redirected = response.status >= 300 && response.status < 400;
-  if (!response.ok) throw exchange.redirected ? new Error('Redirects are not followed') : await refusalOf(response);
-  try {
-    for await (const data of serverEvents(boundedChunks(response, maxBytes))) yield JSON.parse(data);
-  } catch (error) {
-    exchange.tooLarge = error instanceof BodyTooLarge;
-    throw error;
-  }
-}
-
-/** An error in the SDK's form, from which `geminiFailure` takes the message. */
-async function refusalOf(response: Response): Promise<GoogleGenerativeAIFetchError> {
-  const { status, statusText } = response;
-  const error = fieldOf(parsed(await boundedText(response, MAX_ERROR_BYTES).catch(() => '')), 'error');
-  const [said, details] = [fieldOf(error, 'message'), fieldOf(error, 'details')];
-  const shown = Array.isArray(details) ? ` ${JSON.stringify(details)}` : '';
-  const message = `[${status} ${statusText}] ${typeof said === 'string' ? said : ''}${shown}`;
-  return new GoogleGenerativeAIFetchError(message, status, statusText, Array.isArray(details) ? details : undefined);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-/** Most bytes read of the body of an error status. */
-const MAX_ERROR_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 /** Reads a streamed chat completion and joins it into the form of a plain one. */
-import { boundedChunks } from '../../system/untrusted.js';
-import { fieldOf } from '../../system/untrusted.js';
+import { boundedChunks, fieldOf } from '../../system/untrusted.js';
+import { MAX_ANSWER_BYTES } from '../exchange.js';
 import { textOf } from './answer.js';
 import { serverEvents } from '../server-events.js';
 
@@ -24,16 +24,12 @@ export interface JoinedCompletion {
  *
  * @throws {SyntaxError | BodyTooLarge} or what a broken connection throws
  */
-export async function joinCompletion(
-  response: Response,
-  maxBytes: number,
-  onToken: (text: string) => void,
-): Promise<JoinedCompletion> {
+export async function joinCompletion(response: Response, onToken: (text: string) => void): Promise<JoinedCompletion> {
   const calls = new Map<number, CallChunks>();
   const message = { content: '', refusal: '' };
   let [choice, usage, error, finishReason]: unknown[] = [];
   let isDone = false;
-  for await (const data of serverEvents(boundedChunks(response, maxBytes))) {
+  for await (const data of serverEvents(boundedChunks(response, MAX_ANSWER_BYTES))) {
     isDone = data.trim() === '[DONE]';
     if (isDone) break;
     const chunk: unknown = JSON.parse(data);
