@@ -1,5 +1,7 @@
 import { ConfigInvalid, ModelFailed } from '../errors.js';
 import type { Embeddings } from './port.js';
+import type { PlainHttpGuardOptions } from '../models/plain-http.js';
+import { plainHttpGuard } from '../models/plain-http.js';
 import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import { EMBEDDING_LIMITS } from './http-call.js';
@@ -59,11 +61,27 @@ export async function embeddingsOf(
           accepted: MODEL_NAMES,
         });
       }
-      return geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system });
+      return guarded(geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system }), {
+        baseUrl: settings.baseUrl,
+        setting: 'GEMINI_BASE_URL',
+        system,
+      });
     }
     case 'openai':
-      return openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system });
+      return guarded(openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system }), {
+        baseUrl: settings.baseUrl,
+        setting: 'OPENAI_BASE_URL',
+        system,
+      });
     default:
       return settings satisfies never;
   }
+}
+
+function guarded(embeddings: Embeddings, options: PlainHttpGuardOptions): Embeddings {
+  const guard = plainHttpGuard(options);
+  return {
+    ...embeddings,
+    embed: (texts, { signal, ...given }) => guard((cut) => embeddings.embed(texts, { ...given, signal: cut }), signal),
+  };
 }

@@ -18,9 +18,11 @@ export function kindOfConnection(code: string | null): FaultKind & { readonly wh
 
 /** A hint for an address that does not speak TLS; empty for other failures. @param setting that holds the address */
 export function hintOfConnection(code: string | null, setting: string): string {
-  return code !== null && NO_TLS.test(code)
-    ? `; the server may speak plain HTTP: check ${setting}, http:// for https://`
-    : '';
+  return code !== null && NO_TLS.test(code) ? plainHttpHint(setting) : '';
+}
+
+export function plainHttpHint(setting: string): string {
+  return `; the server may speak plain HTTP: check ${setting}, http:// for https://`;
 }
 
 /** Whether a server's message says that it has no such model: routers answer that with 400. */

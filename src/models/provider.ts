@@ -3,6 +3,8 @@ import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import { offlineModel } from './offline/offline.js';
+import type { PlainHttpGuardOptions } from './plain-http.js';
+import { plainHttpGuard } from './plain-http.js';
 import type { LanguageModel } from './port.js';
 
 /**
@@ -22,13 +24,18 @@ export async function languageModel(
       if (!isModelName(provider.model)) {
         throw new ConfigInvalid({ variable: 'GEMINI_MODEL', value: provider.model, accepted: MODEL_NAMES });
       }
-      return geminiModel({ ...provider, system });
+      return guarded(geminiModel({ ...provider, system }), { ...provider, setting: 'GEMINI_BASE_URL', system });
     }
     case 'openai': {
       const { openAiModel } = await import('./openai/client.js');
-      return openAiModel({ ...provider, system });
+      return guarded(openAiModel({ ...provider, system }), { ...provider, setting: 'OPENAI_BASE_URL', system });
     }
     default:
       return provider satisfies never;
   }
+}
+
+function guarded(model: LanguageModel, options: PlainHttpGuardOptions): LanguageModel {
+  const guard = plainHttpGuard(options);
+  return { ...model, ask: (request, { signal }) => guard((cut) => model.ask(request, { signal: cut }), signal) };
 }

@@ -1,0 +1,115 @@
+import type { AddressInfo, Server } from 'node:net';
+import { createServer } from 'node:net';
+import { createServer as createHttpsServer } from 'node:https';
+import { expect } from 'chai';
+import { ModelFailed } from '../../src/errors.js';
+import { embeddingsOf } from '../../src/embeddings/provider.js';
+import { plainHttpGuard } from '../../src/models/plain-http.js';
+import { languageModel } from '../../src/models/provider.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { rejectionOf } from '../support/rejection.js';
+import { CERTIFICATE, PRIVATE_KEY } from '../support/test-certificate.js';
+
+/** First byte of a TLS handshake. */
+const HANDSHAKE = 22;
+
+describe('A model server at https://', () => {
+  const servers: Server[] = [];
+  const ends: (() => void)[] = [];
+
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  async function listening(server: Server): Promise<string> {
+    servers.push(server);
+    server.on('connection', (socket) => {
+      socket.on('error', () => undefined);
+      ends.push(() => socket.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return `https://127.0.0.1:${port}`;
+  }
+
+  /** @param onHandshake what it does when it is greeted in TLS; plain HTTP it answers */
+  const plainServer = (onHandshake: 'closes' | 'is silent'): Promise<string> =>
+    listening(
+      createServer((socket) => {
+        socket.once('data', (bytes) => {
+          if (bytes[0] !== HANDSHAKE) socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');
+          else if (onHandshake === 'closes') socket.end();
+        });
+      }),
+    );
+
+  const real = nodeSystem();
+  const system = { ...real, after: (delayMs: number, then: () => void) => real.after(delayMs / 10, then) };
+  const { signal } = new AbortController();
+
+  for (const behaviour of ['closes', 'is silent'] as const) {
+    it(`that speaks plain HTTP and ${behaviour} fails the call for good, with a hint`, async () => {
+      const baseUrl = await plainServer(behaviour);
+      const openai = await languageModel({ name: 'openai', apiKey: null, baseUrl, model: 'm' }, system);
+      const gemini = await languageModel({ name: 'gemini', apiKey: 'k', baseUrl, model: 'm' }, system);
+      const embeddings = await embeddingsOf({ name: 'openai', apiKey: null, baseUrl, model: 'm' }, system);
+      const request = { system: '', prompt: 'p', answer: 'text', promptInput: {} } as never;
+      const failures = await Promise.all([
+        rejectionOf(openai.ask(request, { signal })),
+        rejectionOf(gemini.ask(request, { signal })),
+        rejectionOf(embeddings.embed(['text'], { signal, kind: 'query' })),
+      ]);
+      for (const [at, failure] of failures.entries()) {
+        if (!(failure instanceof ModelFailed)) throw failure;
+        expect(failure.data).to.deep.equal({ kind: 'tls_failed', retryable: false });
+        const setting = at === 1 ? 'GEMINI_BASE_URL' : 'OPENAI_BASE_URL';
+        expect(failure.message).to.include(`may speak plain HTTP: check ${setting}, http:// for https://`);
+      }
+    });
+  }
+
+  it('that says nothing at all is left to the call, which may be an outage', async () => {
+    const guard = plainHttpGuard({ baseUrl: await listening(createServer()), setting: 'X', system });
+    const outage = new Error('unreachable');
+    const late = new Promise<never>((_, reject) => system.after(2_000, () => reject(outage)));
+    expect(await rejectionOf(guard(() => late, signal))).to.equal(outage);
+  });
+
+  it('that is away is left to the call, which may be an outage', async () => {
+    const baseUrl = await listening(createServer());
+    await new Promise((resolve) => servers.pop()?.close(resolve));
+    const outage = new Error('refused');
+    const guard = plainHttpGuard({ baseUrl, setting: 'X', system });
+    expect(await rejectionOf(guard(() => Promise.reject(outage), signal))).to.equal(outage);
+  });
+
+  it('that speaks TLS is greeted once, whatever its certificate, and never again', async () => {
+    const server = createHttpsServer({ cert: CERTIFICATE, key: PRIVATE_KEY });
+    let connections = 0;
+    const greeted = new Promise<void>((resolve) => {
+      server.on('connection', () => {
+        connections += 1;
+        resolve();
+      });
+    });
+    const guard = plainHttpGuard({ baseUrl: await listening(server), setting: 'X', system: real });
+    expect(await guard(() => greeted.then(() => 1), signal)).to.equal(1);
+    expect(await guard(() => Promise.resolve(2), signal)).to.equal(2);
+    expect(connections).to.equal(1);
+  });
+
+  it('passes an abort on to the call', async () => {
+    const guard = plainHttpGuard({ baseUrl: await plainServer('is silent'), setting: 'X', system: real });
+    const controller = new AbortController();
+    const call = guard(
+      (cut) =>
+        new Promise<never>((_, reject) => {
+          cut.addEventListener('abort', () => reject(new Error('cut')));
+        }),
+      controller.signal,
+    );
+    controller.abort();
+    expect(await rejectionOf(call)).to.have.property('message', 'cut');
+  });
+});
