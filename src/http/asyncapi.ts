@@ -9,7 +9,7 @@ import { isRecord } from '../api/schemas.js';
 
 /** GET /api/asyncapi.json. */
 export function asyncApiRoute(schemas: SchemaRegistry): Route {
-  const document = asyncApiDocument(schemas);
+  let document: Json | null = null;
   return {
     method: 'GET',
     path: '/api/asyncapi.json',
@@ -17,7 +17,7 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
     summary: 'Describes the WebSocket channels and the event stream of a run',
     tag: 'documentation',
     success: { status: 200, description: 'AsyncAPI 3.0', schema: null },
-    handle: async () => ({ status: 200, body: document }),
+    handle: async () => ({ status: 200, body: (document ??= asyncApiDocument(schemas)) }),
   };
 }
 

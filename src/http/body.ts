@@ -1,7 +1,7 @@
 /** JSON bodies, checked in the contract's order: media type, size, JSON, fields (section 2). */
+import type { IncomingMessage } from 'node:http';
 import { MIMEType } from 'node:util';
-import type { Context, Middleware } from 'koa';
-import { koaBody } from 'koa-body';
+import type { Context } from 'koa';
 import { defaultsLeftOut, nullsLeftOut } from '../api/validation.js';
 import { parseJson } from '../api/validation.js';
 import { RequestRefused } from '../api/problems.js';
@@ -45,22 +45,13 @@ export function bodyOf<N extends SchemaName>(
   schema: N,
   { isRequired, lists }: BodyRules,
 ): BodyReader<Described<N>> {
-  const validate = schemas.validator(schema, lists === undefined ? 'all' : 'first');
   const withoutNulls = nullsLeftOut(schemas, schema);
   const maxBytes = lists?.maxBytes ?? MAX_BODY_BYTES;
-  // Only the bytes are koa-body's, one character each: its JSON mode takes an empty body for `{}`, replaces what is not
-  // UTF-8, and answers 400 or 500 where 422 is due.
-  const readBytes = koaBody({
-    json: false,
-    urlencoded: false,
-    text: true,
-    textTypes: ['application/json'],
-    textLimit: maxBytes,
-    encoding: 'binary',
-  });
   const readToCompare = async (ctx: Context): Promise<ReadBody<Described<N>>> => {
-    const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, readBytes, maxBytes) : Buffer.alloc(0);
+    const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, maxBytes) : Buffer.alloc(0);
     const sent = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
+    // Compiled when the first body comes: a start need not wait for it.
+    const validate = schemas.validator(schema, lists === undefined ? 'all' : 'first');
     const value = validated(validate, withoutNulls(sent), 'body');
     return { value, normalized: defaultsLeftOut(value, schemas.document(schema)), sent };
   };
@@ -71,18 +62,28 @@ function hasContent({ req: { headers } }: Context): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-async function bodyBytes(ctx: Context, readBytes: Middleware, maxBytes: number): Promise<Buffer> {
+async function bodyBytes(ctx: Context, maxBytes: number): Promise<Buffer> {
   assertMediaType(ctx);
   if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes);
-  try {
-    await readBytes(ctx, async () => undefined);
-  } catch (error) {
-    throw readingRefused(ctx, error, maxBytes);
-  }
-  const { body } = ctx.request;
-  if (typeof body === 'string') return Buffer.from(body, 'binary');
-  if (hasContent(ctx)) throw unsupported();
-  return Buffer.alloc(0);
+  return await bytesOf(ctx.req, maxBytes);
+}
+
+/** Everything a request sends. What is too large is read no further, but not cut off: the client can read the answer. */
+function bytesOf(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const take = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) return void chunks.push(chunk);
+      req.off('data', take).pause();
+      reject(tooLarge(maxBytes));
+    };
+    // The client has disconnected; the refusal keeps that from being logged as a fault.
+    const cutOff = (): void => reject(new RequestRefused('The body was cut off', { status: 400 }));
+    req.on('data', take).on('error', cutOff).on('close', cutOff);
+    req.on('end', () => resolve(Buffer.concat(chunks)));
+  });
 }
 
 function assertMediaType(ctx: Context): void {
@@ -93,8 +94,6 @@ function assertMediaType(ctx: Context): void {
       headers: { 'Accept-Encoding': 'identity' },
     });
   }
-  // co-body would compare it is written, and identity is no coding at all.
-  delete ctx.req.headers['content-encoding'];
   if (!isJsonType(ctx.get('Content-Type'))) throw unsupported();
 }
 
@@ -105,13 +104,6 @@ function isJsonType(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-function readingRefused(ctx: Context, error: unknown, maxBytes: number): unknown {
-  if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return tooLarge(maxBytes);
-  // The client has disconnected; the refusal keeps that from being logged as a fault.
-  if (ctx.req.destroyed) return new RequestRefused('The body was cut off', { status: 400 });
-  return error;
 }
 
 function tooLarge(maxBytes: number): RequestRefused {

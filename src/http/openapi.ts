@@ -19,9 +19,10 @@ export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry):
     summary: 'This document',
     tag: 'documentation',
     success: { status: 200, description: 'OpenAPI 3.1', schema: null },
-    handle: async () => ({ status: 200, body: document }),
+    handle: async () => ({ status: 200, body: (document ??= openApiDocument([...others, route], schemas)) }),
   };
-  const document = openApiDocument([...others, route], schemas);
+  // Made when it is first asked for: a start need not wait for it.
+  let document: Json | null = null;
   return route;
 }
 

@@ -16,7 +16,6 @@ export interface QueryReader<T> {
 
 /** Reads a query whose parameters are the schema's properties; others are ignored. */
 export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N): QueryReader<Described<N>> {
-  const validate = schemas.validator(schema);
   const properties = Object.entries(schemas.document(schema).properties ?? {});
   return {
     schema,
@@ -32,7 +31,7 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
         else if (value !== undefined) values[name] = value;
       }
       if (errors.length > 0) throw brokenRules(errors);
-      return validated(validate, values, 'query');
+      return validated(schemas.validator(schema), values, 'query');
     },
   };
 }

@@ -4,10 +4,9 @@ import { readFile, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { MIMEType } from 'node:util';
-import * as formidable from 'formidable';
+import type * as Formidable from 'formidable';
 import type { Context } from 'koa';
 import type { ExtendedFormidableOptions } from 'koa-body';
-import { koaBody } from 'koa-body';
 import type { System } from '../system/system.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 
@@ -99,7 +98,11 @@ class FormReading {
 
   async read(ctx: Context, after: System['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
     const req: IncomingMessage = ctx.req;
-    const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: this.#rules() });
+    // Loaded for the first form: a start need not wait for it.
+    const [{ koaBody }, formidable] = await Promise.all([import('koa-body'), import('formidable')]);
+    if (req.destroyed) throw cutOff();
+    const rules = this.#rules(formidable);
+    const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: rules });
     // Formidable bounds neither the heads of parts nor parts that are passed over. It handles an error of the request
     // as its own and ignores what comes after; the request itself continues, so that the client can read the answer.
     const guard = (chunk: Buffer): void => {
@@ -130,7 +133,7 @@ class FormReading {
     if (this.#written.length > 0) await rm(this.#path, { force: true });
   }
 
-  #rules(): ExtendedFormidableOptions {
+  #rules(formidable: typeof Formidable): ExtendedFormidableOptions {
     return {
       // Its other parsers would take a form whose boundary happens to hold their name, such as `json`.
       enabledPlugins: [formidable.multipart],
@@ -181,8 +184,7 @@ class FormReading {
 
   #refusal({ req }: Context, error: unknown): unknown {
     if (error instanceof RequestRefused) return error;
-    // The client has disconnected; the refusal keeps that from being logged as a fault.
-    if (req.destroyed && !req.complete) return new RequestRefused('The form was cut off', { status: 400 });
+    if (req.destroyed && !req.complete) return cutOff();
     if (this.#isTooLarge()) return tooLarge();
     if (!(error instanceof Error && 'httpCode' in error)) return error;
     return brokenRules([{ loc: ['body'], msg: 'Form cannot be read as multipart/form-data', type: 'form_invalid' }]);
@@ -201,6 +203,11 @@ function isPdfName(filename: string): boolean {
 
 function notPdf(filename: string): string {
   return `Only PDF files are accepted: ${filename === '' ? 'the file has no name' : 'its name does not end in .pdf'}`;
+}
+
+/** The client has disconnected; the refusal keeps that from being logged as a fault. */
+function cutOff(): RequestRefused {
+  return new RequestRefused('The form was cut off', { status: 400 });
 }
 
 function late(): RequestRefused {

@@ -32,7 +32,6 @@ const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 export function forkRoutes(http: HttpContext): readonly Route[] {
   const body = bodyOf(http.schemas, 'fork-request.json', { isRequired: true });
   const query = queryOf(http.schemas, 'fork-query.json');
-  const isOverride = http.schemas.validator('state-override.json');
   const permits = semaphore(PARENTS_AT_A_TIME);
   const route: Route = {
     method: 'POST',
@@ -52,7 +51,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
     async handle(ctx) {
       const request = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
-      const changes = changesIn(request, isOverride);
+      const changes = changesIn(request, http.schemas.validator('state-override.json'));
       const requested = await requestedFork(ctx, http, { request, changes, permits });
       const facts = http.registry.foresee(requested);
       assertBoundNotReached(requested, boundReached(facts));

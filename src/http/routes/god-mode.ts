@@ -23,7 +23,6 @@ export function godModeRoutes(http: HttpContext): readonly Route[] {
 
 function approveRoute(http: HttpContext): Route {
   const body = bodyOf(http.schemas, 'approval-request.json', { isRequired: true });
-  const isOverride = http.schemas.validator('state-override.json');
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/approve',
@@ -48,7 +47,7 @@ function approveRoute(http: HttpContext): Route {
         bodyHash,
         sentHash,
         expectedSeq: request.expected_seq ?? null,
-        choose: () => choiceOf(request, isOverride),
+        choose: () => choiceOf(request, http.schemas.validator('state-override.json')),
       });
       const answer = await http.inTime(
         deciding.catch((error: unknown) => refuseOverride(error, AT)),
