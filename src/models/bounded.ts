@@ -4,7 +4,7 @@ import { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
 import type { Pass } from './circuit-breaker.js';
 import { circuitBreaker } from './circuit-breaker.js';
-import { isOutage } from './failed-exchange.js';
+import { isAnswer, isOutage } from './failed-exchange.js';
 import type { Outage } from './circuit-breaker.js';
 import { outageMet, outageWait, outlasted } from './circuit-breaker.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
@@ -75,8 +75,9 @@ export function boundedModel(
     } catch (error) {
       const failure = outageIn(error, outageMs);
       if (failure !== null) pass.failed(failure);
-      else if (options.signal.aborted) pass.givenUp();
-      else pass.answered();
+      else if (options.signal.aborted || !(error instanceof ModelFailed)) pass.givenUp();
+      else if (isAnswer(error.data.kind)) pass.answered();
+      else pass.unanswered(error);
       throw error;
     } finally {
       semaphore.leave(name);

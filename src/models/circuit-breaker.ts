@@ -3,7 +3,7 @@ import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from './port.js';
 
-/** Permission to call a model once. Exactly one of `answered`, `failed` and `givenUp` must be called afterwards. */
+/** Permission to call a model once. Exactly one of its other methods must be called afterwards. */
 export interface Pass {
   /** Whether the server has gone out since: the call must not be made, the caller enters again. */
   isRevoked(): boolean;
@@ -11,6 +11,8 @@ export interface Pass {
   answered(): void;
   /** The server is out. */
   failed(failure: ModelFailed): void;
+  /** No answer came in time, or the reason is unknown: that opens no circuit, and closes none. */
+  unanswered(failure: ModelFailed): void;
   /** The call was not made or was cancelled: nothing is known about the server. */
   givenUp(): void;
 }
@@ -150,14 +152,16 @@ class Circuit {
       this.#isProbing = false;
       this.#scheduleProbe();
     };
+    const failed = (failure: ModelFailed): void => {
+      this.#recordFailure(failure);
+      for (const waiter of this.#waiters) if (waiter.isExpired) this.#refuse(waiter);
+      ended();
+    };
     return {
       isRevoked: () => false,
       answered: () => this.#close(),
-      failed: (failure) => {
-        this.#recordFailure(failure);
-        for (const waiter of this.#waiters) if (waiter.isExpired) this.#refuse(waiter);
-        ended();
-      },
+      failed,
+      unanswered: failed,
       givenUp: () => {
         this.#dueMs = this.#deps.system.monotonicMs();
         ended();
@@ -265,6 +269,7 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
     isRevoked: () => circuits.has(model),
     answered: () => undefined,
     failed: (failure) => open(model, failure),
+    unanswered: () => undefined,
     givenUp: () => undefined,
   });
 

@@ -42,6 +42,11 @@ export function isOutage(kind: string): boolean {
   return OUTAGES.has(kind);
 }
 
+/** Whether a failure of this kind shows that the server has answered, even if with a refusal. */
+export function isAnswer(kind: string): boolean {
+  return !isOutage(kind) && kind !== 'timeout' && kind !== 'network_error';
+}
+
 /** A server's message on one line, bounded, with secrets replaced. */
 export function quoted(said: string, hidden: readonly string[]): string {
   const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);

@@ -259,6 +259,29 @@ describe('boundedModel: outages', () => {
     expect([(await looks).text, (await waits).text]).to.deep.equal(['At last', 'An answer']);
   });
 
+  for (const kind of ['timeout', 'network_error']) {
+    it(`go on when a look ends without an answer: ${kind}`, async () => {
+      await failureOf(ask({}));
+      reply = () => 'hold';
+      const looks = failureOf(ask({ runId: 'looks', since: 0 }));
+      const expires = failureOf(ask({ runId: 'expires', since: 0, budgetMs: 5_000 }));
+      const waits = ask({ runId: 'waits', since: 0 });
+      await pass(10_000);
+      expect(madeAt).to.have.length(2);
+      model.held[0]?.fail(new ModelFailed('No answer', { kind, retryable: true }));
+      await pass(50);
+      expect((await looks).data).to.deep.equal({ kind, retryable: true });
+      expect((await expires).data).to.deep.equal({ kind, retryable: false });
+      expect(madeAt).to.have.length(2);
+      await pass(1_000);
+      expect(model.requests.map(({ promptInput }) => promptInput.topic)).to.deep.equal(['a', 'looks', 'waits']);
+      expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
+      model.held.at(-1)?.release('Back');
+      expect((await waits).text).to.equal('Back');
+      expect(bounded.unreachable()).to.deep.equal([]);
+    });
+  }
+
   it('send nobody to the server who waited for a slot when it went out', async () => {
     bounded = withBounds({ maxCalls: 1 });
     reply = () => 'hold';
