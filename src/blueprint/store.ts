@@ -10,12 +10,10 @@ import {
   BlueprintTooLarge,
   BlueprintUnknown,
   CouncilError,
-  RevisionConflict,
   ServiceStopping,
 } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
-import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
-import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
+import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
@@ -131,34 +129,25 @@ export class BlueprintStore {
 
   /** @throws {ServiceStopping} once the service stops, also for a change that was queued */
   async #untilAppended<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
-    for (let tries = 1; ; tries += 1) {
-      if (this.#tasks.isEnding) throw new ServiceStopping();
-      const last = await this.#last(blueprintId);
-      const fact = decide(last);
-      try {
-        await this.#append(blueprintId, fact, last);
-        return fact;
-      } catch (error) {
-        if (error instanceof AppendTooLarge) throw tooLargeForLog(blueprintId, error);
-        if (!(error instanceof RevisionConflict)) throw error;
-        if (tries >= MAX_TRIES) throw new BlueprintContended({ blueprintId }, { cause: error });
-      }
-    }
+    return await handleCommand({
+      read: () => {
+        if (this.#tasks.isEnding) throw new ServiceStopping();
+        return this.#last(blueprintId);
+      },
+      decide,
+      append: (fact, last) => this.#append(blueprintId, fact, last),
+      limit: { conflicts: MAX_TRIES, error: (cause) => new BlueprintContended({ blueprintId }, { cause }) },
+    });
   }
 
-  async #append(blueprintId: string, fact: BlueprintFact, last: RecordedEvent | null): Promise<void> {
-    const { log, system, instanceId } = this.#options;
-    const head = { seq: last?.revision ?? -1, hash: last?.metadata['hash'] ?? GENESIS_HASH };
-    const { events } = sealEvents(head, [fact], {
-      at: system.now(),
-      nextId: system.uuid,
-      sha256: system.sha256,
-      instanceId,
-      correlationId: blueprintId,
-      causationId: last?.id ?? blueprintId,
-    });
-    const append = { stream: blueprintStream(blueprintId), events, expected: last?.revision ?? ('none' as const) };
-    await this.#tasks.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
+  async #append<F extends BlueprintFact>(blueprintId: string, fact: F, last: RecordedEvent | null): Promise<F> {
+    const after = { stream: blueprintStream(blueprintId), subject: blueprintId, head: last && headAt(last) };
+    try {
+      await this.#tasks.untilEnd((signal) => appendFacts(this.#options, { ...after, facts: [fact] }, signal));
+      return fact;
+    } catch (error) {
+      throw error instanceof AppendTooLarge ? tooLargeForLog(blueprintId, error) : error;
+    }
   }
 
   async #last(blueprintId: string): Promise<RecordedEvent | null> {

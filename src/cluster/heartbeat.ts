@@ -1,9 +1,8 @@
 /** The heartbeats of this instance: appended to its own stream at intervals, each at the exact revision. */
 import type { System } from '../system/system.js';
 import { LogClosed } from '../errors.js';
-import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
-import type { ChainHead } from '../eventsourcing/hash-chain.js';
-import { GENESIS_HASH, sealEvents } from '../eventsourcing/hash-chain.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { appendFacts } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { wait } from '../system/async/wait.js';
 
@@ -18,14 +17,12 @@ export interface HeartbeatOptions {
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #stopping = new AbortController();
-  #head: ChainHead = { seq: -1, hash: GENESIS_HASH };
-  #causationId: string;
+  #head: StreamHead | null = null;
   #acknowledgedMs: number;
   #beating: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    this.#causationId = options.instanceId;
     this.#acknowledgedMs = options.system.monotonicMs();
   }
 
@@ -60,20 +57,11 @@ export class Heartbeat {
   }
 
   async #append(): Promise<void> {
-    const { log, system, instanceId } = this.#options;
-    const { events, exported, head } = sealEvents(this.#head, [{ type: INSTANCE_BEAT, data: {} }], {
-      at: system.now(),
-      nextId: system.uuid,
-      sha256: system.sha256,
-      instanceId,
-      correlationId: instanceId,
-      causationId: this.#causationId,
-    });
-    const expected = this.#head.seq < 0 ? ('none' as const) : this.#head.seq;
-    const append = { stream: instanceStream(instanceId), events, expected };
-    await appendWithRetry(log, append, { system, signal: this.#stopping.signal });
-    this.#head = head;
-    for (const { id } of exported) this.#causationId = id;
+    const { instanceId } = this.#options;
+    const beat = { type: INSTANCE_BEAT, data: {} };
+    const after = { stream: instanceStream(instanceId), subject: instanceId, head: this.#head, facts: [beat] };
+    const { recorded } = await appendFacts(this.#options, after, this.#stopping.signal);
+    this.#head = recorded.at(-1) ?? this.#head;
   }
 }
 

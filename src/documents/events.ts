@@ -2,7 +2,8 @@
 import type { System } from '../system/system.js';
 import type { DocumentFacts } from '../generated/schemas.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
-import { GENESIS_HASH, checkLink, exportedOf } from '../eventsourcing/hash-chain.js';
+import { exportedOf } from '../eventsourcing/hash-chain.js';
+import { readVerified } from '../eventsourcing/verified-stream.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
 
@@ -30,11 +31,13 @@ export function isDocumentId(text: string): boolean {
 
 /** A recorded event as an event of a document. @throws {DocumentCorrupt} it is not one */
 export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
-  return orCorrupt(documentIdOf(recorded.stream) ?? recorded.stream, recorded.revision, () => {
+  try {
     const event = exportedOf(recorded);
     if (!isDocumentEvent(event)) throw new Error(`${recorded.type} is no event of a document`);
     return event;
-  });
+  } catch (error) {
+    throw corruption({ documentId: documentIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, error);
+  }
 }
 
 /**
@@ -44,39 +47,22 @@ export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
  * @param to seq of the last event; absent: to the head
  * @throws {DocumentCorrupt} at the first that does not follow
  */
-export async function* readDocument(
-  log: Pick<EventLog, 'readStream'>,
+export function readDocument(
+  log: ReadableLog,
   documentId: string,
   { sha256, from = 0, to }: { readonly sha256: System['sha256']; readonly from?: number; readonly to?: number },
 ): AsyncGenerator<DocumentEvent> {
-  // The previous event is read too, for the hash that the first one follows.
-  const first = Math.max(0, from - 1);
-  let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
-  const range = { from: first, ...(to !== undefined && { max: to + 1 - first }) };
-  for await (const recorded of log.readStream(documentStream(documentId), range)) {
-    const event = documentEventOf(recorded);
-    orCorrupt(documentId, next, () => assertFollows(event, { previous, seq: next, sha256 }));
-    previous = event.hash;
-    next += 1;
-    if (event.seq >= from) yield event;
-  }
-}
-
-function assertFollows(
-  event: DocumentEvent,
-  {
-    previous,
-    seq,
-    sha256,
-  }: { readonly previous: string | null; readonly seq: number; readonly sha256: System['sha256'] },
-): void {
-  if (event.seq !== seq) throw new Error(`event ${event.seq} stands there`);
-  if (previous === null || checkLink(previous, event, sha256)) return;
-  throw new Error('its hash does not follow from the event before it and its own fields');
+  const corrupt = (seq: number, cause: unknown): DocumentCorrupt => corruption({ documentId, seq }, cause);
+  const max = to === undefined ? undefined : to + 1 - from;
+  return readVerified(
+    log,
+    { stream: documentStream(documentId), eventOf: documentEventOf, corrupt },
+    { sha256, from, max },
+  );
 }
 
 /** Checks the type alone, not the data: only this service writes the stream, and the hash chain protects it. */
-export function isDocumentEvent(event: ExportedEvent): event is ExportedEvent & DocumentEvent {
+function isDocumentEvent(event: ExportedEvent): event is ExportedEvent & DocumentEvent {
   return Object.hasOwn(TYPES, event.type);
 }
 
@@ -88,13 +74,8 @@ const TYPES: Readonly<Record<keyof DocumentFacts, true>> = {
   DocumentDeleted: true,
 };
 
-function orCorrupt<T>(documentId: string, seq: number, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new DocumentCorrupt({ documentId, seq, reason }, { cause: error });
-  }
+function corruption(at: { readonly documentId: string; readonly seq: number }, cause: unknown): DocumentCorrupt {
+  return new DocumentCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
 }
 
 /** A document as it is listed. */
@@ -129,4 +110,40 @@ export function recordAfter(id: string, event: DocumentEvent): DocumentRecord | 
 /** Whether an event makes a document findable or deletes it. */
 export function isDecisive({ type }: Pick<RecordedEvent, 'type'>): boolean {
   return type === 'DocumentIngested' || type === 'DocumentDeleted';
+}
+
+/** Where a document stands, read from the end of its stream. */
+export interface DocumentStatus {
+  /** Its last event; null: it has none. */
+  readonly head: RecordedEvent | null;
+  /** The last event that made it findable or deleted it; null: it was received after that, or there is none. */
+  readonly decisive: RecordedEvent | null;
+  /** Seq of the first event in force: earlier ones were deleted or superseded. */
+  readonly since: number;
+}
+
+type ReadableLog = Pick<EventLog, 'readStream'>;
+
+/** @throws {DocumentCorrupt} an event on the way is not one of a document */
+export async function documentStatusOf(log: ReadableLog, documentId: string): Promise<DocumentStatus> {
+  const head = await eventAt(log, documentId);
+  for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
+    const { type, data, seq } = documentEventOf(event);
+    if (type === 'DocumentReceived') return { head, decisive: null, since: seq };
+    if (type === 'DocumentIngested') return { head, decisive: event, since: data.since };
+    if (type === 'DocumentDeleted') return { head, decisive: event, since: seq };
+  }
+  return { head, decisive: null, since: 0 };
+}
+
+/** Its last event; null: it has none. */
+export function lastEventOf(log: ReadableLog, documentId: string): Promise<RecordedEvent | null> {
+  return eventAt(log, documentId);
+}
+
+/** Reads one event at a time, because those with vectors are large. */
+async function eventAt(log: ReadableLog, documentId: string, revision?: number): Promise<RecordedEvent | null> {
+  const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;
+  for await (const event of log.readStream(documentStream(documentId), range)) return event;
+  return null;
 }

@@ -3,28 +3,30 @@
  * document whoever uploads them. Recorded work is never repeated: an upload continues from the stream, at its exact
  * revision.
  */
-import { ModelFailed, RevisionConflict, ServiceStopping } from '../errors.js';
-import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
+import { ModelFailed, ServiceStopping } from '../errors.js';
+import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
+import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
+import type { System } from '../system/system.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import { chunkedPages } from './chunk.js';
 import { DocumentContended, DocumentCorrupt, DocumentUnknown } from './errors.js';
 import type { DocumentFact } from './events.js';
 import type { DocumentRecord } from './events.js';
-import { documentRecordOf } from './events.js';
-import { lastEventOf } from './streams.js';
+import { documentRecordOf, documentStatusOf, documentStream, lastEventOf, readDocument } from './events.js';
 import type { DocumentSource, DocumentState } from './state.js';
 import { evolveDocument, nextStep } from './state.js';
-import type { DocumentStreams, StreamsDeps } from './streams.js';
-import { documentStreams } from './streams.js';
 import type { Embeddings } from '../embeddings/port.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import { vectorToBase64 } from '../embeddings/port.js';
 
-/** Most conflicts with other instances before a change fails. Each means that another instance made progress. */
+/** Most conflicts with other instances before one append fails. Each means that another instance made progress. */
 const MAX_CONFLICTS = 200;
 
-export interface DocumentStoreOptions extends StreamsDeps {
+export interface DocumentStoreOptions extends AppendDeps {
+  readonly system: System;
+  /** How long an append is retried, in milliseconds. */
+  readonly appendDeadlineMs: number;
   readonly extractor: PdfExtractor;
   readonly embeddings: Embeddings;
   /** Whether vectors are recorded; otherwise they are computed where they are needed. */
@@ -54,7 +56,6 @@ export interface Ingested {
 
 export class DocumentStore {
   readonly #options: DocumentStoreOptions;
-  readonly #streams: DocumentStreams;
   /** The last queued ingestion of each document; resolves to the failure to embed it, or null. */
   readonly #turns = new Map<string, Promise<ModelFailed | null>>();
   readonly #tasks = taskTracker();
@@ -62,14 +63,13 @@ export class DocumentStore {
 
   constructor(options: DocumentStoreOptions) {
     this.#options = options;
-    this.#streams = documentStreams(options, this.#tasks);
   }
 
   /**
    * The document on the log; null when it is unknown, deleted or not ingested yet. @throws {DocumentCorrupt}
    */
   async find(documentId: string): Promise<DocumentRecord | null> {
-    const { decisive } = await this.#streams.status(documentId);
+    const { decisive } = await documentStatusOf(this.#options.log, documentId);
     return decisive === null ? null : documentRecordOf(decisive);
   }
 
@@ -83,7 +83,7 @@ export class DocumentStore {
    */
   ingest(file: UploadedFile): Promise<Ingested> {
     return this.#inTurn(file.id, async () => {
-      const state = await this.#streams.fold(file.id, null);
+      const state = await this.#fold(file.id, null);
       const source = state?.status === 'ingested' ? state : await this.#sourceOf(file);
       return await this.#untilIngested(file.id, state, source);
     });
@@ -92,7 +92,7 @@ export class DocumentStore {
   /** Adds the vectors of this model that an ingested document lacks. Throws as `ingest`. */
   complete(documentId: string): Promise<void> {
     return this.#inTurn(documentId, async () => {
-      const state = await this.#streams.fold(documentId, null);
+      const state = await this.#fold(documentId, null);
       if (state?.status === 'ingested') await this.#untilIngested(documentId, state, null);
     });
   }
@@ -104,16 +104,15 @@ export class DocumentStore {
    * @throws {DocumentUnknown | DocumentContended}
    */
   async remove(documentId: string): Promise<Position> {
-    for (let conflicts = 0; ; conflicts += 1) {
-      const last = await lastEventOf(this.#options.log, documentId);
-      if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
-      try {
-        const deleted: DocumentFact = { type: 'DocumentDeleted', data: {} };
-        return (await this.#streams.append(documentId, [deleted], last && headAt(last))).position;
-      } catch (error) {
-        assertContinuable(error, documentId, conflicts);
-      }
-    }
+    return await handleCommand({
+      read: () => lastEventOf(this.#options.log, documentId),
+      decide: async (last): Promise<DocumentFact> => {
+        if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
+        return { type: 'DocumentDeleted', data: {} };
+      },
+      append: async (deleted, last) => (await this.#append(documentId, [deleted], last && headAt(last))).position,
+      limit: contended(documentId),
+    });
   }
 
   /** Whether there is a document to delete. A corrupt one counts unless its last event is the deletion. */
@@ -121,7 +120,7 @@ export class DocumentStore {
     if (last?.type === 'DocumentDeleted') return false;
     if (this.#options.isCorrupt(documentId)) return true;
     try {
-      return (await this.#streams.status(documentId)).decisive?.type === 'DocumentIngested';
+      return (await documentStatusOf(this.#options.log, documentId)).decisive?.type === 'DocumentIngested';
     } catch (error) {
       if (error instanceof DocumentCorrupt) return true;
       throw error;
@@ -169,25 +168,64 @@ export class DocumentStore {
     source: DocumentSource | null,
   ): Promise<Ingested> {
     let [state, isNew] = [begun, false];
-    const isThere = (): boolean => state?.status === 'ingested';
-    for (let conflicts = 0; ;) {
-      if (this.#tasks.isEnding) throw new ServiceStopping();
-      const facts = await this.#missing(documentId, state, source);
-      if (facts === null) break;
-      try {
-        const { events } = await this.#streams.append(documentId, facts, state?.head ?? null);
-        const wasThere = isThere();
-        state = events.reduce(evolveDocument, state);
-        isNew ||= isThere() && !wasThere;
-      } catch (error) {
-        assertContinuable(error, documentId, (conflicts += 1));
-        state = await this.#streams.fold(documentId, state);
-      }
+    for (let isDone = false; !isDone;) {
+      const step = await this.#recordNext(documentId, state, source);
+      isNew ||= isIngested(step.state) && !isIngested(step.before);
+      ({ state, isDone } = step);
     }
-    const { decisive } = await this.#streams.status(documentId);
+    const { decisive } = await documentStatusOf(this.#options.log, documentId);
     // It was deleted concurrently.
     if (decisive === null) throw new DocumentUnknown({ documentId });
     return { chunks: state?.chunks.length ?? 0, isNew, position: decisive.position };
+  }
+
+  /** Records what is missing next; the state before and after it, or that nothing is missing. */
+  #recordNext(documentId: string, begun: DocumentState | null, source: DocumentSource | null): Promise<Step> {
+    let before = begun;
+    return handleCommand({
+      read: async (conflict) => (conflict === null ? before : (before = await this.#fold(documentId, before))),
+      decide: (state) => {
+        if (this.#tasks.isEnding) throw new ServiceStopping();
+        return this.#missing(documentId, state, source);
+      },
+      append: async (facts, state) => {
+        if (facts === null) return { before: state, state, isDone: true };
+        const { recorded } = await this.#append(documentId, facts, state?.head ?? null);
+        return { before: state, state: recorded.reduce(evolveDocument, state), isDone: false };
+      },
+      limit: contended(documentId),
+    });
+  }
+
+  /**
+   * Appends after an event, null for the first.
+   *
+   * @throws {RevisionConflict} the stream has another head
+   * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer in time
+   */
+  async #append(documentId: string, facts: readonly DocumentFact[], head: StreamHead | null) {
+    const { system, appendDeadlineMs } = this.#options;
+    const after = { stream: documentStream(documentId), subject: documentId, head, facts };
+    const late = new AbortController();
+    const cancel = system.after(appendDeadlineMs, () => late.abort());
+    try {
+      return await this.#tasks.untilEnd((signal) =>
+        appendFacts(this.#options, after, AbortSignal.any([signal, late.signal])),
+      );
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Continues a fold to the head; from null, starts at the first event in force. @throws {DocumentCorrupt} */
+  async #fold(documentId: string, folded: DocumentState | null): Promise<DocumentState | null> {
+    const { log, system } = this.#options;
+    const from = folded === null ? (await documentStatusOf(log, documentId)).since : folded.head.seq + 1;
+    let state = folded;
+    for await (const event of readDocument(log, documentId, { sha256: system.sha256, from })) {
+      state = evolveDocument(state, event);
+    }
+    return state;
   }
 
   /** The facts to record next; null: nothing is missing. */
@@ -228,13 +266,20 @@ export class DocumentStore {
   }
 }
 
-/** The head to append after, whatever the last event holds. */
-function headAt({ revision, id, metadata }: RecordedEvent): DocumentState['head'] {
-  return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
+/** A step towards a document that is ingested. */
+interface Step {
+  readonly before: DocumentState | null;
+  readonly state: DocumentState | null;
+  readonly isDone: boolean;
 }
 
-/** @throws the error, unless it is a conflict that should be retried */
-function assertContinuable(error: unknown, documentId: string, conflicts: number): void {
-  if (!(error instanceof RevisionConflict)) throw error;
-  if (conflicts >= MAX_CONFLICTS) throw new DocumentContended({ documentId }, { cause: error });
+function isIngested(state: DocumentState | null): boolean {
+  return state?.status === 'ingested';
+}
+
+function contended(documentId: string) {
+  return {
+    conflicts: MAX_CONFLICTS,
+    error: (cause: Error): Error => new DocumentContended({ documentId }, { cause }),
+  };
 }

@@ -5,10 +5,8 @@ import type { System } from '../system/system.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
-import { readDocument } from './events.js';
 import type { DocumentRecord } from './events.js';
-import { isDecisive, recordAfter } from './events.js';
-import { documentStatusOf, lastEventOf } from './streams.js';
+import { documentStatusOf, isDecisive, lastEventOf, readDocument, recordAfter } from './events.js';
 
 export interface DocumentCheck {
   /** Number of valid events, from the first. */

@@ -13,6 +13,13 @@ export interface RetryPolicy {
   readonly signal: AbortSignal;
 }
 
+/** One append to one stream. */
+export interface StreamAppend {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+  readonly expected: ExpectedRevision;
+}
+
 /**
  * Appends with the same ids and revision until the log acknowledges or refuses, waiting between tries.
  *
@@ -20,7 +27,7 @@ export interface RetryPolicy {
  */
 export function appendWithRetry(
   log: EventLog,
-  { stream, events, expected }: { stream: string; events: readonly NewEvent[]; expected: ExpectedRevision },
+  { stream, events, expected }: StreamAppend,
   retryPolicy: RetryPolicy,
 ): Promise<Appended> {
   return retryWhileUnavailable(() => log.append(stream, events, expected), retryPolicy);

@@ -53,10 +53,13 @@ export interface Sealing {
   readonly causationId: string;
 }
 
+/** A fact as it will be read once it is recorded. */
+export type SealedEvent<F extends Fact> = F & Pick<ExportedEvent, 'seq' | 'id' | 'at' | 'hash'>;
+
 /** Events ready for one append, the same events as they will be exported, and the stream's head once they are in. */
-export interface Sealed {
+export interface Sealed<F extends Fact> {
   readonly events: readonly NewEvent[];
-  readonly exported: readonly ExportedEvent[];
+  readonly exported: readonly SealedEvent<F>[];
   readonly head: ChainHead;
 }
 
@@ -65,20 +68,21 @@ export interface Sealed {
  *
  * @throws {TypeError} when a fact's data is no JSON
  */
-export function sealEvents(head: ChainHead, facts: readonly Fact[], sealing: Sealing): Sealed {
+export function sealEvents<F extends Fact>(head: ChainHead, facts: readonly F[], sealing: Sealing): Sealed<F> {
   const { at, nextId, sha256, instanceId, correlationId } = sealing;
   const events: NewEvent[] = [];
-  const exported: ExportedEvent[] = [];
+  const exported: SealedEvent<F>[] = [];
   let { seq, hash } = head;
   let causationId = sealing.causationId;
   const shared = { instanceId, schemaVersion: String(SCHEMA_VERSION), $correlationId: correlationId, occurredAt: at };
-  for (const { type, data } of facts) {
+  for (const fact of facts) {
+    const { type, data } = fact;
     const id = nextId();
     const text = canonical(data);
     seq += 1;
     hash = sha256(hash + hashedText({ at, id, seq, type }, text));
     events.push({ id, type, data: text, metadata: { $causationId: causationId, hash, ...shared } });
-    exported.push({ seq, id, type, at, data, hash });
+    exported.push({ seq, id, at, hash, ...fact });
     causationId = id;
   }
   return { events, exported, head: { seq, hash } };

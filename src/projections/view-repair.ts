@@ -5,7 +5,7 @@ import type { Blueprint } from '../generated/schemas.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { documentRecordOf } from '../documents/events.js';
-import { documentStatusOf } from '../documents/streams.js';
+import { documentStatusOf } from '../documents/events.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { RunReader } from './run-reader.js';
 import type { RunSummary } from './run-summary.js';

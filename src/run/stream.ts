@@ -1,44 +1,25 @@
-/** A run's stream on the log: seals facts for an append, reads recorded events back, folds a run. */
+/** A run's stream on the log: where facts are appended, recorded events read back and a run folded. */
 import type { System } from '../system/system.js';
-import { RevisionConflict, RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../errors.js';
 import type { RunFacts } from '../generated/schemas.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
-import { GENESIS_HASH, SCHEMA_VERSION, checkLink, exportedOf, sealEvents } from '../eventsourcing/hash-chain.js';
-import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../eventlog/port.js';
+import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';
+import type { VerifiedRange } from '../eventsourcing/verified-stream.js';
+import { assertLink, readVerified } from '../eventsourcing/verified-stream.js';
+import type { FactsAfter } from '../eventsourcing/handle-command.js';
+import type { EventLog, RecordedEvent, StreamRange } from '../eventlog/port.js';
 import type { RunEvent, RunFact, Upcast } from './events.js';
 import { runIdOf, runStream, upcast } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
 
-/** Where a stream ends; before the first event there is none. */
-export type StreamHead = Pick<RunState, 'seq' | 'hash' | 'lastEventId'>;
+/** Where a run's stream ends; before the first event there is none. */
+export type RunHead = Pick<RunState, 'seq' | 'hash' | 'lastEventId'> | null;
 
-/** Numbers, dates and hashes facts so that they follow a stream's head. */
-export function sealFacts(
-  facts: readonly RunFact[],
-  {
-    head,
-    runId,
-    deps,
-    at = deps.system.now(),
-  }: {
-    readonly head: StreamHead | null;
-    readonly runId: string;
-    readonly deps: { readonly system: System; readonly instanceId: string };
-    /** When they were decided; default: now. */
-    readonly at?: string;
-  },
-): { readonly events: readonly NewEvent[]; readonly recorded: readonly RunEvent[] } {
-  const { system, instanceId } = deps;
-  const { events, exported } = sealEvents(head ?? { seq: -1, hash: GENESIS_HASH }, facts, {
-    at,
-    nextId: system.uuid,
-    sha256: system.sha256,
-    instanceId,
-    correlationId: runId,
-    causationId: head?.lastEventId ?? runId,
-  });
-  return { events, recorded: exported.filter(isRunEvent) };
+/** Facts of a run, and the place in its stream that they follow. */
+export function factsAfter(head: RunHead, runId: string, facts: readonly RunFact[]): FactsAfter<RunFact> {
+  const end = head === null ? null : { seq: head.seq, hash: head.hash, id: head.lastEventId };
+  return { stream: runStream(runId), subject: runId, head: end, facts };
 }
 
 /**
@@ -91,37 +72,24 @@ export async function* readRun(
 /**
  * A run's events in order, each checked to follow by its hash from the one before it; an unknown run has none.
  *
- * @param from revision of the first event given
  * @throws {RunCorrupt} at the first that does not follow
  */
-export async function* readChecked(
+export function readChecked(
   log: Pick<EventLog, 'readStream'>,
   runId: string,
-  { sha256, from = 0, max }: { readonly sha256: System['sha256']; readonly from?: number; readonly max?: number },
+  range: VerifiedRange,
 ): AsyncIterable<RunEvent> {
-  // The event before the first is read too, for its hash.
-  const first = Math.max(0, from - 1);
-  let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
-  const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
-  for await (const event of readRun(log, runId, range)) {
-    if (event.seq !== next) throw new RunCorrupt({ runId, seq: next, reason: `event ${event.seq} stands there` });
-    if (previous !== null) assertFollows(runId, { hash: previous }, { event, sha256 });
-    previous = event.hash;
-    next += 1;
-    if (event.seq >= from) yield event;
-  }
+  const corrupt = (seq: number, cause: unknown): RunCorrupt => corruption({ runId, seq }, cause);
+  return readVerified(log, { stream: runStream(runId), eventOf: runEventOf, corrupt }, range);
 }
 
 /** @throws {RunCorrupt} when an event's hash does not follow from the one before it, null for the first */
 export function assertFollows(
   runId: string,
-  before: Pick<StreamHead, 'hash'> | null,
+  before: Pick<RunState, 'hash'> | null,
   { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: System['sha256'] },
 ): void {
-  verified({ runId, seq: event.seq }, () => {
-    if (checkLink(before?.hash ?? GENESIS_HASH, event, sha256)) return;
-    throw new Error('its hash does not follow from the event before it and its own fields');
-  });
+  verified({ runId, seq: event.seq }, () => assertLink(before?.hash ?? GENESIS_HASH, event, sha256));
 }
 
 /**
@@ -172,10 +140,4 @@ export function verified<T>(at: { readonly runId: string; readonly seq: number }
 function corruption(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunCorrupt {
   if (cause instanceof RunCorrupt) return cause;
   return new RunCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
-}
-
-/** For the `catch` of an append: null when another append came first; rethrows every other error. */
-export function nullOnConflict(error: unknown): null {
-  if (error instanceof RevisionConflict) return null;
-  throw error;
 }

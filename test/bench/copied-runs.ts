@@ -5,7 +5,8 @@ import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
-import { sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter } from '../../src/run/stream.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
@@ -34,7 +35,7 @@ export async function copiedRuns(
       const copy = facts.map((fact) =>
         fact.type === 'RunRequested' ? { ...fact, data: { ...fact.data, runId } } : fact,
       );
-      const { events } = sealFacts(copy, { head: null, runId, deps });
+      const { events } = sealAppend(deps, factsAfter(null, runId, copy));
       await log.append(runStream(runId), events, 'none');
     },
   });

@@ -19,7 +19,8 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { isFinished } from '../../src/run/state.js';
-import { foldRun, sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
 import { countedCalls, countedModel } from '../support/counted-model.js';
 import { damageEvent } from '../support/damaged-log.js';
@@ -548,7 +549,7 @@ describe('Recovery', () => {
         await model.called(1);
         const head = await foldRun(engine.log, runId, nodeSystem());
         const deps = { system: nodeSystem(), instanceId: 'another' };
-        const sealed = sealFacts(facts, { head, runId, deps });
+        const sealed = sealAppend(deps, factsAfter(head, runId, facts));
         await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
         failures = 2;
         model.held[0]?.release();

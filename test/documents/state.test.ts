@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Chunk } from '../../src/documents/chunk.js';
 import type { DocumentEvent, DocumentFact } from '../../src/documents/events.js';
-import { isDocumentEvent } from '../../src/documents/events.js';
 import type { DocumentSource, DocumentState } from '../../src/documents/state.js';
 import { evolveDocument, nextStep } from '../../src/documents/state.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
@@ -28,7 +27,7 @@ function recorded(facts: readonly (readonly DocumentFact[])[]): readonly Documen
     const sealed = sealEvents(head, some, { at, nextId: uuid, sha256, instanceId, correlationId: '', causationId: '' });
     checkAppend('document-x', sealed.events, head.seq < 0 ? 'none' : head.seq);
     head = sealed.head;
-    return sealed.exported.filter(isDocumentEvent);
+    return sealed.exported;
   });
 }
 

@@ -6,7 +6,8 @@ import { nodeSystem } from '../../src/system/system.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { runStream } from '../../src/run/events.js';
-import { sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter } from '../../src/run/stream.js';
 import type { ServiceProcess } from '../bench/service-process.js';
 import { startServiceProcess } from '../bench/service-process.js';
 import { given, graphOf, playOut, RUN_ID, wrote } from '../support/given.js';
@@ -81,7 +82,7 @@ async function fill(path: string): Promise<void> {
   const ring = Array.from({ length: NODES }, (_, index) => `n${index} -> n${(index + 1) % NODES}`);
   const story = playOut(given(graphOf(ring.join('; '))), (node) => wrote(node, DRAFT));
   const deps = { system, instanceId: 'test' };
-  const { events } = sealFacts(story.events, { head: null, runId: RUN_ID, deps });
+  const { events } = sealAppend(deps, factsAfter(null, RUN_ID, story.events));
   const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: system.now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
   for (const [seq, event] of events.entries())

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { runStream } from '../../src/run/events.js';
-import { foldRun, sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -20,7 +21,7 @@ describe('A run that catches up with a fact its chart does not allow', () => {
     const run = await foldRun(engine.log, runId, system);
     if (run === null) throw new Error('The run is not recorded');
     const deps = { system, instanceId: 'another' };
-    const { events } = sealFacts([{ type: 'RunStarted', data: { epoch: 1 } }], { head: run, runId, deps });
+    const { events } = sealAppend(deps, factsAfter(run, runId, [{ type: 'RunStarted', data: { epoch: 1 } }]));
     await engine.log.append(runStream(runId), events, run.seq);
     model.held[0]?.release('Too late');
     await untilTrue(() => engine.faults.length > 0);

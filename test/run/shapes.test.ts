@@ -9,7 +9,8 @@ import type { Chart } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import { requestRun } from '../../src/run/request.js';
-import { sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter } from '../../src/run/stream.js';
 import { attemptOf, completed, graphOf, underWay } from '../support/given.js';
 import { manualAmbient } from '../support/manual-system.js';
 import { runRequest } from '../support/open-engine.js';
@@ -61,11 +62,10 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
   const made = new Map<string, object>();
   const deps = { system: manualAmbient(), instanceId: 'one' };
   const requested = runRequest('00000000-0000-4000-8000-000000000001', { graph: GRAPH });
-  const first = sealFacts(requestRun(chart, requested, { claim: true, context: CONTEXT }), {
-    head: null,
-    runId: requested.runId,
+  const first = sealAppend(
     deps,
-  });
+    factsAfter(null, requested.runId, requestRun(chart, requested, { claim: true, context: CONTEXT })),
+  );
   const [begun, ...claimed] = first.recorded;
   if (begun?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   let snapshot = claimed.reduce((before, fact) => chart.next(before, fact), chart.first(begun));
@@ -76,7 +76,7 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
     const output = node === 'judge' ? { score: turn < 3 ? 5 : 9, feedback: 'More' } : { draft: `Draft ${turn}` };
     const command: RunCommand = completed(attemptOf(run, node), output);
     const pending = decide(chart, snapshot, { command, context: CONTEXT });
-    const sealed = sealFacts(pending.facts, { head: run, runId: run.runId, deps, at: CONTEXT.at });
+    const sealed = sealAppend(deps, { ...factsAfter(run, run.runId, pending.facts), at: CONTEXT.at });
     snapshot = asRecorded(pending.snapshot, sealed.recorded.at(-1));
     folded = sealed.recorded.reduce(evolve, folded);
     const assignments = [...pending.assignments.values()];

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable, ServiceStopping } from '../../src/errors.js';
-import { documentIdOf } from '../../src/documents/events.js';
-import { documentStreams } from '../../src/documents/streams.js';
+import type { DocumentFact } from '../../src/documents/events.js';
+import { documentIdOf, documentStream, lastEventOf } from '../../src/documents/events.js';
+import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
 import { SearchIndexer } from '../../src/search/indexer.js';
@@ -11,7 +12,6 @@ import type { SearchIndex } from '../../src/search/index-client.js';
 import { openSearchIndex } from '../../src/search/index-client.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
-import { taskTracker } from '../../src/system/async/task-tracker.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -58,25 +58,25 @@ describe('PassageFeed', () => {
     feeds.push(feed);
     return feed;
   };
-  const streams = () =>
-    documentStreams({ log, system: nodeSystem(), instanceId: 'i', appendDeadlineMs: 1_000 }, taskTracker());
-  const record = async (id: string, text: string): Promise<Position> => {
-    const chunks = [{ page: 1, from: 0, to: text.length, text }];
-    const { position } = await streams().append(
-      id,
-      [
-        { type: 'DocumentReceived', data: { filename: 'x.pdf', bytes: 1, pages: 1 } },
-        { type: 'ChunksAdded', data: { chunks } },
-        { type: 'DocumentIngested', data: { chunks: 1, filename: 'x.pdf', pages: 1, since: 0, ingestedAt: null } },
-      ],
-      null,
+  const append = async (id: string, ...facts: readonly DocumentFact[]): Promise<Position> => {
+    const last = await lastEventOf(log, id);
+    const { position } = await appendFacts(
+      { log, system: nodeSystem(), instanceId: 'i' },
+      { stream: documentStream(id), subject: id, head: last && headAt(last), facts },
+      new AbortController().signal,
     );
     return position;
   };
-  const remove = async (id: string): Promise<Position> => {
-    const state = await streams().fold(id, null);
-    return (await streams().append(id, [{ type: 'DocumentDeleted', data: {} }], state?.head ?? null)).position;
+  const record = (id: string, text: string): Promise<Position> => {
+    const chunks = [{ page: 1, from: 0, to: text.length, text }];
+    return append(
+      id,
+      { type: 'DocumentReceived', data: { filename: 'x.pdf', bytes: 1, pages: 1 } },
+      { type: 'ChunksAdded', data: { chunks } },
+      { type: 'DocumentIngested', data: { chunks: 1, filename: 'x.pdf', pages: 1, since: 0, ingestedAt: null } },
+    );
   };
+  const remove = (id: string): Promise<Position> => append(id, { type: 'DocumentDeleted', data: {} });
   /** Tells it of every event after a position. */
   const tell = async (feed: SearchIndexer, after: Position | null): Promise<void> => {
     for await (const event of log.readAll(after)) if (documentIdOf(event.stream) !== null) feed.take(event);

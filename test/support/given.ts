@@ -27,7 +27,8 @@ import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { openGate } from '../../src/run/state.js';
 import { requestRun } from '../../src/run/request.js';
-import { sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
 import { manualAmbient } from './manual-system.js';
 import { runRequest } from './open-engine.js';
@@ -60,7 +61,7 @@ export function begun(requested: RunRequestedData, { pending = false }: Pick<Giv
   const chart = compileChart(requested.graph);
   const deps = { system: manualAmbient(), instanceId: 'one' };
   const facts = requestRun(chart, requested, { claim: !pending, context: contextOf('one') });
-  const { recorded } = sealFacts(facts, { head: null, runId: requested.runId, deps });
+  const { recorded } = sealAppend(deps, factsAfter(null, requested.runId, facts));
   const [first, ...rest] = recorded;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   const start = { snapshot: chart.first(deepFreeze(first)), fold: deepFreeze(firstState(first)) };
@@ -144,7 +145,7 @@ export class Story {
   /** Facts that were recorded in one append, whoever decided them. */
   recorded(...facts: readonly RunFact[]): Story {
     const { deps } = this.#told;
-    const { recorded } = sealFacts(facts, { head: this.run, runId: this.run.runId, deps });
+    const { recorded } = sealAppend(deps, factsAfter(this.run, this.run.runId, facts));
     return new Story(this.chart, { ...this.#told, latest: facts }).followedBy(recorded);
   }
 

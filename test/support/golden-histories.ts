@@ -4,7 +4,8 @@ import type { GateChoice, Graph, RunRequestedData } from '../../src/generated/sc
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { foldNext, sealFacts } from '../../src/run/stream.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
 import { decideGate, effectiveChoice } from '../../src/run/human-decision.js';
@@ -69,7 +70,8 @@ class Recording {
 
   #record(facts: readonly RunFact[], instanceId: string): void {
     const head = this.#snapshot?.context.run ?? null;
-    const { recorded } = sealFacts(facts, { head, runId: this.#runId, deps: { system: this.#system, instanceId } });
+    const after = factsAfter(head, this.#runId, facts);
+    const { recorded } = sealAppend({ system: this.#system, instanceId }, after);
     for (const event of recorded) {
       this.#snapshot = this.#snapshot === null ? this.#chart.first(event) : this.#chart.next(this.#snapshot, event);
       this.events.push(event);

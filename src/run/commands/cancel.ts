@@ -1,7 +1,7 @@
 /** Cancels an unfinished run, wherever it is: live here or elsewhere, paused or still pending. */
 import { RunFinished, RunUnknown } from '../../errors.js';
 import type { RunActor } from '../live/actor.js';
-import { nullOnConflict } from '../stream.js';
+import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunFact } from '../events.js';
@@ -38,13 +38,19 @@ async function cancelLive(actor: RunActor): Promise<RunState | null> {
   return facts === null ? null : actor.run;
 }
 
-/** @returns null when another append came first */
-async function cancelAtRest(runId: string, { replay, record, context }: CancelDeps): Promise<RunState | null> {
-  const replayed = await replay();
-  if (replayed === null) throw new RunUnknown({ runId });
-  const { facts } = decide(replayed.chart, replayed.snapshot, { command: CANCEL, context: context() });
-  if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
-  return await record(replayed, facts).catch(nullOnConflict);
+/** @returns null when the run has become live here in the meantime */
+function cancelAtRest(runId: string, { live, replay, record, context }: CancelDeps): Promise<RunState | null> {
+  return handleCommand({
+    read: replay,
+    decide(replayed) {
+      if (live() !== undefined) return null;
+      if (replayed === null) throw new RunUnknown({ runId });
+      const { facts } = decide(replayed.chart, replayed.snapshot, { command: CANCEL, context: context() });
+      if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
+      return { replayed, facts };
+    },
+    append: async (cancelled) => cancelled && (await record(cancelled.replayed, cancelled.facts)),
+  });
 }
 
 function tooLate({ runId, status }: RunState): RunFinished {

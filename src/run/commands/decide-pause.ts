@@ -1,7 +1,7 @@
 /** Decides a pause. Of concurrent decisions on one pause, at any instance, the first append at its revision wins. */
 import { PauseMoved, RunNotPaused } from '../../errors.js';
 import type { GateChoice } from '../../generated/schemas.js';
-import { nullOnConflict } from '../stream.js';
+import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
 import type { GateOutcome } from '../human-decision.js';
 import { decideGate, effectiveChoice, outcomeOf } from '../human-decision.js';
@@ -45,18 +45,24 @@ export interface DecidePauseDeps {
  */
 export async function decidePause(runId: string, request: GateRequest, deps: DecidePauseDeps): Promise<GateAnswer> {
   let answers: number | null = null;
-  for (;;) {
-    const replayed = await deps.replay();
-    const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);
-    if (earlier !== null) return { ...earlier, isRepeated: true };
-    const paused = pausedOf(replayed);
-    if (paused === null) throw new RunNotPaused({ runId, status: replayed?.snapshot.context.run.status ?? 'unknown' });
-    // Another decision was recorded first: the pause now open is not the one this request was about.
-    if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
-    answers = paused.gate.seq;
-    const outcome = await recordDecision(runId, { request, paused, deps });
-    if (outcome !== null) return { ...outcome, isRepeated: false };
-  }
+  return await handleCommand({
+    read: deps.replay,
+    decide(replayed) {
+      const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);
+      if (earlier !== null) return { outcome: earlier, decided: null };
+      const paused = pausedOf(replayed);
+      const status = replayed?.snapshot.context.run.status ?? 'unknown';
+      if (paused === null) throw new RunNotPaused({ runId, status });
+      // Another decision was recorded first: the pause now open is not the one this request was about.
+      if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
+      answers = paused.gate.seq;
+      return decisionOn(paused, { runId, request, context: deps.context() });
+    },
+    async append({ outcome, decided }) {
+      if (decided !== null) await deps.record(decided.replayed, decided.facts);
+      return { ...outcome, isRepeated: decided === null };
+    },
+  });
 }
 
 interface Paused {
@@ -69,19 +75,25 @@ function pausedOf(replayed: Replay | null): Paused | null {
   return replayed === null || gate === null ? null : { replayed, gate };
 }
 
-/** @returns null when another append came first */
-async function recordDecision(
-  runId: string,
-  { request, paused, deps }: { readonly request: GateRequest; readonly paused: Paused; readonly deps: DecidePauseDeps },
-): Promise<GateOutcome | null> {
+interface Decision {
+  readonly outcome: GateOutcome;
+  /** Null: it is recorded already. */
+  readonly decided: { readonly replayed: Replay; readonly facts: readonly RunFact[] } | null;
+}
+
+function decisionOn(
+  { replayed, gate }: Paused,
+  {
+    runId,
+    request,
+    context,
+  }: { readonly runId: string; readonly request: GateRequest; readonly context: DecisionContext },
+): Decision {
   const { keyHash, bodyHash, expectedSeq, choose } = request;
-  const { replayed, gate } = paused;
   const choice = effectiveChoice(replayed.snapshot.context.run, gate, choose());
   if (expectedSeq !== null && expectedSeq !== gate.seq) {
     throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
   }
-  const decision = { ...choice, keyHash, bodyHash };
-  const facts = decideGate(replayed.chart, replayed.snapshot, { decision, context: deps.context() });
-  const outcome = outcomeOf(choice.action);
-  return await deps.record(replayed, facts).then(() => outcome, nullOnConflict);
+  const facts = decideGate(replayed.chart, replayed.snapshot, { decision: { ...choice, keyHash, bodyHash }, context });
+  return { outcome: outcomeOf(choice.action), decided: { replayed, facts } };
 }

@@ -6,12 +6,12 @@ import type { RunActorDeps } from '../live/actor.js';
 import type { Admission } from '../live/admission.js';
 import type { MachineCache } from '../machine.js';
 import type { RunFact } from '../events.js';
-import { runStream } from '../events.js';
 import type { Chart } from '../machine.js';
 import { decisionContext } from '../pending-events.js';
 import { requestedBefore } from './repeated.js';
 import { refuseRun, requestRun } from '../request.js';
-import { sealFacts } from '../stream.js';
+import { factsAfter } from '../stream.js';
+import { sealAppend } from '../../eventsourcing/handle-command.js';
 
 export interface RunStartsDeps {
   readonly actorDeps: RunActorDeps;
@@ -77,7 +77,8 @@ export class RunStarts {
     const { actorDeps, machines } = this.#deps;
     const { runId } = requested;
     const facts = requestRun(machines.of(requested), requested, { claim: true, context: decisionContext(actorDeps) });
-    checkAppend(runStream(runId), sealFacts(facts, { head: null, runId, deps: actorDeps }).events, 'none');
+    const { stream, events, expected } = sealAppend(actorDeps, factsAfter(null, runId, facts));
+    checkAppend(stream, events, expected);
     return facts;
   }
 

@@ -1,5 +1,5 @@
 /** Takes a run without a live owner: one that is pending, was released, or whose owner is suspected to be dead. */
-import { nullOnConflict } from '../stream.js';
+import { handleCommand } from '../../eventsourcing/handle-command.js';
 import { decide } from '../decide.js';
 import type { RunFact } from '../events.js';
 import type { DecisionContext } from '../pending-events.js';
@@ -20,13 +20,15 @@ export interface TakeoverDeps {
 
 /** Claims a run for this instance, unless a live instance owns it; returns whether it is live here from now on. */
 export async function takeRun(deps: TakeoverDeps): Promise<boolean> {
-  for (;;) {
-    const replayed = await deps.replay();
-    const facts = replayed === null ? [] : claimOf(replayed, deps);
-    if (replayed === null || facts.length === 0) return false;
-    const recorded = await deps.record(replayed, facts).then(() => true, nullOnConflict);
-    if (recorded !== null) return true;
-  }
+  return await handleCommand({
+    read: deps.replay,
+    decide: (replayed) => ({ replayed, facts: replayed === null ? [] : claimOf(replayed, deps) }),
+    async append({ replayed, facts }) {
+      if (replayed === null || facts.length === 0) return false;
+      await deps.record(replayed, facts);
+      return true;
+    },
+  });
 }
 
 function claimOf({ chart, snapshot }: Replay, { context, isHeld, isSuspect }: TakeoverDeps): readonly RunFact[] {

@@ -10,9 +10,10 @@ import { grantedTools } from '../../council/tools/tool.js';
 import type { Ask } from '../../council/step.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
-import { LogClosed, RevisionConflict } from '../../errors.js';
+import { LogClosed } from '../../errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
-import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { appendFacts, handleCommand } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import { wait } from '../../system/async/wait.js';
@@ -21,13 +22,13 @@ import { callOf, decisionContext } from '../pending-events.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunEvent, RunFact } from '../events.js';
-import { runStream, upcast } from '../events.js';
+import { upcast } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { copyOf } from '../state.js';
 import { reportOf } from './attempts.js';
-import { readRun, sealFacts } from '../stream.js';
+import { factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 
 /** What every run of an instance works with. */
@@ -43,11 +44,6 @@ export interface RunActorDeps {
   readonly onLeft: (run: RunState) => void;
   /** Called with errors that no caller waits for. */
   readonly onFault: (runId: string, error: unknown) => void;
-}
-
-interface Sealed {
-  readonly append: Parameters<typeof appendWithRetry>[1];
-  readonly recorded: readonly RunEvent[];
 }
 
 export class RunActor {
@@ -132,22 +128,27 @@ export class RunActor {
     this.#deps.onLeft(this.run);
   }
 
-  async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
-    while (!this.#stopped.signal.aborted) {
-      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, context: decisionContext(this.#deps) });
-      const { facts } = pending;
-      if (facts.length === 0) return facts;
-      const { append, recorded } = this.#sealed(pending);
-      try {
-        await appendWithRetry(this.#deps.log, append, this.#retryPolicy);
-        this.adopt(recorded, pending);
-        return facts;
-      } catch (error) {
-        if (!(error instanceof RevisionConflict)) throw error;
-        await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
-      }
-    }
-    return null;
+  /** On a conflict the run catches up and, unless it has left by then, decides again. */
+  #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
+    return handleCommand({
+      read: async (conflict) => {
+        if (conflict !== null) await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
+        return this.#stopped.signal.aborted ? null : this.#live.getSnapshot();
+      },
+      decide: (snapshot) =>
+        snapshot && decide(this.#chart, snapshot, { command, context: decisionContext(this.#deps) }),
+      append: (pending) => this.#append(pending),
+    });
+  }
+
+  async #append(pending: PendingEvents | null): Promise<readonly RunFact[] | null> {
+    if (pending === null || pending.facts.length === 0) return pending && pending.facts;
+    const { facts, context } = pending;
+    const { run } = this;
+    const after = { ...factsAfter(run, run.runId, facts), at: context.at };
+    const { recorded } = await appendFacts(this.#deps, after, this.#stopped.signal);
+    this.adopt(recorded, pending);
+    return facts;
   }
 
   async #catchUp(): Promise<void> {
@@ -160,12 +161,6 @@ export class RunActor {
 
   get #retryPolicy(): RetryPolicy {
     return { system: this.#deps.system, signal: this.#stopped.signal };
-  }
-
-  #sealed({ facts, context: { at } }: PendingEvents): Sealed {
-    const { run } = this;
-    const { events, recorded } = sealFacts(facts, { head: run, runId: run.runId, deps: this.#deps, at });
-    return { append: { stream: runStream(run.runId), events, expected: run.seq }, recorded };
   }
 
   /** Aborts attempts that are no longer active and executes those that have become active. */

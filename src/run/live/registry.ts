@@ -5,7 +5,8 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { appendFacts } from '../../eventsourcing/handle-command.js';
 import { wait } from '../../system/async/wait.js';
 import type { RunActorDeps } from './actor.js';
 import { RunActor } from './actor.js';
@@ -14,7 +15,7 @@ import { admission } from './admission.js';
 import { cancelRun } from '../commands/cancel.js';
 import type { MachineCache, RunSnapshot } from '../machine.js';
 import type { RunFact } from '../events.js';
-import { claimsRun, runStream } from '../events.js';
+import { claimsRun } from '../events.js';
 import type { GateAnswer, GateRequest } from '../commands/decide-pause.js';
 import { decidePause } from '../commands/decide-pause.js';
 import { evolve } from '../evolve.js';
@@ -23,7 +24,7 @@ import { requestedBefore } from '../commands/repeated.js';
 import { RunStarts } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
 import type { RunState } from '../state.js';
-import { sealFacts } from '../stream.js';
+import { factsAfter } from '../stream.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
 import { replayRun } from '../replay.js';
 import { taskTracker } from '../../system/async/task-tracker.js';
@@ -215,12 +216,11 @@ export class RunRegistry {
 
   async #append(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const head = snapshot?.context.run ?? null;
-    const sealed = sealFacts(facts, { head, runId, deps: this.#deps });
-    const append = { stream: runStream(runId), events: sealed.events, expected: head?.seq ?? ('none' as const) };
-    const { log, system } = this.#deps;
-    await this.#tasks.untilEnd((signal) => appendWithRetry(log, append, { system, signal }));
-    const start = snapshot ?? chart.first(sealed.recorded[0]);
-    const rest = snapshot === null ? sealed.recorded.slice(1) : sealed.recorded;
+    const { recorded } = await this.#tasks.untilEnd((signal) =>
+      appendFacts(this.#deps, factsAfter(head, runId, facts), signal),
+    );
+    const start = snapshot ?? chart.first(recorded[0]);
+    const rest = snapshot === null ? recorded.slice(1) : recorded;
     if (!claimsRun(facts)) return rest.reduce(evolve, start.context.run);
     const actor = new RunActor(chart, start, this.#deps);
     this.#live.set(runId, actor);

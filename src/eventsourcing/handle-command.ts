@@ -1,0 +1,121 @@
+/**
+ * The one way in which facts get onto a stream, for every aggregate: read, decide, seal, append at the exact revision,
+ * and on a conflict again.
+ */
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { RevisionConflict } from '../errors.js';
+import type { System } from '../system/system.js';
+import { appendWithRetry } from './append-with-retry.js';
+import type { StreamAppend } from './append-with-retry.js';
+import type { ChainHead, Fact, SealedEvent } from './hash-chain.js';
+import { GENESIS_HASH, sealEvents } from './hash-chain.js';
+
+/** How a command is handled. */
+export interface CommandHandling<State, Decision, Result> {
+  /**
+   * The state at the stream's head, verified and folded.
+   *
+   * @param conflict null at first; else another append came first, and the state must include it
+   */
+  readonly read: (conflict: RevisionConflict | null) => State | Promise<State>;
+  /** What is to be recorded. If it throws, nothing is. */
+  readonly decide: (state: State) => Decision | Promise<Decision>;
+  /** Appends the decision after the state it was made on. @throws {RevisionConflict} when another append came first */
+  readonly append: (decision: Decision, state: State) => Promise<Result>;
+  /** When to give up. Absent: never, where each conflict is another's progress towards an end. */
+  readonly limit?: { readonly conflicts: number; readonly error: (cause: RevisionConflict) => Error };
+}
+
+/** Decides on the newest state until the decision is appended; a conflict is read and decided again, never forced. */
+export async function handleCommand<State, Decision, Result>({
+  read,
+  decide,
+  append,
+  limit,
+}: CommandHandling<State, Decision, Result>): Promise<Result> {
+  let conflict: RevisionConflict | null = null;
+  for (let conflicts = 1; ; conflicts += 1) {
+    const state = await read(conflict);
+    const decision = await decide(state);
+    try {
+      return await append(decision, state);
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+      if (limit !== undefined && conflicts >= limit.conflicts) throw limit.error(error);
+      conflict = error;
+    }
+  }
+}
+
+/** Where a stream ends: its last event. */
+export interface StreamHead extends ChainHead {
+  readonly id: string;
+}
+
+/** The head to append after, whatever the last event holds. */
+export function headAt({ revision, id, metadata }: RecordedEvent): StreamHead {
+  return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
+}
+
+/** What this instance seals its facts with. */
+export interface SealDeps {
+  readonly system: Pick<System, 'now' | 'uuid' | 'sha256'>;
+  readonly instanceId: string;
+}
+
+/** Facts and the place they follow. */
+export interface FactsAfter<F extends Fact> {
+  readonly stream: string;
+  /** What the stream is of: the id of a run, blueprint, document or instance. */
+  readonly subject: string;
+  /** Null: the stream has no event yet. */
+  readonly head: StreamHead | null;
+  readonly facts: readonly F[];
+  /** When they were decided; default: now. */
+  readonly at?: string;
+}
+
+/** Facts sealed for one append, and the same events as they will be read. */
+export interface SealedAppend<F extends Fact> extends StreamAppend {
+  readonly recorded: readonly SealedEvent<F>[];
+}
+
+/** Numbers, dates and hashes facts so that they follow a stream's head. @throws {TypeError} when data is no JSON */
+export function sealAppend<F extends Fact>(
+  { system, instanceId }: SealDeps,
+  { stream, subject, head, facts, at = system.now() }: FactsAfter<F>,
+): SealedAppend<F> {
+  const { events, exported } = sealEvents(head ?? BEGINNING, facts, {
+    at,
+    nextId: system.uuid,
+    sha256: system.sha256,
+    instanceId,
+    correlationId: subject,
+    causationId: head?.id ?? subject,
+  });
+  return { stream, events, expected: head?.seq ?? 'none', recorded: exported };
+}
+
+const BEGINNING: ChainHead = { seq: -1, hash: GENESIS_HASH };
+
+export interface AppendDeps extends SealDeps {
+  readonly log: EventLog;
+  readonly system: SealDeps['system'] & Pick<System, 'after'>;
+}
+
+/**
+ * Seals facts and appends them with the same ids until the log acknowledges or refuses them: once it answers again, an
+ * append whose outcome was unknown is found or made.
+ *
+ * @param signal ends the retries: the last error is thrown, and the outcome may stay unknown
+ * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} certainly not written
+ */
+export async function appendFacts<F extends Fact>(
+  deps: AppendDeps,
+  facts: FactsAfter<F>,
+  signal: AbortSignal,
+): Promise<SealedAppend<F> & { readonly position: Position }> {
+  const sealed = sealAppend(deps, facts);
+  const { position } = await appendWithRetry(deps.log, sealed, { system: deps.system, signal });
+  return { ...sealed, position };
+}
