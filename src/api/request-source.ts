@@ -82,5 +82,5 @@ function isOwnOrigin(origin: string, host: string | undefined): boolean {
 }
 
 function hostOf({ url = '', headers }: SourcedRequest): string | undefined {
-  return /^https?:\/\/([^/?#]*)/i.exec(url)?.[1] ?? headers.host;
+  return /^(?:https?|wss?):\/\/([^/?#]*)/i.exec(url)?.[1] ?? headers.host;
 }

@@ -156,9 +156,11 @@ function parseTarget(url: string): UpgradeTarget | null {
   return { stream: 'all', runId, after };
 }
 
+/** Path and query of a target, which may be in absolute form. */
 function split(url: string): readonly string[] {
+  const origin = /^(?:https?|wss?):\/\/[^/?]*/i.exec(url)?.[0] ?? '';
   const mark = url.indexOf('?');
-  return mark < 0 ? [url] : [url.slice(0, mark), url.slice(mark + 1)];
+  return mark < 0 ? [url.slice(origin.length)] : [url.slice(origin.length, mark), url.slice(mark + 1)];
 }
 
 function afterIn(texts: readonly string[]): number | null {

@@ -190,6 +190,22 @@ describe('Where a request comes from', () => {
     expect(await statusOf('http://evil.example/api/health', 'localhost')).to.equal(421);
   });
 
+  it('takes the host of an absolute target for the Host of a socket too', async () => {
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ';
+    const statusOf = async (target: string, host: string): Promise<number> => {
+      const socket = await openSocket(service.url);
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${upgrade}${'A'.repeat(22)}==\r\n\r\n`);
+      const [bytes] = (await once(socket, 'data')) as [Buffer];
+      socket.destroy();
+      return Number(bytes.toString('latin1').split(' ')[1]);
+    };
+    for (const scheme of ['http', 'ws', 'WSS']) {
+      expect(await statusOf(`${scheme}://localhost/ws/council/${runId}`, 'evil.example'), scheme).to.equal(101);
+      expect(await statusOf(`${scheme}://evil.example/ws/council/${runId}`, own), scheme).to.equal(421);
+      expect(await statusOf(`${scheme}://evil.example/ws/nothing`, own), scheme).to.equal(404);
+    }
+  });
+
   it('refuses sockets to pages of other origins and sites with 403', async () => {
     const path = `/ws/council/${runId}`;
     for (const headers of [{ Origin: EVIL }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }] as Sent[]) {
