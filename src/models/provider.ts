@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
-import { offlineModel } from './offline/offline.js';
+import { offlineModel } from './offline.js';
 import type { PlainHttpGuardOptions } from './plain-http.js';
 import { plainHttpGuard } from './plain-http.js';
 import type { LanguageModel } from './port.js';

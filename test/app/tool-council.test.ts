@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
-import { offlineModel } from '../../src/models/offline/offline.js';
+import { offlineModel } from '../../src/models/offline.js';
 import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { ChunkSearch } from '../../src/search/port.js';

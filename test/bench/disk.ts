@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { offlineModel } from '../../src/models/offline/offline.js';
+import { offlineModel } from '../../src/models/offline.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { instantModel } from '../support/instant-model.js';
 import { tempDir } from '../support/temp-dir.js';

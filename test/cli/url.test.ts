@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
-import { offlineModel } from '../../src/models/offline/offline.js';
+import { offlineModel } from '../../src/models/offline.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench, resultIn } from '../support/council-command.js';
 import { restClient } from '../support/rest-client.js';

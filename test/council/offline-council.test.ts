@@ -3,7 +3,7 @@ import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { jsonBytes, PASS_SCORE } from '../../src/graph/limits.js';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
-import { offlineModel } from '../../src/models/offline/offline.js';
+import { offlineModel } from '../../src/models/offline.js';
 import { assigned } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-system.js';
 import { seededRandom } from '../support/seeded-random.js';

@@ -3,7 +3,7 @@ import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
 import { readCritique, type Critique } from '../../src/council/critic-answer.js';
 import { ModelFailed } from '../../src/errors.js';
-import { offlineModel } from '../../src/models/offline/offline.js';
+import { offlineModel } from '../../src/models/offline.js';
 import type { PromptInput } from '../../src/models/port.js';
 import { nodeWith, requestFor } from '../support/briefs.js';
 import { manualAmbient } from '../support/manual-system.js';
@@ -29,7 +29,9 @@ describe('offlineModel as author', () => {
   it('writes a titled first draft on the topic and says what it is', async () => {
     const draft = await drafted({ topic: 'Should cities plant more trees?' });
     expect(draft).to.match(/^# Should cities plant more trees\?\n\n## In short\n\n/);
-    expect(draft).to.contain('by "cities", "plant" and "trees"').and.to.contain('Written by the offline model as Poet');
+    expect(draft)
+      .to.contain('The topic is "Should cities plant more trees?".')
+      .and.to.contain('Written by the offline model as Poet');
   });
 
   it('adds what its critic asked for, and each section once', async () => {
@@ -116,7 +118,7 @@ describe('offlineModel as critic', () => {
   it('states its rule, the points and the first two parts that are missing', async () => {
     const { score, feedback } = await scored({ draft: 'A poem.' });
     expect(score).to.equal(4);
-    expect(feedback).to.contain('4 points for a text, 1 each for a title and for the sections "In short"');
+    expect(feedback).to.contain('4 points for a text, 1 each for a title, the section "In short"');
     expect(feedback)
       .to.contain('That makes 4 of 10.')
       .and.to.match(/Add a title\. Add the section "In short"\.$/);

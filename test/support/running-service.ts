@@ -6,7 +6,7 @@ import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
 import type { Engine } from '../../src/app/engine.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
-import { offlineModel } from '../../src/models/offline/offline.js';
+import { offlineModel } from '../../src/models/offline.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';

@@ -7,7 +7,7 @@ import { exitOfError } from '../../../src/cli/commands/exit-codes.js';
 import { serviceRecords } from '../../../src/cli/records/service-records.js';
 import { ServiceLost } from '../../../src/cli/client/channel.js';
 import { openSchemas } from '../../../src/api/schemas.js';
-import { offlineModel } from '../../../src/models/offline/offline.js';
+import { offlineModel } from '../../../src/models/offline.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { COUNCIL, councilBench } from '../../support/council-command.js';
 import { openCuttingProxy } from '../../support/cutting-proxy.js';
