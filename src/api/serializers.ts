@@ -68,25 +68,26 @@ export function decisionResult(runId: string, { status, error }: GateOutcome): R
 
 /** What a human decides on. */
 export function godModeState({ run, gate, seq, branches }: PauseView): GodModeState {
-  const { runId, shown } = run;
+  const { runId, progress, request } = run;
+  const { shown } = progress;
   return {
     run_id: runId,
     paused: gate !== null,
     next_nodes: [...(gate?.nextNodes ?? [])],
     current_state: {
-      input_topic: run.inputTopic,
+      input_topic: progress.inputTopic,
       current_draft: shown.draft,
       critic_score: shown.score,
-      iteration_count: run.iterationCount,
+      iteration_count: progress.iterationCount,
       feedback_history: shown.feedback.map(({ text }) => text),
       route_decision: shown.decision,
-      active_node: run.activeNode,
+      active_node: progress.activeNode,
       run_id: runId,
     },
     seq,
     paused_at: gate?.pausedAt ?? null,
     allowed_actions: gate === null ? [] : ['approve', 'reject', 'modify'],
-    blueprint: { id: run.blueprintId, name: run.blueprintName, hash: run.graphHash },
+    blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
   };
 }
@@ -110,23 +111,23 @@ export function historyRecord(run: RunSummary): HistoryRecord {
 
 /** A run as the record has it after an event. */
 export function foldedRun(run: RunState): FoldedRun {
-  const { shown, gate } = run;
-  const paused = run.status === 'paused';
+  const { phase, progress } = run;
+  const { shown } = progress;
   return {
     run_id: run.runId,
-    seq: run.seq,
-    status: run.status,
-    active_node: run.activeNode,
-    input_topic: run.inputTopic,
+    seq: run.head.seq,
+    status: phase.status,
+    active_node: progress.activeNode,
+    input_topic: progress.inputTopic,
     current_draft: shown.draft,
-    final_draft: run.finalDraft,
+    final_draft: phase.status === 'completed' ? phase.finalDraft : null,
     critic_score: shown.score,
-    iteration_count: run.iterationCount,
+    iteration_count: progress.iterationCount,
     feedback_history: shown.feedback.map(({ text }) => text),
     route_decision: shown.decision,
-    error: run.failure?.error ?? null,
-    paused,
-    next_nodes: paused ? [...(gate?.nextNodes ?? [])] : [],
+    error: phase.status === 'failed' ? phase.failure.error : null,
+    paused: phase.status === 'paused',
+    next_nodes: phase.status === 'paused' ? [...phase.gate.nextNodes] : [],
   };
 }
 

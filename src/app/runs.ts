@@ -8,6 +8,7 @@ import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { MachineCache } from '../run/machine.js';
 import { RunRegistry } from '../run/live/registry.js';
 import type { RunState } from '../run/state.js';
+import { failureOf } from '../run/state.js';
 import type { TokenBus } from '../run/live/tokens.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import type { ChunkSearch } from '../search/port.js';
@@ -61,7 +62,7 @@ export function runServices(
       maxActiveRuns,
       // Without other instances the owner of a run that is not run here is a process of the past.
       isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
-      onLeft: (run) => logger.info(outcomeOf(run), `run ${run.status}`),
+      onLeft: (run) => logger.info(outcomeOf(run), `run ${run.phase.status}`),
       corruptRuns: {
         found: (error) => corruptRuns.found(error),
         assertNotCorrupt: (runId) => corruptRuns.assertNotCorrupt(runId),
@@ -88,13 +89,14 @@ export function runServices(
 
 /** The fields of a run in the service's own log when it leaves memory: never a draft. */
 function outcomeOf(run: RunState): object {
-  const { runId, status, executionMode, failure, iterationCount, shown } = run;
+  const { runId, phase, request, progress } = run;
+  const failure = failureOf(run);
   return {
     runId,
-    status,
-    executionMode,
-    iterationCount,
-    score: shown.score,
+    status: phase.status,
+    executionMode: request.executionMode,
+    iterationCount: progress.iterationCount,
+    score: progress.shown.score,
     ...(failure === null ? {} : { failure: failure.kind }),
   };
 }

@@ -6,7 +6,7 @@ import type { StateValue } from 'xstate';
 import type { ChartConfig, ChartState, ChartSubject, Graph } from '../generated/schemas.js';
 import type { Chart } from '../run/machine.js';
 import { compileChart, stateKeyOf } from '../run/machine.js';
-import type { RunState } from '../run/state.js';
+import type { FrontierNode, RunState } from '../run/state.js';
 
 /** A state in the machine's configuration, without functions and names of actions. */
 interface StateConfig {
@@ -20,7 +20,7 @@ interface StateConfig {
 export function runChart(run: RunState): ChartConfig {
   const chart = compileChart(run.plan.graph);
   const value = stateValueOf(run, chart);
-  const subject = { run_id: run.runId, seq: run.seq, value: typeof value === 'string' ? value : { ...value } };
+  const subject = { run_id: run.runId, seq: run.head.seq, value: typeof value === 'string' ? value : { ...value } };
   return chartOf(run.plan.graph, chart, { subject, value });
 }
 
@@ -82,9 +82,10 @@ function transitionsOf(on: NonNullable<StateConfig['on']>): NonNullable<ChartSta
 
 /** The state value of a run in its chart: equal to the result of replaying its facts through the chart. */
 export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
-  if (run.status === 'paused') return { paused: run.gate?.decision === null ? 'waiting' : 'decided' };
-  if (run.status !== 'running') return run.status;
-  const active = run.frontier.filter(isInFlight).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
+  const { phase } = run;
+  if (phase.status === 'paused') return { paused: phase.gate.decision === null ? 'waiting' : 'decided' };
+  if (phase.status !== 'running') return phase.status;
+  const active = run.progress.frontier.filter(isInFlight).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
   const { running } = machine.states;
   if (running?.type !== 'parallel') return { running: active[0] ?? 'idle' };
   const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle']);
@@ -92,6 +93,6 @@ export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>)
 }
 
 /** A fork's outstanding node counts as in flight only once it has started. */
-function isInFlight({ active, attempt }: RunState['frontier'][number]): boolean {
+function isInFlight({ active, attempt }: FrontierNode): boolean {
   return active && attempt > 0;
 }

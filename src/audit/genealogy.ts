@@ -84,8 +84,10 @@ class GenealogyFold {
     const { drafts, feedback, scores } = this.#provenance;
     const [decisions, failures] = [this.#decisions, this.#failures];
     if (this.#run === null) return null;
-    const { runId, seq, status } = this.#run;
+    const { runId, head, phase } = this.#run;
     const [parent, outcome] = [this.#parent, this.#outcome];
+    const { seq } = head;
+    const { status } = phase;
     return { run_id: runId, seq, status, parent, drafts, feedback, scores, decisions, failures, outcome };
   }
 
@@ -110,7 +112,7 @@ class GenealogyFold {
         return void this.#failures.push(failureOf(event));
       case 'RunPaused':
         return event.data.nextNodes.forEach((node, index) =>
-          this.#join(event, after, { node, step: after.steps + 1 + index }),
+          this.#join(event, after, { node, step: after.progress.steps + 1 + index }),
         );
       case 'GateDecided':
         return void this.#decisions.push(decisionOf(event, { before, after }, this.#provenance, this.#deps));
@@ -130,8 +132,8 @@ class GenealogyFold {
 
   #started(event: Of<'NodeStarted'>, before: RunState, after: RunState): void {
     const { step, node, attempt, model, inputHash: promptHash } = event.data;
-    if (!before.frontier.some((each) => each.step === step)) this.#join(event, before, { node, step });
-    const branch = after.frontier.find((each) => each.step === step)?.branch;
+    if (!before.progress.frontier.some((each) => each.step === step)) this.#join(event, before, { node, step });
+    const branch = after.progress.frontier.find((each) => each.step === step)?.branch;
     const parents = branch === undefined ? { drafts: [], feedback: [] } : this.#given(branch);
     this.#inFlight.set(step, { parents, model, promptHash, attempt, tools: [] });
   }
@@ -145,7 +147,7 @@ class GenealogyFold {
     const parts = partsInto(run, node);
     const branch = branchInto(run, node, step);
     if (parts.length === 0 || branch.draft === null || this.#provenance.holds(branch)) return;
-    this.#addJoined(event, parts, { node, step, text: branch.draft, iteration: run.iterationCount });
+    this.#addJoined(event, parts, { node, step, text: branch.draft, iteration: run.progress.iterationCount });
   }
 
   #addJoined(
@@ -167,7 +169,7 @@ class GenealogyFold {
     const { step, node, output } = event.data;
     const { parents, tools, model, promptHash, attempt } = this.#inFlight.get(step) ?? NOTHING_KNOWN;
     this.#inFlight.delete(step);
-    const [from, iteration] = [String(step), after.iterationCount];
+    const [from, iteration] = [String(step), after.progress.iterationCount];
     if ('draft' in output) {
       const author = { node, step, attempt, model, prompt_hash: promptHash, tools };
       this.#provenance.addDraft(event, from, { kind: 'written', parents, iteration, text: output.draft, ...author });
@@ -176,7 +178,7 @@ class GenealogyFold {
     const [draft = null] = parents.drafts;
     const critique = { kind: 'critic' as const, node, draft, tools, texts: [output.feedback] };
     const feedback = this.#provenance.addFeedback(event, from, critique);
-    const verdict = after.frontier.find((each) => each.step === step)?.branch.decision ?? null;
+    const verdict = after.progress.frontier.find((each) => each.step === step)?.branch.decision ?? null;
     const { seq, at } = event;
     const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict };
     this.#provenance.addScore({ ...score, drafts: parents.drafts, feedback, iteration });
@@ -184,7 +186,7 @@ class GenealogyFold {
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {
     const [parts, text] = [partsAtEnd(before), event.data.finalDraft];
-    const joined = { node: null, step: null, iteration: before.iterationCount };
+    const joined = { node: null, step: null, iteration: before.progress.iterationCount };
     const isJoined = parts.length > 0 && text !== null;
     const id = isJoined
       ? this.#addJoined(event, parts, { ...joined, text })
@@ -273,8 +275,10 @@ function inherit(
     from !== null && [forkSource(run), AT_FORK_BEFORE].includes(sourceOf(from));
   const kindOf = (from: string | null, ...fields: readonly string[]): 'human' | 'inherited' =>
     isAtFork(from) && fields.some((field) => changed.includes(field)) ? 'human' : 'inherited';
-  const branches = [...run.frontier, ...run.arrivals, ...run.ended].map(({ branch }) => branch);
-  const iteration = run.iterationCount;
+  const branches = [...run.progress.frontier, ...run.progress.arrivals, ...run.progress.ended].map(
+    ({ branch }) => branch,
+  );
+  const iteration = run.progress.iterationCount;
   for (const { draft, draftFrom, draftBy } of eachOnce(branches, ({ draftFrom: from }) => from)) {
     if (draft === null) continue;
     const step = stepIn(draftFrom);

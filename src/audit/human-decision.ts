@@ -16,6 +16,8 @@ import type { RunState } from '../run/state.js';
 import type { Provenance } from './provenance.js';
 import { distinct } from './provenance.js';
 import { clipped, firstLine } from './digest.js';
+import { RunCorrupt } from '../errors.js';
+import { gateOf } from '../run/state.js';
 
 type GateDecided = Extract<RunEvent, { type: 'GateDecided' }>;
 
@@ -49,16 +51,17 @@ export function decisionOf(
   };
 }
 
-function shownAt({ shown, gate, ...run }: RunState, provenance: Provenance, draftHash: string | null): GenealogyShown {
+function shownAt(run: RunState, provenance: Provenance, draftHash: string | null): GenealogyShown {
+  const { shown, inputTopic, iterationCount } = run.progress;
   return {
     draft: provenance.draftOf(shown),
     draft_hash: draftHash,
-    input_topic: firstLine(run.inputTopic),
+    input_topic: firstLine(inputTopic),
     critic_score: shown.score,
-    iteration_count: run.iterationCount,
+    iteration_count: iterationCount,
     route_decision: shown.decision,
     feedback: provenance.feedbackOf(shown),
-    next_nodes: [...(gate?.nextNodes ?? [])],
+    next_nodes: [...nodesShown(run)],
   };
 }
 
@@ -74,8 +77,8 @@ interface Override {
 function overrideOf({ data }: GateDecided, before: RunState): Override | null {
   if (data.action !== 'modify' || data.modifiedState === null) return null;
   const [changes, isForEvery] = [data.modifiedState, data.overrideVersion === undefined];
-  const source = isForEvery ? `g${data.gate}` : humanSource(data.gate, before.steps);
-  const shown = before.gate?.nextNodes ?? [];
+  const source = isForEvery ? `g${data.gate}` : humanSource(data.gate, before.progress.steps);
+  const shown = nodesShown(before);
   return { changes, source, isForEvery, drafts: draftsGiven(before, changes, { source, shown }) };
 }
 
@@ -83,8 +86,8 @@ function addOverride(event: GateDecided, override: Override, { before, after }: 
   const { changes, source, drafts, isForEvery } = override;
   const { feedback_history: texts = [], critic_score: score } = changes;
   const { seq, at } = event;
-  const iteration = after.iterationCount;
-  const draft = provenance.draftOf(before.shown);
+  const iteration = after.progress.iterationCount;
+  const draft = provenance.draftOf(before.progress.shown);
   const living = livingBefore(before, provenance, isForEvery);
   for (const [from, { text, nodes }] of textsIn(drafts)) {
     const parents = { drafts: isForEvery ? living : heldBefore(before, provenance, nodes), feedback: [] };
@@ -92,8 +95,8 @@ function addOverride(event: GateDecided, override: Override, { before, after }: 
   }
   if (texts.length > 0) provenance.addFeedback(event, source, { kind: 'human', node: null, draft, texts });
   if (score === undefined) return;
-  const given = { kind: 'human' as const, node: null, score, verdict: after.shown.decision };
-  const judged = drafts.size === 0 ? living : distinct([provenance.draftOf(after.shown)]);
+  const given = { kind: 'human' as const, node: null, score, verdict: after.progress.shown.decision };
+  const judged = drafts.size === 0 ? living : distinct([provenance.draftOf(after.progress.shown)]);
   provenance.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
 }
 
@@ -109,10 +112,19 @@ function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: stri
   return texts;
 }
 
+/** The nodes that a pause showed as those about to run. */
+function nodesShown(run: RunState): readonly string[] {
+  const gate = gateOf(run);
+  if (gate === null) throw new RunCorrupt({ runId: run.runId, seq: run.head.seq + 1, reason: 'it decides no pause' });
+  return gate.nextNodes;
+}
+
 /** The drafts that nodes about to run were shown with. */
 function heldBefore(run: RunState, provenance: Provenance, nodes: readonly string[]): string[] {
-  const next = run.gate?.nextNodes ?? [];
-  return distinct(nodes.map((node) => provenance.draftOf(branchInto(run, node, run.steps + 1 + next.indexOf(node)))));
+  const next = nodesShown(run);
+  return distinct(
+    nodes.map((node) => provenance.draftOf(branchInto(run, node, run.progress.steps + 1 + next.indexOf(node)))),
+  );
 }
 
 /**
@@ -120,8 +132,8 @@ function heldBefore(run: RunState, provenance: Provenance, nodes: readonly strin
  * ended.
  */
 function livingBefore(run: RunState, provenance: Provenance, withEnded: boolean): string[] {
-  const ended = withEnded ? run.ended.map(({ branch }) => provenance.draftOf(branch)) : [];
-  return distinct([provenance.draftOf(run.shown), ...heldBefore(run, provenance, run.gate?.nextNodes ?? []), ...ended]);
+  const ended = withEnded ? run.progress.ended.map(({ branch }) => provenance.draftOf(branch)) : [];
+  return distinct([provenance.draftOf(run.progress.shown), ...heldBefore(run, provenance, nodesShown(run)), ...ended]);
 }
 
 function changesOf(
@@ -143,8 +155,12 @@ function changesOf(
   changed('current_draft', shown.draft, provenance.draftOf({ draft: draft ?? null, draftFrom: source }));
   if (nodes.length > 0) changed('branches', heldBefore(before, provenance, nodes), distinct(idsOf));
   changed('critic_score', shown.critic_score, score ?? null);
-  changed('iteration_count', before.iterationCount, iteration ?? null);
-  changed('feedback_history', shown.feedback, feedback?.length === 0 ? [] : provenance.feedbackOf(after.shown));
+  changed('iteration_count', before.progress.iterationCount, iteration ?? null);
+  changed(
+    'feedback_history',
+    shown.feedback,
+    feedback?.length === 0 ? [] : provenance.feedbackOf(after.progress.shown),
+  );
   changed('route_decision', shown.route_decision, route ?? null);
   return changes;
 }

@@ -39,7 +39,7 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
   const verified = await verifyRecord(runId, witnessed(readRun(log, runId), witness), {
     ...deps,
     onTaken(run) {
-      if (run.seq === stored?.seq) witness.viewed = run;
+      if (run.head.seq === stored?.seq) witness.viewed = run;
     },
   });
   if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;

@@ -94,7 +94,7 @@ export class Cluster {
     if (beat !== null) this.#failureDetector.heard(beat, system.monotonicMs());
     if (run === null) return;
     if (event.metadata['instanceId'] !== instanceId) registry.noticed(run.runId, event.revision);
-    const isOwn = run.owner === instanceId || this.#orphanRecovery.knows(run.runId);
+    const isOwn = run.ownership.owner === instanceId || this.#orphanRecovery.knows(run.runId);
     if (isOwn || this.#isListening) this.#orphanRecovery.recorded(run);
   }
 

@@ -67,8 +67,9 @@ export class OrphanRecovery {
 
   /** Follows a run after one of its events has been received. */
   recorded(run: RunState): void {
-    const { runId, owner } = run;
-    if (isFinished(run) || (run.status === 'paused' && owner === null)) this.#leave(runId);
+    const { runId, ownership } = run;
+    const { owner } = ownership;
+    if (isFinished(run) || (run.phase.status === 'paused' && owner === null)) this.#leave(runId);
     else this.#note(runId, owner);
   }
 

@@ -7,7 +7,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
-import { isFinished } from '../run/state.js';
+import { failureOf, gateOf, isFinished } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
@@ -82,10 +82,11 @@ export class RunQueries {
     }
     if (run === null) return null;
     // Its graph is not runnable.
-    if (run.failure?.kind === 'not_runnable') return { run: null, refusal: run.failure.error };
-    if (point === null) return { run: null, refusal: `the last event is at seq ${run.seq}` };
-    if (isFinished(point)) return { run: null, refusal: `the run is ${point.status} there` };
-    if (point.gate?.decision === 'reject') return { run: null, refusal: 'a human has rejected the run there' };
+    const failure = failureOf(run);
+    if (failure?.kind === 'not_runnable') return { run: null, refusal: failure.error };
+    if (point === null) return { run: null, refusal: `the last event is at seq ${run.head.seq}` };
+    if (isFinished(point)) return { run: null, refusal: `the run is ${point.phase.status} there` };
+    if (gateOf(point)?.decision === 'reject') return { run: null, refusal: 'a human has rejected the run there' };
     return { run: point };
   }
 

@@ -1,7 +1,7 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
-import { iterationShown } from '../run/state.js';
+import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown } from '../run/state.js';
 import { fieldOf } from './stored-row.js';
 
 /** A cut of the history. */
@@ -63,25 +63,25 @@ function isNullOr(type: 'string' | 'number', value: unknown): boolean {
 export function summaryOf(run: RunState): RunSummary {
   return {
     id: run.runId,
-    seq: run.seq,
-    blueprintId: run.blueprintId,
-    inputTopic: run.requestedTopic,
-    status: run.status,
-    executionMode: run.executionMode,
-    owner: run.owner,
-    activeNode: run.activeNode,
-    finalDraft: run.finalDraft,
-    criticScore: run.shown.score,
+    seq: run.head.seq,
+    blueprintId: run.request.blueprintId,
+    inputTopic: run.request.inputTopic,
+    status: run.phase.status,
+    executionMode: run.request.executionMode,
+    owner: run.ownership.owner,
+    activeNode: run.progress.activeNode,
+    finalDraft: finalDraftOf(run),
+    criticScore: run.progress.shown.score,
     iterationCount: iterationShown(run),
-    error: run.failure?.error ?? null,
+    error: failureOf(run)?.error ?? null,
     createdAt: run.createdAt,
-    completedAt: run.completedAt,
+    completedAt: completedAtOf(run),
     session: sessionOf(run),
   };
 }
 
 function sessionOf(run: RunState): RunSummary['session'] {
-  if (!run.godMode) return null;
-  const waiting = run.status === 'paused' && run.gate !== null ? run.gate.nextNodes : [];
-  return { nextNodes: waiting, currentDraft: run.shown.draft };
+  if (!run.request.godMode) return null;
+  const gate = gateOf(run);
+  return { nextNodes: gate === null ? [] : gate.nextNodes, currentDraft: run.progress.shown.draft };
 }

@@ -63,7 +63,7 @@ export class RunViews {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
     const before = view.run;
-    if (sha256 !== null && event.seq === before.seq + 1) assertFollows(runId, before, { event, sha256 });
+    if (sha256 !== null && event.seq === before.head.seq + 1) assertFollows(runId, before.head, { event, sha256 });
     return this.#advance(runId, view, event);
   }
 
@@ -129,11 +129,11 @@ export class RunViews {
 
   /** Takes all that is recorded by now: the subscription may be behind, or in the middle of an append. */
   async #catchUp(runId: string, view: View): Promise<void> {
-    for await (const event of this.#reader.events(runId, { from: view.run.seq + 1 })) this.#take(view, event);
+    for await (const event of this.#reader.events(runId, { from: view.run.head.seq + 1 })) this.#take(view, event);
   }
 
   #take(view: View, event: RunEvent): void {
-    if (event.seq !== view.run.seq + 1) return;
+    if (event.seq !== view.run.head.seq + 1) return;
     view.run = foldNext(view.run.runId, view.run, event);
     view.store?.send({ type: 'recorded', run: view.run });
   }
@@ -166,7 +166,7 @@ export class RunViews {
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view;
-    const rests = isFinished(run) || (run.status === 'paused' && run.owner === null);
+    const rests = isFinished(run) || (run.phase.status === 'paused' && run.ownership.owner === null);
     this.#views.delete(runId);
     if (rests) return;
     this.#views.set(runId, view);

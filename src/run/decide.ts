@@ -63,7 +63,7 @@ export function decide(
       fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
       break;
     case 'FailRun':
-      fail(pending, { kind: 'internal', error: command.error, node: pending.run.activeNode });
+      fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });
       break;
     case 'ReleaseRun':
       release(pending, 'shutdown');
@@ -76,29 +76,29 @@ export function decide(
 
 function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handover'): void {
   const { run, context } = pending;
-  if (run.status === 'paused') return;
-  const epoch = run.epoch + 1;
+  if (run.phase.status === 'paused') return;
+  const epoch = run.ownership.epoch + 1;
   pending.write({ type: 'RunClaimed', data: { epoch, instanceId: context.instanceId, reason } });
-  if (run.status === 'pending') pending.write({ type: 'RunStarted', data: { epoch } });
-  if (pending.run.takeovers > run.limits.maxTakeovers) {
-    const error = `Taken over ${pending.run.takeovers} times without a completed step`;
-    fail(pending, { kind: 'takeover_limit', error, node: run.activeNode });
+  if (run.phase.status === 'pending') pending.write({ type: 'RunStarted', data: { epoch } });
+  if (pending.run.ownership.takeovers > run.request.limits.maxTakeovers) {
+    const error = `Taken over ${pending.run.ownership.takeovers} times without a completed step`;
+    fail(pending, { kind: 'takeover_limit', error, node: run.progress.activeNode });
     return;
   }
-  resumeWork(pending, run.status === 'pending' ? missingStarts(run) : []);
+  resumeWork(pending, run.phase.status === 'pending' ? missingStarts(run) : []);
 }
 
 /** Continues from the recorded state: with the steps in flight, and `others` beside them, or with the next frontier. */
 function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   const { run, context } = pending;
-  const stuck = run.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
-  const outstanding = run.frontier.filter((each) => each.active);
+  const stuck = run.progress.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
+  const outstanding = run.progress.frontier.filter((each) => each.active);
   if (stuck !== undefined) {
-    failWithoutRoute(pending, stuck.node, routingFacts(stuck.branch, run.iterationCount));
+    failWithoutRoute(pending, stuck.node, routingFacts(stuck.branch, run.progress.iterationCount));
   } else if (outstanding.length > 0) {
     for (const each of outstanding) startAgain(pending, each, delayLeft(each, context.at));
     startFrontier(pending, others);
-  } else if (run.isApproved) {
+  } else if (run.progress.isApproved) {
     proceed(pending, nextFrontier(run));
   } else {
     advance(pending);
@@ -107,7 +107,9 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
 
 /** Nodes still to be started when a run was forked in the middle of starting a frontier. */
 function missingStarts(run: RunState): readonly string[] {
-  return run.frontier.length > 0 && run.frontier.every((each) => each.active) ? notYetStarted(run) : [];
+  return run.progress.frontier.length > 0 && run.progress.frontier.every((each) => each.active)
+    ? notYetStarted(run)
+    : [];
 }
 
 function failWithoutRoute(pending: PendingEvents, node: string, facts: ConditionFacts): void {
@@ -152,12 +154,14 @@ function attemptInFlight(
   run: RunState,
   report: { readonly step: number; readonly attempt: number },
 ): FrontierNode | undefined {
-  return run.frontier.find((each) => each.active && each.step === report.step && each.attempt === report.attempt);
+  return run.progress.frontier.find(
+    (each) => each.active && each.step === report.step && each.attempt === report.attempt,
+  );
 }
 
 /** All nodes of the frontier have ended: starts the next frontier, pauses before it, or completes the run. */
 function advance(pending: PendingEvents): void {
-  continueWith(pending, nextFrontier(pending.run), pending.run.godMode ? pause : startFrontier);
+  continueWith(pending, nextFrontier(pending.run), pending.run.request.godMode ? pause : startFrontier);
 }
 
 /** Continues after a decided pause: starts these nodes, or completes the run when there are none. */
@@ -168,13 +172,13 @@ export function proceed(pending: PendingEvents, nodes: readonly string[]): void 
 /** Begins a frontier by starting it or pausing before it, unless there is none or a limit would be passed. */
 function continueWith(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;
-  const { maxNodeExecutions } = run.limits;
-  const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.steps + 1)));
+  const { maxNodeExecutions } = run.request.limits;
+  const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.progress.steps + 1)));
   if (next.length === 0) {
     finish(pending);
-  } else if (run.steps + next.length > maxNodeExecutions) {
+  } else if (run.progress.steps + next.length > maxNodeExecutions) {
     const beyond = `${next.length} more would pass the limit of ${maxNodeExecutions}`;
-    const error = `Stopped after ${run.steps} node executions: ${beyond}`;
+    const error = `Stopped after ${run.progress.steps} node executions: ${beyond}`;
     fail(pending, { kind: 'execution_limit', error, node: next[0] ?? null });
   } else if (oversized !== undefined) {
     failTooLarge(pending, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
@@ -185,7 +189,7 @@ function continueWith(pending: PendingEvents, next: readonly string[], begin: ty
 
 function startFrontier(pending: PendingEvents, nodes: readonly string[]): void {
   for (const node of nodes) {
-    const step = pending.run.steps + 1;
+    const step = pending.run.progress.steps + 1;
     const branch = branchInto(pending.run, node, step);
     startNode(pending, { node, step, attempt: 1, branch }, 0);
   }
@@ -196,17 +200,17 @@ function pause(pending: PendingEvents, nextNodes: readonly string[]): void {
   pending.write({
     type: 'RunPaused',
     data: {
-      gate: run.gates + 1,
+      gate: run.progress.gates + 1,
       nextNodes: [...nextNodes],
       criticScore: branchShown(run, nextNodes).score,
-      iteration: run.iterationCount,
+      iteration: run.progress.iterationCount,
     },
   });
   release(pending, 'paused');
 }
 
 function release(pending: PendingEvents, reason: 'paused' | 'shutdown'): void {
-  const { epoch, owner } = pending.run;
+  const { epoch, owner } = pending.run.ownership;
   if (owner === null) return;
   pending.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
 }
@@ -214,14 +218,14 @@ function release(pending: PendingEvents, reason: 'paused' | 'shutdown'): void {
 function finish(pending: PendingEvents): void {
   const { run } = pending;
   const last = branchAtEnd(run);
-  if (isTooLarge(last)) return failTooLarge(pending, { place: 'at the end', node: run.activeNode });
+  if (isTooLarge(last)) return failTooLarge(pending, { place: 'at the end', node: run.progress.activeNode });
   pending.write({
     type: 'RunCompleted',
     data: {
       finalDraft: last.draft,
       criticScore: last.score,
       iterationCount: iterationShown(run),
-      ...unknownMarks(last.draft, run.sources),
+      ...unknownMarks(last.draft, run.progress.sources),
     },
   });
 }

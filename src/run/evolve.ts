@@ -1,5 +1,6 @@
 /** The fold: a run's state after one more recorded event. Total and pure; the chart checks which event may follow. */
 import { withSources } from '../council/citations.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import { planOf } from '../graph/plan.js';
 import type { GateDecidedData, StateOverride } from '../generated/schemas.js';
@@ -10,9 +11,8 @@ import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
-import type { FrontierNode, RunState } from './state.js';
-import { failuresWith, isInOutage } from './state.js';
-import { copyOf } from './state.js';
+import type { FrontierNode, Gate, Ownership, RunProgress, RunState } from './state.js';
+import { failuresWith, gateOf, isInOutage } from './state.js';
 import { leave, rerouted } from './node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -23,168 +23,177 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
  * @param plan of its graph; computed when absent
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
-  const { data } = event;
+  const { runId, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
+  const { graph, graphHash, limits, parent, bodyHash } = event.data;
   return {
-    runId: data.runId,
-    status: 'pending',
+    runId,
     createdAt: event.at,
-    completedAt: null,
-    seq: event.seq,
-    hash: event.hash,
-    lastEventId: event.id,
-    requestedTopic: data.inputTopic,
-    inputTopic: data.inputTopic,
-    godMode: data.godMode,
-    executionMode: data.executionMode,
-    blueprintId: data.blueprintId,
-    blueprintName: data.blueprintName,
+    request: { inputTopic, godMode, executionMode, blueprintId, blueprintName, graphHash, limits, parent, bodyHash },
     plan,
-    graphHash: data.graphHash,
-    limits: data.limits,
-    bodyHash: data.bodyHash,
-    parent: data.parent,
-    epoch: 0,
-    owner: null,
-    takeovers: 0,
+    head: headOf(event),
+    phase: { status: 'pending' },
+    ownership: { epoch: 0, owner: null, takeovers: 0 },
+    progress: state === null ? newProgress(inputTopic, graph.entry) : restoreSnapshot(state, event.at),
+    decisions: [],
+  };
+}
+
+function newProgress(inputTopic: string, entry: string): RunProgress {
+  return {
+    inputTopic,
     steps: 0,
     iterationCount: 0,
     scores: {},
     sources: [],
+    gates: 0,
+    isApproved: false,
+    activeNode: null,
     frontier: [],
-    arrivals: [{ node: data.graph.entry, from: 0, order: -1, branch: EMPTY_BRANCH }],
+    arrivals: [{ node: entry, from: 0, order: -1, branch: EMPTY_BRANCH }],
     ended: [],
     shown: EMPTY_BRANCH,
-    activeNode: null,
-    gate: null,
-    gates: 0,
-    resumedBy: null,
-    isApproved: false,
-    decisions: [],
-    finalDraft: null,
-    failure: null,
-    ...(data.state !== null && restoreSnapshot(data.state, event.at)),
   };
+}
+
+function headOf({ seq, hash, id }: RunEvent): StreamHead {
+  return { seq, hash, id };
 }
 
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
-  const next = Object.assign(copyOf(state), changeBy(state, event));
-  next.seq = event.seq;
-  next.hash = event.hash;
-  next.lastEventId = event.id;
-  return next;
+  return { ...changed(state, event), head: headOf(event) };
 }
 
-function changeBy(state: RunState, event: RunEvent): Partial<RunState> {
+function changed(state: RunState, event: RunEvent): RunState {
+  const { phase, ownership, progress } = state;
   switch (event.type) {
     case 'RunRequested':
       return firstState(event);
     case 'RunClaimed':
-      return claimed(state, event);
+      return { ...state, ownership: claimed(state, event) };
     case 'RunReleased':
-      return { owner: null };
+      return { ...state, ownership: { ...ownership, owner: null } };
     case 'RunStarted':
-      return { status: 'running' };
-    case 'RunResumed':
-      return { status: 'running', gate: null, resumedBy: state.gate?.decision ?? null, isApproved: true };
+      return { ...state, phase: { status: 'running', resumedBy: null } };
+    case 'RunResumed': {
+      const resumedBy = phase.status === 'paused' ? phase.gate.decision : null;
+      return { ...state, phase: { status: 'running', resumedBy }, progress: { ...progress, isApproved: true } };
+    }
     case 'NodeStarted':
-      return nodeStarted(state, event);
-    case 'ToolCalled':
-      return { sources: withSources(state.sources, event.data.hits) };
+      return { ...state, progress: nodeStarted(state, event) };
+    case 'ToolCalled': {
+      const sources = withSources(progress.sources, event.data.hits);
+      return { ...state, progress: { ...progress, sources } };
+    }
     case 'NodeCompleted':
       return nodeCompleted(state, event);
     case 'NodeFailed':
-      return nodeFailed(state, event);
+      return { ...state, progress: nodeFailed(progress, event) };
     case 'RunPaused':
       return paused(state, event);
     case 'GateDecided':
       return gateDecided(state, event);
     case 'RunCompleted':
       return completed(state, event);
-    case 'RunFailed':
-      return { status: 'failed', completedAt: event.at, owner: null, gate: null, failure: event.data };
+    case 'RunFailed': {
+      const failed = { status: 'failed', completedAt: event.at, failure: event.data } as const;
+      return { ...state, phase: failed, ownership: { ...ownership, owner: null } };
+    }
     default:
       return unknownEvent(event);
   }
 }
 
-function nodeFailed(state: RunState, { at: since, data }: Of<'NodeFailed'>): Partial<RunState> {
+function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): RunProgress {
   const { step, outageMs } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
   const fail = (each: FrontierNode): FrontierNode => {
     return { ...each, active: false, failures: failuresWith(each, outage !== null), outage };
   };
-  return { frontier: changeStep(state, step, fail) };
+  return { ...progress, frontier: changeStep(progress, step, fail) };
 }
 
-function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Partial<RunState> {
+function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Ownership {
   const takesOver = data.reason === 'recovered' && !isInOutage(state, at);
-  return { epoch: data.epoch, owner: data.instanceId, takeovers: state.takeovers + (takesOver ? 1 : 0) };
+  const { takeovers } = state.ownership;
+  return { epoch: data.epoch, owner: data.instanceId, takeovers: takeovers + (takesOver ? 1 : 0) };
 }
 
-function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): Partial<RunState> {
+function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): RunProgress {
+  const { progress } = state;
   const { node, step, attempt, delayMs, tools } = data;
-  if (state.frontier.some((each) => each.step === step)) {
-    const frontier = changeStep(state, step, (each) => ({ ...each, attempt, startedAt, delayMs, tools, active: true }));
-    return { frontier, activeNode: node };
+  if (progress.frontier.some((each) => each.step === step)) {
+    const again = { attempt, startedAt, delayMs, tools, active: true };
+    const frontier = changeStep(progress, step, (each) => ({ ...each, ...again }));
+    return { ...progress, frontier, activeNode: node };
   }
   const branch = branchInto(state, node, step);
-  const stillRunning = state.frontier.filter((each) => each.active);
+  const stillRunning = progress.frontier.filter((each) => each.active);
   const untried = { failures: 0, outage: null };
   const started: FrontierNode = { node, step, attempt, startedAt, delayMs, tools, ...untried, active: true, branch };
-  const frontier = [...stillRunning, started];
+  const [first] = stillRunning;
   return {
-    frontier,
-    steps: Math.max(state.steps, step),
-    arrivals: state.arrivals.filter((each) => each.node !== node),
+    ...progress,
+    frontier: [...stillRunning, started],
+    steps: Math.max(progress.steps, step),
+    arrivals: progress.arrivals.filter((each) => each.node !== node),
     activeNode: node,
     isApproved: false,
-    shown: frontier[0]?.branch ?? branch,
+    shown: first === undefined ? branch : first.branch,
   };
 }
 
-function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<RunState> {
+function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState {
+  const { progress, ownership } = state;
   const { step, node, output, route } = data;
   const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const frontier = changeStep(state, step, (each) => ({ ...each, active: false, branch }));
+  const frontier = changeStep(progress, step, (each) => ({ ...each, active: false, branch }));
+  const { arrivals, ended } = leave(state, { node, step, branch, next: route.next });
+  const shown = frontier[0]?.step === step ? branch : progress.shown;
   return {
-    frontier,
-    scores,
-    iterationCount,
-    takeovers: 0,
-    shown: frontier[0]?.step === step ? branch : state.shown,
-    ...leave(state, { node, step, branch, next: route.next }),
+    ...state,
+    ownership: ownership.takeovers === 0 ? ownership : { ...ownership, takeovers: 0 },
+    progress: { ...progress, frontier, scores, iterationCount, shown, arrivals, ended },
   };
 }
 
-function paused(state: RunState, event: Of<'RunPaused'>): Partial<RunState> {
+function paused(state: RunState, event: Of<'RunPaused'>): RunState {
   const { gate, nextNodes } = event.data;
+  const [activeNode = null] = nextNodes;
   return {
-    status: 'paused',
-    activeNode: nextNodes[0] ?? null,
-    gates: gate,
-    gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decision: null },
-    shown: branchShown(state, nextNodes),
+    ...state,
+    phase: { status: 'paused', gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decision: null } },
+    progress: { ...state.progress, activeNode, gates: gate, shown: branchShown(state, nextNodes) },
   };
 }
 
 function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
-  const { keyHash, bodyHash, action, nextNodes, route } = data;
+  const { keyHash, bodyHash, action, nextNodes } = data;
   const decisions = keyHash === null ? before.decisions : [...before.decisions, { keyHash, bodyHash, action }];
-  const state = { ...before, decisions };
+  const open = gateOf(before);
+  if (open === null) return { ...before, decisions };
+  const phase = { status: 'paused', gate: { ...open, nextNodes, decision: action } } as const;
+  const state = { ...before, decisions, phase };
   const override = data.action === 'modify' ? data.modifiedState : null;
-  if (state.gate === null) return state;
-  const gate = { ...state.gate, nextNodes, decision: action };
-  if (override === null) return { ...state, gate };
-  const at = { source: humanSource(data.gate, state.steps), shown: state.gate.nextNodes };
-  const changed =
-    data.overrideVersion === undefined
+  return override === null ? state : { ...state, progress: modified(before, override, { data, open }) };
+}
+
+/** What a human leaves. */
+function modified(
+  state: RunState,
+  override: StateOverride,
+  { data, open }: { readonly data: GateDecidedData; readonly open: Gate },
+): RunProgress {
+  const { gate, nextNodes, route, overrideVersion } = data;
+  const at = { source: humanSource(gate, state.progress.steps), shown: open.nextNodes };
+  const overridden =
+    overrideVersion === undefined
       ? overriddenV1(state, override, data)
       : overrideState(state, override, { ...at, route, nextNodes });
   // Where nothing is left to run, the last node's branch is what the human leaves.
-  const [last] = changed.frontier;
+  const [last] = overridden.progress.frontier;
   const isEnd = nextNodes.length === 0 && last !== undefined;
-  return { ...changed, gate, shown: isEnd ? last.branch : branchShown(changed, nextNodes) };
+  return { ...overridden.progress, shown: isEnd ? last.branch : branchShown(overridden, nextNodes) };
 }
 
 /** An override by version 1 of the rules: its decision was recorded without an `overrideVersion`. */
@@ -193,24 +202,23 @@ function overriddenV1(state: RunState, override: StateOverride, { gate, route }:
   return route === null ? overridden : rerouted(overridden, route.next);
 }
 
-function completed(state: RunState, event: Of<'RunCompleted'>): Partial<RunState> {
+function completed(state: RunState, event: Of<'RunCompleted'>): RunState {
   const { finalDraft, criticScore } = event.data;
+  const shown = { ...branchAtEnd(state), draft: finalDraft, score: criticScore };
   return {
-    status: 'completed',
-    completedAt: event.at,
-    owner: null,
-    activeNode: 'done',
-    finalDraft,
-    shown: { ...branchAtEnd(state), draft: finalDraft, score: criticScore },
+    ...state,
+    phase: { status: 'completed', completedAt: event.at, finalDraft },
+    ownership: { ...state.ownership, owner: null },
+    progress: { ...state.progress, activeNode: 'done', shown },
   };
 }
 
 function changeStep(
-  state: RunState,
+  { frontier }: RunProgress,
   step: number,
   change: (each: FrontierNode) => FrontierNode,
 ): readonly FrontierNode[] {
-  return state.frontier.map((each) => (each.step === step ? change(each) : each));
+  return frontier.map((each) => (each.step === step ? change(each) : each));
 }
 
 function unknownEvent(event: never): never {

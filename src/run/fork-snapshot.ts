@@ -1,31 +1,15 @@
 /** A run's state as plain data for its fork's first event, and back (schemas/run-fold.json); not an XState snapshot. */
 import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
-import type { FrontierNode, RunState } from './state.js';
+import type { FrontierNode, RunProgress, RunState } from './state.js';
 import { openGate } from './state.js';
 
-/** The fields a fork takes over from its parent. */
-type Restored = Pick<
-  RunState,
-  | 'inputTopic'
-  | 'steps'
-  | 'iterationCount'
-  | 'scores'
-  | 'sources'
-  | 'gates'
-  | 'isApproved'
-  | 'activeNode'
-  | 'frontier'
-  | 'arrivals'
-  | 'ended'
-  | 'shown'
->;
-
-/** The state that a fork of this run continues from. */
-export function forkSnapshot(run: RunState): RunFold {
+/** The state that a fork of this run continues from; every field is written, those too that older snapshots lack. */
+export function forkSnapshot(run: RunState): Required<RunFold> {
+  const { progress } = run;
   const drafts = new Places<string>((text) => text);
   const feedback = new Places<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
-  const folded = (branch: Branch): FoldedBranch => ({
+  const folded = (branch: Branch): Required<FoldedBranch> => ({
     ...branch,
     route: branch.decision,
     draft: branch.draft === null ? null : drafts.of(branch.draft),
@@ -34,35 +18,36 @@ export function forkSnapshot(run: RunState): RunFold {
   });
   return {
     version: 1,
-    inputTopic: run.inputTopic,
-    steps: run.steps,
-    iterationCount: run.iterationCount,
-    scores: { ...run.scores },
-    sources: run.sources === null ? null : [...run.sources],
-    gates: openGate(run) === null ? run.gates : run.gates - 1,
-    isApproved: run.isApproved,
-    activeNode: run.activeNode,
-    front: run.frontier.map((each) => ({
+    inputTopic: progress.inputTopic,
+    steps: progress.steps,
+    iterationCount: progress.iterationCount,
+    scores: { ...progress.scores },
+    sources: progress.sources === null ? null : [...progress.sources],
+    gates: openGate(run) === null ? progress.gates : progress.gates - 1,
+    isApproved: progress.isApproved,
+    activeNode: progress.activeNode,
+    front: progress.frontier.map((each) => ({
       node: each.node,
       step: each.step,
       isOutstanding: isOutstanding(run, each),
       branch: folded(each.branch),
     })),
-    arrivals: run.arrivals.map((each) => ({ ...each, branch: folded(each.branch) })),
-    ended: run.ended.map((each) => ({ ...each, branch: folded(each.branch) })),
-    shown: folded(run.shown),
+    arrivals: progress.arrivals.map((each) => ({ ...each, branch: folded(each.branch) })),
+    ended: progress.ended.map((each) => ({ ...each, branch: folded(each.branch) })),
+    shown: folded(progress.shown),
     drafts: drafts.all,
     feedback: feedback.all,
   };
 }
 
 /** Whether a step has no result yet: it is in flight, or its attempt has failed and the next has not started. */
-export function isOutstanding({ arrivals, ended }: RunState, { active, step }: FrontierNode): boolean {
+export function isOutstanding({ progress }: RunState, { active, step }: FrontierNode): boolean {
+  const { arrivals, ended } = progress;
   return active || ![...arrivals, ...ended].some(({ from }) => from === step);
 }
 
 /** The state a fork begins with. Outstanding steps count their attempts from 0 again. */
-export function restoreSnapshot(fold: RunFold, at: string): Restored {
+export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
   const branchOf = ({ route, givenScore, ...folded }: FoldedBranch): Branch => ({
     ...folded,
     decision: route,
@@ -77,7 +62,14 @@ export function restoreSnapshot(fold: RunFold, at: string): Restored {
   const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
   const { inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode } = fold;
   return {
-    ...{ inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode },
+    inputTopic,
+    steps,
+    iterationCount,
+    scores,
+    sources,
+    gates,
+    isApproved,
+    activeNode,
     frontier: fold.front.map(({ node, step, isOutstanding: active, branch }) => {
       return { ...untried, node, step, active, branch: branchOf(branch) };
     }),

@@ -17,6 +17,7 @@ import { effectiveOverride, overrideState } from './override.js';
 import { routeUnderOverride } from './override.js';
 import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
 import type { RunState } from './state.js';
+import { gateOf, withProgress } from './state.js';
 
 /** What a fork changes against its parent. */
 export interface ForkChanges {
@@ -38,8 +39,8 @@ export interface ForkPlan {
 }
 
 /** Source id of what a human gives at a fork: gate 0, since gates of pauses count from 1. */
-export function forkSource({ steps }: Pick<RunState, 'steps'>): string {
-  return humanSource(0, steps);
+export function forkSource({ progress }: RunState): string {
+  return humanSource(0, progress.steps);
 }
 
 /**
@@ -58,18 +59,16 @@ export function forkedRun(
   const graph = changedGraph(parent.plan.graph, nodes);
   const named = namesOf(changes);
   const decided = withDecision(parent, changesAnything(named));
-  const run = { ...decided, plan: planOf(graph), inputTopic: inputTopic ?? parent.inputTopic };
+  const topic = inputTopic === null ? {} : { inputTopic };
+  const run = withProgress({ ...decided, plan: planOf(graph) }, topic);
   return {
+    ...parent.request,
     runId: fork.runId,
-    inputTopic: inputTopic ?? parent.requestedTopic,
-    godMode: parent.godMode,
-    executionMode: parent.executionMode,
-    blueprintId: parent.blueprintId,
-    blueprintName: parent.blueprintName,
+    inputTopic: inputTopic ?? parent.request.inputTopic,
     graph,
     graphHash: fork.sha256(canonical(graph)),
-    limits: maxNodeExecutions === null ? parent.limits : { ...parent.limits, maxNodeExecutions },
-    parent: { runId: parent.runId, at: parent.seq, hash: parent.hash },
+    limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
+    parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
     state: forkSnapshot(override === null ? run : overridden(run, override)),
     changes: named,
     keyHash: null,
@@ -127,9 +126,10 @@ function changesAnything({ inputTopic, state, nodes, maxNodeExecutions = false }
  * run pauses again at the same gate.
  */
 function withDecision(run: RunState, isChanged: boolean): RunState {
-  const { gate } = run;
+  const gate = gateOf(run);
   if (gate === null || gate.decision === null) return run;
-  return isChanged ? { ...run, gate: { ...gate, decision: null } } : { ...run, isApproved: true };
+  if (!isChanged) return withProgress(run, { isApproved: true });
+  return { ...run, phase: { status: 'paused', gate: { ...gate, decision: null } } };
 }
 
 /** Fields of a node that a fork may change; whatever else a request holds is ignored. */
@@ -141,13 +141,13 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof NodeChange>([
 /** The state after an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
-  const hasEnded = run.frontier.every((each) => !isOutstanding(run, each));
+  const hasEnded = run.progress.frontier.every((each) => !isOutstanding(run, each));
   const continuation = hasEnded ? routeUnderOverride(run, override, at) : { route: null, nextNodes: at.shown };
   const changed = overrideState(run, override, { ...at, ...continuation });
   const next = nextFrontier(changed);
-  const [first] = changed.frontier;
-  const isBefore = first === undefined || (run.status === 'paused' && next.length > 0);
-  return { ...changed, shown: isBefore ? branchShown(changed, next) : first.branch };
+  const [first] = changed.progress.frontier;
+  const isBefore = first === undefined || (run.phase.status === 'paused' && next.length > 0);
+  return withProgress(changed, { shown: isBefore ? branchShown(changed, next) : first.branch });
 }
 
 function changedGraph(graph: Graph, changes: readonly NodeChange[]): Graph {

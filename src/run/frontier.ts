@@ -2,6 +2,7 @@
 import type { Branch, Joining } from './branch.js';
 import { joinBranches, partsOfJoin } from './branch.js';
 import { isOutstanding } from './fork-snapshot.js';
+import type { Plan } from '../graph/plan.js';
 import type { Arrival, RunState } from './state.js';
 import { labelOf } from './state.js';
 
@@ -12,7 +13,11 @@ import { labelOf } from './state.js';
  * Used when a command is decided, never in the fold: events name the nodes that start or wait, so runs recorded under an
  * earlier rule fold unchanged.
  */
-export function nextFrontier({ arrivals, plan }: Pick<RunState, 'arrivals' | 'plan'>): readonly string[] {
+export function nextFrontier({ plan, progress }: RunState): readonly string[] {
+  return reachedFirst(plan, progress.arrivals);
+}
+
+function reachedFirst(plan: Plan, arrivals: readonly Arrival[]): readonly string[] {
   const reached = [...new Set([...arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
   return reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
 }
@@ -21,23 +26,24 @@ export function nextFrontier({ arrivals, plan }: Pick<RunState, 'arrivals' | 'pl
  * Nodes of the current frontier whose start is not recorded yet, as can happen where a run is forked. No node of the
  * frontier may have ended yet: what arrived since would be taken for part of it.
  */
-export function notYetStarted({ frontier, arrivals, plan }: RunState): readonly string[] {
+export function notYetStarted({ plan, progress }: RunState): readonly string[] {
+  const { frontier, arrivals } = progress;
   const started = frontier.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
-  const whole = nextFrontier({ plan, arrivals: [...started, ...arrivals] });
+  const whole = reachedFirst(plan, [...started, ...arrivals]);
   return whole.filter((node) => !frontier.some((each) => each.node === node));
 }
 
 /** The nodes about to run: those in flight and those of their frontier not yet started, or else the next frontier. */
 export function nodesAhead(run: RunState): readonly string[] {
-  const outstanding = run.frontier.filter((each) => isOutstanding(run, each));
+  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each));
   if (outstanding.length === 0) return nextFrontier(run);
-  const others = outstanding.length === run.frontier.length ? notYetStarted(run) : [];
+  const others = outstanding.length === run.progress.frontier.length ? notYetStarted(run) : [];
   return [...outstanding.map(({ node }) => node), ...others];
 }
 
 /** The branch that a node of the next frontier works on: its arrivals, joined. */
 export function branchInto(state: RunState, node: string, step: number): Branch {
-  const joining = state.arrivals.filter((each) => each.node === node);
+  const joining = state.progress.arrivals.filter((each) => each.node === node);
   const joined = joinBranches(joining, {
     from: String(step),
     by: node,
@@ -48,7 +54,7 @@ export function branchInto(state: RunState, node: string, step: number): Branch 
 
 /** The branches whose drafts are concatenated before a node; empty: it works on a single draft, or on none. */
 export function partsInto(state: RunState, node: string): readonly Branch[] {
-  return partsOfJoin(state.arrivals.filter((each) => each.node === node));
+  return partsOfJoin(state.progress.arrivals.filter((each) => each.node === node));
 }
 
 /** The branches whose drafts are concatenated at the run's end; empty: the result is a single draft, or none. */
@@ -59,7 +65,7 @@ export function partsAtEnd(state: RunState): readonly Branch[] {
 /** The branch shown while nodes wait for a human: the one that the first of them would work on. */
 export function branchShown(state: RunState, nextNodes: readonly string[]): Branch {
   const [first] = nextNodes;
-  return first === undefined ? state.shown : branchInto(state, first, state.steps + 1);
+  return first === undefined ? state.progress.shown : branchInto(state, first, state.progress.steps + 1);
 }
 
 /** The run's result: the branches that ended, joined in the order of the graph's nodes. */
@@ -67,16 +73,16 @@ export function branchAtEnd(state: RunState): Branch {
   return joinBranches(endings(state), { from: null, by: null, labelOf: (id) => labelOf(state.plan.graph, id) });
 }
 
-function endings({ ended, plan }: RunState): readonly Joining[] {
-  return ended.map(({ node, branch }) => ({ branch, order: plan.nodeOrder(node) }));
+function endings({ plan, progress }: RunState): readonly Joining[] {
+  return progress.ended.map(({ node, branch }) => ({ branch, order: plan.nodeOrder(node) }));
 }
 
 /** Forks of a joined branch at which another branch, live or ended, has still to be joined. */
 function openForks(joined: Branch, state: RunState, into: string): Branch['forks'] {
   const others: readonly Branch[] = [
-    ...state.arrivals.filter((each: Arrival) => each.node !== into).map((each) => each.branch),
-    ...state.frontier.filter((each) => each.active).map((each) => each.branch),
-    ...state.ended.map((each) => each.branch),
+    ...state.progress.arrivals.filter((each: Arrival) => each.node !== into).map((each) => each.branch),
+    ...state.progress.frontier.filter((each) => each.active).map((each) => each.branch),
+    ...state.progress.ended.map((each) => each.branch),
   ];
   const lastOpen = joined.forks.findLastIndex((fork, depth) =>
     others.some((other) => other.forks[depth]?.step === fork.step),

@@ -63,14 +63,14 @@ export function decideGate(
 /** The instance that takes a decision owns the run from then on. */
 function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>): void {
   const { run, context } = pending;
-  const epoch = run.epoch + 1;
+  const epoch = run.ownership.epoch + 1;
   pending.write({ type: 'RunClaimed', data: { epoch, instanceId: context.instanceId, reason: 'resumed' } });
   pending.write({ type: 'RunResumed', data: { epoch, ...resumed } });
 }
 
 /** Which pause a decision answers, and what was shown at it. */
 function answeredPause({ run, context }: PendingEvents, { gate, seq }: Gate) {
-  const { draft } = run.shown;
+  const { draft } = run.progress.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft), actor: null };
 }
 
@@ -85,7 +85,10 @@ function continuationOf(
 ): Continuation {
   if (action === 'reject') return { nextNodes: [], route: null };
   if (action === 'approve' || modifiedState === null) return { nextNodes: [...shown], route: null };
-  const { nextNodes, route } = routeUnderOverride(run, modifiedState, { source: humanSource(gate, run.steps), shown });
+  const { nextNodes, route } = routeUnderOverride(run, modifiedState, {
+    source: humanSource(gate, run.progress.steps),
+    shown,
+  });
   return { nextNodes: [...nextNodes], route, overrideVersion: 2 };
 }
 

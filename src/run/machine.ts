@@ -44,7 +44,9 @@ export interface Chart {
 export class TransitionRefused extends Error {
   readonly fact: RunEvent;
   constructor(fact: RunEvent, state: RunState) {
-    super(`Run "${state.runId}" is ${state.status}: ${fact.type} (seq ${fact.seq}) cannot follow seq ${state.seq}`);
+    super(
+      `Run "${state.runId}" is ${state.phase.status}: ${fact.type} (seq ${fact.seq}) cannot follow seq ${state.head.seq}`,
+    );
     this.fact = fact;
   }
 }
@@ -70,7 +72,7 @@ export function compileChart(graph: Graph): Chart {
     next(snapshot, fact) {
       const { value, context } = snapshot;
       const { run } = context;
-      if (fact.seq !== run.seq + 1 || !mayFollow(run, fact)) throw new TransitionRefused(fact, run);
+      if (fact.seq !== run.head.seq + 1 || !mayFollow(run, fact)) throw new TransitionRefused(fact, run);
       const event = eventOf(fact);
       const known = transitions.find(value, event.type);
       if (known !== undefined) return withContext(known, { run: evolve(run, fact) });
@@ -239,14 +241,14 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
 
 /** Whether a start is expected: of a node with an arrival, or a further attempt of an outstanding step. */
 function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
-  const begun = run.frontier.find((each) => each.step === step);
+  const begun = run.progress.frontier.find((each) => each.step === step);
   if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
-  return step === run.steps + 1 && run.arrivals.some((each) => each.node === node);
+  return step === run.progress.steps + 1 && run.progress.arrivals.some((each) => each.node === node);
 }
 
 /** Whether all branches have ended and their join is the recorded result. */
 function isResult(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
-  if (!isFrontierDone(run) || run.arrivals.length > 0) return false;
+  if (!isFrontierDone(run) || run.progress.arrivals.length > 0) return false;
   const { draft, score } = branchAtEnd(run);
   return finalDraft === draft && criticScore === score;
 }

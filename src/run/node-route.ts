@@ -1,6 +1,7 @@
 /** Moves a branch along its route: to the nodes it arrives at, or to its end. */
 import type { Branch } from './branch.js';
-import type { Arrival, RunState } from './state.js';
+import type { Arrival, RunProgress, RunState } from './state.js';
+import { withProgress } from './state.js';
 import { routeAfter } from '../graph/routing.js';
 import type { Route } from '../generated/schemas.js';
 import { isBeyondRework, routingFacts } from './output.js';
@@ -13,35 +14,38 @@ export interface Leaving {
   readonly next: readonly string[];
 }
 
-export function leave(state: RunState, { node, step, branch, next }: Leaving): Pick<RunState, 'arrivals' | 'ended'> {
+export function leave(
+  { plan, progress }: RunState,
+  { node, step, branch, next }: Leaving,
+): Pick<RunProgress, 'arrivals' | 'ended'> {
   if (next.length === 0) {
     // In a rework loop a branch may end at a node again, which replaces its end of the round before.
-    const others = state.ended.filter((each) => each.node !== node);
-    return { arrivals: state.arrivals, ended: [...others, { node, from: step, branch }] };
+    const others = progress.ended.filter((each) => each.node !== node);
+    return { arrivals: progress.arrivals, ended: [...others, { node, from: step, branch }] };
   }
   const { draftFrom, scoreFrom } = branch;
   const parted = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };
   const arrivals: Arrival[] = next.map((target) => ({
     node: target,
     from: step,
-    order: state.plan.edgeOrder(node, target),
+    order: plan.edgeOrder(node, target),
     branch: parted,
   }));
   // A branch sent back before its target has run arrives by the same edge again, which replaces its earlier arrival.
-  const others = state.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
-  return { arrivals: [...others, ...arrivals], ended: state.ended };
+  const others = progress.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
+  return { arrivals: [...others, ...arrivals], ended: progress.ended };
 }
 
 /** The state after the only node of the last frontier takes another route. */
 export function rerouted(state: RunState, next: readonly string[]): RunState {
-  const [last] = state.frontier;
+  const [last] = state.progress.frontier;
   if (last === undefined) return state;
-  const others = {
-    ...state,
-    arrivals: state.arrivals.filter((each) => each.from !== last.step),
-    ended: state.ended.filter((each) => each.from !== last.step),
-  };
-  return { ...others, ...leave(others, { node: last.node, step: last.step, branch: last.branch, next }) };
+  const { arrivals, ended } = state.progress;
+  const others = withProgress(state, {
+    arrivals: arrivals.filter((each) => each.from !== last.step),
+    ended: ended.filter((each) => each.from !== last.step),
+  });
+  return withProgress(others, leave(others, { node: last.node, step: last.step, branch: last.branch, next }));
 }
 
 // Where a branch goes after a node.

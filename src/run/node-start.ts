@@ -29,7 +29,7 @@ export function startNode(
       step,
       node,
       attempt,
-      iteration: run.iterationCount,
+      iteration: run.progress.iterationCount,
       inputHash: context.sha256(`${rendered.system}\n${rendered.prompt}`),
       model: run.plan.node(node).model ?? context.defaultModel,
       tools,
@@ -51,5 +51,13 @@ export function promptInputFor(
 ): PromptInput {
   const { label, role, systemPrompt } = run.plan.node(node);
   const feedback = branch.feedback.map(({ text }) => text);
-  return { label, role, systemPrompt, topic: run.inputTopic, draft: branch.draft, feedback, ...renderedTools(tools) };
+  return {
+    label,
+    role,
+    systemPrompt,
+    topic: run.progress.inputTopic,
+    draft: branch.draft,
+    feedback,
+    ...renderedTools(tools),
+  };
 }

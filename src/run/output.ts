@@ -4,7 +4,7 @@ import { codePoints } from '../graph/limits.js';
 import type { Branch } from './branch.js';
 import { boundedFeedback, verdict } from './branch.js';
 import type { NodeOutput } from '../generated/schemas.js';
-import type { RunState } from './state.js';
+import type { RunProgress, RunState } from './state.js';
 
 /** The facts for conditions. The draft's length is counted only when a condition first asks for it. */
 export function routingFacts(branch: Branch, iteration: number): ConditionFacts {
@@ -40,9 +40,10 @@ export function afterOutput(
   state: RunState,
   step: number,
   output: NodeOutput,
-): Pick<RunState, 'scores' | 'iterationCount'> & { readonly branch: Branch } {
-  const { scores, iterationCount, limits, plan } = state;
-  const ran = state.frontier.find((each) => each.step === step);
+): Pick<RunProgress, 'scores' | 'iterationCount'> & { readonly branch: Branch } {
+  const { plan, request, progress } = state;
+  const { scores, iterationCount } = progress;
+  const ran = progress.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const from = String(step);
   if ('draft' in output) {
@@ -73,18 +74,18 @@ export function afterOutput(
     scoreBy: ran.node,
     givenScore: score,
     feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
-    decision: times >= limits.maxIterations ? 'approve' : verdict(score, limits.passScore),
+    decision: times >= request.limits.maxIterations ? 'approve' : verdict(score, request.limits.passScore),
     forks,
   };
   return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
 }
 
 /** Whether the critic that scored a branch has scored `maxIterations` times: then only a human can ask for rework. */
-export function isBeyondRework({ scores, limits }: RunState, { scoreBy }: Branch): boolean {
-  return scoreBy !== null && timesScored(scores, scoreBy) >= limits.maxIterations;
+export function isBeyondRework({ progress, request }: RunState, { scoreBy }: Branch): boolean {
+  return scoreBy !== null && timesScored(progress.scores, scoreBy) >= request.limits.maxIterations;
 }
 
 /** How often a critic has scored. Nodes may be called `constructor` or `__proto__`, so only own properties count. */
-function timesScored(scores: RunState['scores'], critic: string): number {
+function timesScored(scores: RunProgress['scores'], critic: string): number {
   return Object.hasOwn(scores, critic) ? (scores[critic] ?? 0) : 0;
 }

@@ -3,21 +3,22 @@ import type { StateOverride } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import { boundedFeedback, verdict } from './branch.js';
 import type { RunState } from './state.js';
+import { withProgress } from './state.js';
 
 /** The state after an override of every branch, ended ones too; what it sets counts as shared at a later join. */
 export function overrideEveryBranch(state: RunState, override: StateOverride, gate: string): RunState {
   const change = <T extends { readonly branch: Branch }>(each: T): T => ({
     ...each,
-    branch: overrideBranch(each.branch, override, { gate, passScore: state.limits.passScore }),
+    branch: overrideBranch(each.branch, override, { gate, passScore: state.request.limits.passScore }),
   });
-  return {
-    ...state,
-    inputTopic: override.input_topic ?? state.inputTopic,
-    iterationCount: override.iteration_count ?? state.iterationCount,
-    arrivals: state.arrivals.map(change),
-    frontier: state.frontier.map(change),
-    ended: state.ended.map(change),
-  };
+  const { inputTopic, iterationCount, arrivals, frontier, ended } = state.progress;
+  return withProgress(state, {
+    inputTopic: override.input_topic ?? inputTopic,
+    iterationCount: override.iteration_count ?? iterationCount,
+    arrivals: arrivals.map(change),
+    frontier: frontier.map(change),
+    ended: ended.map(change),
+  });
 }
 
 function overrideBranch(

@@ -8,6 +8,7 @@ import { boundedFeedback, verdict } from './branch.js';
 import { isBeyondRework, routingFacts } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
+import { withProgress } from './state.js';
 import { rerouted } from './node-route.js';
 import { noRoute } from '../graph/routing.js';
 import { nextFrontier } from './frontier.js';
@@ -45,20 +46,20 @@ function beforeRouting(
 
 /** Overrides everything but drafts, in every live branch. */
 function overrideAllBut(run: RunState, override: StateOverride, source: string): RunState {
-  const parted = new Set(run.ended.flatMap(({ branch }) => branch.forks.map(({ step }) => step)));
+  const parted = new Set(run.progress.ended.flatMap(({ branch }) => branch.forks.map(({ step }) => step)));
   const change = <T extends { readonly branch: Branch }>(each: T, scored: readonly Branch[]): T => ({
     ...each,
     branch: overrideBranch(each.branch, override, { source, parted, judged: judgedOf(run, scored) }),
   });
   const meeting = ({ node }: Arrival): readonly Branch[] =>
-    run.arrivals.filter((each) => each.node === node).map(({ branch }) => branch);
-  return {
-    ...run,
-    inputTopic: override.input_topic ?? run.inputTopic,
-    iterationCount: override.iteration_count ?? run.iterationCount,
-    arrivals: run.arrivals.map((each) => change(each, meeting(each))),
-    frontier: run.frontier.map((each) => change(each, [each.branch])),
-  };
+    run.progress.arrivals.filter((each) => each.node === node).map(({ branch }) => branch);
+  const { inputTopic, iterationCount, arrivals, frontier } = run.progress;
+  return withProgress(run, {
+    inputTopic: override.input_topic ?? inputTopic,
+    iterationCount: override.iteration_count ?? iterationCount,
+    arrivals: arrivals.map((each) => change(each, meeting(each))),
+    frontier: frontier.map((each) => change(each, [each.branch])),
+  });
 }
 
 /** Whose score a human corrects: that of a critic that may no longer ask for rework, else that of the branch shown. */
@@ -70,9 +71,9 @@ interface Judged {
 }
 
 function judgedOf(run: RunState, branches: readonly Branch[]): Judged {
-  const last = [...branches, run.shown].find((branch) => isBeyondRework(run, branch));
-  const { scoreBy, givenScore } = last ?? run.shown;
-  return { isBeyondRework: last !== undefined, scoreBy, givenScore, passScore: run.limits.passScore };
+  const last = [...branches, run.progress.shown].find((branch) => isBeyondRework(run, branch));
+  const { scoreBy, givenScore } = last ?? run.progress.shown;
+  return { isBeyondRework: last !== undefined, scoreBy, givenScore, passScore: run.request.limits.passScore };
 }
 
 /** A score without a route decision implies one; it is never `rework` once the critic may no longer ask for rework. */
@@ -111,8 +112,8 @@ function overrideBranch(
  * @throws {OverrideRefused} when it names a branch that is not about to run, or changes a read-only field
  */
 export function effectiveOverride(run: RunState, override: StateOverride, shown: readonly string[]): StateOverride {
-  const { active_node: activeNode = run.activeNode, run_id: runId = run.runId, ...rest } = override;
-  if (activeNode !== run.activeNode) refuse(run, ['active_node'], FIXED);
+  const { active_node: activeNode = run.progress.activeNode, run_id: runId = run.runId, ...rest } = override;
+  if (activeNode !== run.progress.activeNode) refuse(run, ['active_node'], FIXED);
   if (runId !== run.runId) refuse(run, ['run_id'], FIXED);
   const effective = withoutShown(run, rest);
   const isForOthers = effective.current_draft !== undefined;
@@ -127,7 +128,8 @@ const FIXED = {
   reason: 'It cannot be changed: it is taken as it is shown, or not at all',
 } as const;
 
-function withoutShown({ inputTopic, iterationCount, shown }: RunState, override: StateOverride): StateOverride {
+function withoutShown({ progress }: RunState, override: StateOverride): StateOverride {
+  const { inputTopic, iterationCount, shown } = progress;
   const { feedback_history: feedback } = override;
   const left: StateOverride = { ...override };
   if (override.input_topic === inputTopic) delete left.input_topic;
@@ -187,10 +189,10 @@ function refuse(
  * @throws {OverrideRefused} when no edge of the last node holds then
  */
 export function routeUnderOverride(run: RunState, override: StateOverride, at: OverrideAt): OverrideRoute {
-  const [last, ...others] = run.frontier;
+  const [last, ...others] = run.progress.frontier;
   if (!isRouting(override) || last === undefined || others.length > 0) return { route: null, nextNodes: at.shown };
   const overridden = overriddenLast(run, override, at);
-  const { iterationCount, frontier } = overridden;
+  const { iterationCount, frontier } = overridden.progress;
   const branch = frontier[0]?.branch ?? last.branch;
   const route = routeOf(run, { node: last.node, branch, iterationCount });
   if (route !== null) return { route, nextNodes: nextFrontier(rerouted(run, route.next)) };
@@ -251,7 +253,7 @@ interface Redrafted {
 
 /** The state with the drafts given to those of `nodes` that are about to run. */
 function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly string[]): RunState {
-  const outstanding = run.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
+  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
   const redrafted = (
     { node, branch }: { readonly node: string; readonly branch: Branch },
     isNext: boolean,
@@ -260,24 +262,22 @@ function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly stri
     return { branch, given: given === undefined ? null : { ...given, node } };
   };
   const ofFrontier = (each: FrontierNode): Redrafted => redrafted(each, outstanding.includes(each.node));
-  const ofArrival = (each: RunState['arrivals'][number]): Redrafted =>
-    redrafted(each, !outstanding.includes(each.node));
+  const ofArrival = (each: Arrival): Redrafted => redrafted(each, !outstanding.includes(each.node));
   const shared = sharedDrafts([
-    ...run.frontier.filter((each) => isOutstanding(run, each)).map(ofFrontier),
-    ...run.arrivals.map(ofArrival),
-    ...run.ended.map((each) => redrafted(each, false)),
+    ...run.progress.frontier.filter((each) => isOutstanding(run, each)).map(ofFrontier),
+    ...run.progress.arrivals.map(ofArrival),
+    ...run.progress.ended.map((each) => redrafted(each, false)),
   ]);
-  const meets = (node: string): boolean => run.arrivals.filter((each) => each.node === node).length > 1;
-  return {
-    ...run,
-    frontier: run.frontier.map((each) => ({
+  const meets = (node: string): boolean => run.progress.arrivals.filter((each) => each.node === node).length > 1;
+  return withProgress(run, {
+    frontier: run.progress.frontier.map((each) => ({
       ...each,
       branch: withDraft(ofFrontier(each), { shared, isJoined: false }),
     })),
-    arrivals: run.arrivals.map((each) => {
+    arrivals: run.progress.arrivals.map((each) => {
       return { ...each, branch: withDraft(ofArrival(each), { shared, isJoined: meets(each.node) }) };
     }),
-  };
+  });
 }
 
 /**
@@ -285,16 +285,16 @@ function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly stri
  * routed again: at once or, in a fork, at the pause that the fork begins with.
  */
 function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
-  const [last, ...others] = run.frontier;
+  const [last, ...others] = run.progress.frontier;
   if (last === undefined || others.length > 0) return run;
-  const target = run.arrivals.find((each) => each.from === last.step && drafts.has(each.node));
+  const target = run.progress.arrivals.find((each) => each.from === last.step && drafts.has(each.node));
   const given = target === undefined ? undefined : drafts.get(target.node);
   if (target === undefined || given === undefined) return run;
   const branch = withDraft(
     { branch: last.branch, given: { ...given, node: target.node } },
     { shared: new Map(), isJoined: false },
   );
-  return { ...run, frontier: [{ ...last, branch }] };
+  return withProgress(run, { frontier: [{ ...last, branch }] });
 }
 
 /**

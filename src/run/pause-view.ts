@@ -2,7 +2,7 @@
 import { branchInto } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
 import type { FrontierNode, Gate, RunState } from './state.js';
-import { isFinished, openGate } from './state.js';
+import { gateOf, isFinished, openGate } from './state.js';
 
 export interface PauseView {
   readonly run: RunState;
@@ -21,19 +21,19 @@ export interface LiveBranch {
 
 /** The pause view of a run; null when it was not started in God Mode. */
 export function pauseViewOf(run: RunState): PauseView | null {
-  if (!run.godMode) return null;
+  if (!run.request.godMode) return null;
   const gate = openGate(run);
-  return { run, gate, seq: gate?.seq ?? run.seq, branches: isFinished(run) ? [] : liveBranches(run) };
+  return { run, gate, seq: gate?.seq ?? run.head.seq, branches: isFinished(run) ? [] : liveBranches(run) };
 }
 
 /** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
-  const outstanding = run.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
-  const next = run.gate?.nextNodes ?? [];
-  const reached = [...run.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
+  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
+  const next = gateOf(run)?.nextNodes ?? [];
+  const reached = [...run.progress.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
   const waiting = [...new Set([...next, ...reached])].map((node) => ({
     node,
-    draft: branchInto(run, node, run.steps + 1).draft,
+    draft: branchInto(run, node, run.progress.steps + 1).draft,
   }));
   return [...outstanding, ...waiting];
 }

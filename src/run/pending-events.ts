@@ -72,7 +72,7 @@ export class PendingEvents {
 
   /** Adds a fact. @throws {TransitionRefused} when the chart does not allow the fact before it */
   write(fact: RunFact): void {
-    const { seq } = this.run;
+    const { seq } = this.run.head;
     this.#pending = { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact };
     this.#facts.push(fact);
   }

@@ -1,9 +1,8 @@
 /** The state of a run, folded from its events: polls, channels, history, recovery and decisions all read this one. */
-import type { ExecutionMode, GateAction, Graph, RunFailureKind, RunLimits, RunParent } from '../generated/schemas.js';
+import type { GateAction, Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
-
-export type RunStatus = 'pending' | 'running' | 'paused' | 'completed' | 'failed';
 
 /** One node of the frontier: running, or done and waiting for the others. */
 export interface FrontierNode {
@@ -69,31 +68,30 @@ export interface KeyedDecision {
   readonly action: GateAction;
 }
 
-export interface RunState {
-  readonly runId: string;
-  readonly status: RunStatus;
-  readonly createdAt: string;
-  readonly completedAt: string | null;
-  /** Revision and hash of the last event. */
-  readonly seq: number;
-  readonly hash: string;
-  readonly lastEventId: string;
+/** What a run's first event says of it alone: a fork's says it anew, and the state has it elsewhere or not at all. */
+type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash';
 
-  /** The topic of the start; history keeps it. */
-  readonly requestedTopic: string;
-  /** The topic the council works on, which a human may change. */
-  readonly inputTopic: string;
-  readonly godMode: boolean;
-  readonly executionMode: ExecutionMode;
-  readonly blueprintId: string | null;
-  readonly blueprintName: string | null;
-  readonly plan: Plan;
-  readonly graphHash: string;
-  readonly limits: RunLimits;
-  readonly bodyHash: string;
-  /** The event of another run that this one goes on from; null when it is no fork. */
-  readonly parent: RunParent | null;
+/**
+ * What was asked for, as the run's first event has it; a fork takes all of it over from its parent. Fields that older
+ * events lack are fields here too, so that neither the fold nor a fork compiles without one.
+ */
+export type RequestedRun = {
+  readonly [Field in keyof Required<Omit<RunRequestedData, OfOneRun>>]: RunRequestedData[Field];
+};
 
+/** How far the run is, with what it only then has. */
+export type RunPhase =
+  | { readonly status: 'pending' }
+  /** `resumedBy`: the last decision that let the run go on; null before the first. */
+  | { readonly status: 'running'; readonly resumedBy: GateAction | null }
+  | { readonly status: 'paused'; readonly gate: Gate }
+  | { readonly status: 'completed'; readonly completedAt: string; readonly finalDraft: string | null }
+  | { readonly status: 'failed'; readonly completedAt: string; readonly failure: RunFailedData };
+
+export type RunStatus = RunPhase['status'];
+
+/** Who runs it. */
+export interface Ownership {
   readonly epoch: number;
   /** Instance that runs it now; null when anyone may claim it. */
   readonly owner: string | null;
@@ -102,7 +100,15 @@ export interface RunState {
    * its owners. Takeovers while it only waits for an outage to end do not count.
    */
   readonly takeovers: number;
+}
 
+/**
+ * What the council has worked out and used up. A fork goes on with all of it: fork-snapshot.ts writes and reads every
+ * field, so one that is added here does not compile until forks carry it.
+ */
+export interface RunProgress {
+  /** The topic the council works on, which a human may change. */
+  readonly inputTopic: string;
   /** Node executions so far; the last step's number. */
   readonly steps: number;
   readonly iterationCount: number;
@@ -110,23 +116,37 @@ export interface RunState {
   readonly scores: Readonly<Record<string, number>>;
   /** Marks of the document pages that the run's tools have given out; null: there are more than are kept, so no mark can be checked. */
   readonly sources: readonly string[] | null;
+  /** Pauses so far. */
+  readonly gates: number;
+  /** Whether a human has approved the next frontier and none of its nodes has started. */
+  readonly isApproved: boolean;
+  readonly activeNode: string | null;
   readonly frontier: readonly FrontierNode[];
   readonly arrivals: readonly Arrival[];
   readonly ended: readonly Ended[];
   /** What a client is shown: the only branch, or while there are several that of the frontier's first node. */
   readonly shown: Branch;
-  readonly activeNode: string | null;
-  readonly gate: Gate | null;
-  readonly gates: number;
-  /** The last decision that let the run go on. */
-  readonly resumedBy: GateAction | null;
-  /** Whether a human has approved the next frontier and none of its nodes has started. */
-  readonly isApproved: boolean;
+}
+
+/** Few fields and records of their own, so that the fold copies it by spreading: Node 20 is slow to spread objects of many fields. */
+export interface RunState {
+  readonly runId: string;
+  readonly createdAt: string;
+  readonly request: RequestedRun;
+  /** Of the graph the run was requested with. */
+  readonly plan: Plan;
+  /** Its last event. */
+  readonly head: StreamHead;
+  readonly phase: RunPhase;
+  readonly ownership: Ownership;
+  readonly progress: RunProgress;
   /** Decisions that were sent with an Idempotency-Key, so that a repeated request is recognized; at most one per gate. */
   readonly decisions: readonly KeyedDecision[];
+}
 
-  readonly finalDraft: string | null;
-  readonly failure: { readonly kind: RunFailureKind; readonly error: string; readonly node: string | null } | null;
+/** The state with a part of its progress changed. */
+export function withProgress(run: RunState, change: Partial<RunProgress>): RunState {
+  return { ...run, progress: { ...run.progress, ...change } };
 }
 
 /** A run that is pending or running, with its owner; null: no instance runs it. */
@@ -136,17 +156,39 @@ export interface UnfinishedRun {
 }
 
 export function isFinished(state: RunState): boolean {
-  return state.status === 'completed' || state.status === 'failed';
+  return state.phase.status === 'completed' || state.phase.status === 'failed';
 }
 
 /** The iteration count as clients see it: null before the first draft (contract, section 2). */
 export function iterationShown(state: RunState): number | null {
-  return state.iterationCount === 0 ? null : state.iterationCount;
+  const { iterationCount } = state.progress;
+  return iterationCount === 0 ? null : iterationCount;
+}
+
+/** The pause that the run is at, decided or not; null when it is at none. */
+export function gateOf({ phase }: RunState): Gate | null {
+  return phase.status === 'paused' ? phase.gate : null;
 }
 
 /** The pause that waits for a decision; null when none does. */
 export function openGate(state: RunState): Gate | null {
-  return state.status === 'paused' && state.gate?.decision === null ? state.gate : null;
+  const gate = gateOf(state);
+  return gate?.decision === null ? gate : null;
+}
+
+/** When the run ended, ISO 8601; null before. */
+export function completedAtOf({ phase }: RunState): string | null {
+  return phase.status === 'completed' || phase.status === 'failed' ? phase.completedAt : null;
+}
+
+/** The run's result; null when it has none or is not completed. */
+export function finalDraftOf({ phase }: RunState): string | null {
+  return phase.status === 'completed' ? phase.finalDraft : null;
+}
+
+/** Why the run failed; null when it has not. */
+export function failureOf({ phase }: RunState): RunFailedData | null {
+  return phase.status === 'failed' ? phase.failure : null;
 }
 
 /** What is left of an attempt's delay, in ms: a provider's Retry-After holds for the next owner of the run too. */
@@ -165,61 +207,15 @@ export function failuresWith({ failures, outage }: FrontierNode, isOutage: boole
 
 /** Whether a step is waiting for an outage to end at a given time: the outage's budget is not used up. */
 export function isInOutage(state: RunState, at: string): boolean {
-  return state.frontier.some(
+  return state.progress.frontier.some(
     ({ active, outage }) => active && outage !== null && Date.parse(at) < Date.parse(outage.since) + outage.budgetMs,
   );
 }
 
 export function isFrontierDone(state: RunState): boolean {
-  return state.frontier.every((each) => !each.active);
+  return state.progress.frontier.every((each) => !each.active);
 }
 
 export function labelOf(graph: Graph, node: string): string {
   return graph.nodes.find((each) => each.id === node)?.label ?? node;
-}
-
-/** A run state under construction. */
-export type NextState = { -readonly [Field in keyof RunState]: RunState[Field] };
-
-/** A copy of a state, field by field: Node 20 takes several times as long to spread an object of this size. */
-export function copyOf(state: RunState): NextState {
-  return {
-    runId: state.runId,
-    status: state.status,
-    createdAt: state.createdAt,
-    completedAt: state.completedAt,
-    seq: state.seq,
-    hash: state.hash,
-    lastEventId: state.lastEventId,
-    requestedTopic: state.requestedTopic,
-    inputTopic: state.inputTopic,
-    godMode: state.godMode,
-    executionMode: state.executionMode,
-    blueprintId: state.blueprintId,
-    blueprintName: state.blueprintName,
-    plan: state.plan,
-    graphHash: state.graphHash,
-    limits: state.limits,
-    bodyHash: state.bodyHash,
-    parent: state.parent,
-    epoch: state.epoch,
-    owner: state.owner,
-    takeovers: state.takeovers,
-    steps: state.steps,
-    iterationCount: state.iterationCount,
-    scores: state.scores,
-    sources: state.sources,
-    frontier: state.frontier,
-    arrivals: state.arrivals,
-    ended: state.ended,
-    shown: state.shown,
-    activeNode: state.activeNode,
-    gate: state.gate,
-    gates: state.gates,
-    resumedBy: state.resumedBy,
-    isApproved: state.isApproved,
-    decisions: state.decisions,
-    finalDraft: state.finalDraft,
-    failure: state.failure,
-  };
 }

@@ -6,20 +6,16 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';
 import type { VerifiedRange } from '../eventsourcing/verified-stream.js';
 import { assertLink, readVerified } from '../eventsourcing/verified-stream.js';
-import type { FactsAfter } from '../eventsourcing/handle-command.js';
+import type { FactsAfter, StreamHead } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent, StreamRange } from '../eventlog/port.js';
 import type { RunEvent, RunFact, Upcast } from './events.js';
 import { runIdOf, runStream, upcast } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
 
-/** Where a run's stream ends; before the first event there is none. */
-export type RunHead = Pick<RunState, 'seq' | 'hash' | 'lastEventId'> | null;
-
-/** Facts of a run, and the place in its stream that they follow. */
-export function factsAfter(head: RunHead, runId: string, facts: readonly RunFact[]): FactsAfter<RunFact> {
-  const end = head === null ? null : { seq: head.seq, hash: head.hash, id: head.lastEventId };
-  return { stream: runStream(runId), subject: runId, head: end, facts };
+/** Facts of a run, and the place in its stream that they follow; null: it has no event yet. */
+export function factsAfter(head: StreamHead | null, runId: string, facts: readonly RunFact[]): FactsAfter<RunFact> {
+  return { stream: runStream(runId), subject: runId, head, facts };
 }
 
 /**
@@ -86,7 +82,7 @@ export function readChecked(
 /** @throws {RunCorrupt} when an event's hash does not follow from the one before it, null for the first */
 export function assertFollows(
   runId: string,
-  before: Pick<RunState, 'hash'> | null,
+  before: Pick<StreamHead, 'hash'> | null,
   { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: System['sha256'] },
 ): void {
   verified({ runId, seq: event.seq }, () => assertLink(before?.hash ?? GENESIS_HASH, event, sha256));

@@ -1,7 +1,7 @@
 /** What a socket is sent: messages of the default channel, a pure function of the run and of what was announced; closes. */
-import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
+import type { ChannelMessage, GateAction, RichMessage } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
-import { isFinished, iterationShown } from '../run/state.js';
+import { isFinished, iterationShown, openGate } from '../run/state.js';
 import type { WebSocket } from 'ws';
 
 /** What one connection has been sent so far. */
@@ -21,7 +21,7 @@ export interface Announcement {
 }
 
 export function connectedMessage(run: RunState): ChannelMessage {
-  return { event: 'connected', run_id: run.runId, status: run.status };
+  return { event: 'connected', run_id: run.runId, status: run.phase.status };
 }
 
 export function unknownRunMessage(runId: string): ChannelMessage {
@@ -31,7 +31,7 @@ export function unknownRunMessage(runId: string): ChannelMessage {
 /** The messages that a run's new state calls for. The active node comes before the status (specification, "Connection behaviour", 6). */
 export function announce(run: RunState, announced: Announced): Announcement {
   const messages: ChannelMessage[] = [];
-  const { activeNode } = run;
+  const { activeNode } = run.progress;
   if (activeNode !== null && activeNode !== announced.node) {
     messages.push({ event: 'node_active', run_id: run.runId, node: activeNode, iteration: iterationShown(run) });
   }
@@ -50,12 +50,12 @@ interface StatusMessage {
 }
 
 function statusMessage(run: RunState, gate: number | null): StatusMessage {
-  const { runId, status } = run;
-  switch (status) {
+  const { runId, phase } = run;
+  switch (phase.status) {
     case 'pending':
       return { message: null, gate };
     case 'running':
-      return { message: gate === null ? null : resumedMessage(run), gate: null };
+      return { message: gate === null ? null : resumedMessage(runId, phase.resumedBy), gate: null };
     case 'paused':
       return pausedMessage(run, gate);
     case 'completed':
@@ -63,33 +63,33 @@ function statusMessage(run: RunState, gate: number | null): StatusMessage {
         message: {
           event: 'run_complete',
           run_id: runId,
-          final_draft: run.finalDraft,
-          critic_score: run.shown.score,
+          final_draft: phase.finalDraft,
+          critic_score: run.progress.shown.score,
           iteration_count: iterationShown(run),
         },
         gate: null,
       };
     case 'failed':
-      return { message: { event: 'run_failed', run_id: runId, error: run.failure?.error ?? null }, gate: null };
+      return { message: { event: 'run_failed', run_id: runId, error: phase.failure.error }, gate: null };
     default:
-      return status satisfies never;
+      return phase satisfies never;
   }
 }
 
-function resumedMessage(run: RunState): ChannelMessage {
-  return { event: 'run_resumed', run_id: run.runId, action: run.resumedBy === 'modify' ? 'modify' : 'approve' };
+function resumedMessage(runId: string, resumedBy: GateAction | null): ChannelMessage {
+  return { event: 'run_resumed', run_id: runId, action: resumedBy === 'modify' ? 'modify' : 'approve' };
 }
 
 function pausedMessage(run: RunState, announced: number | null): StatusMessage {
-  const open = run.gate !== null && run.gate.decision === null ? run.gate : null;
+  const open = openGate(run);
   if (open === null || open.gate === announced) return { message: null, gate: announced };
   return {
     message: {
       event: 'run_paused',
       run_id: run.runId,
       next_nodes: [...open.nextNodes],
-      current_draft: run.shown.draft,
-      critic_score: run.shown.score,
+      current_draft: run.progress.shown.draft,
+      critic_score: run.progress.shown.score,
       iteration_count: iterationShown(run),
     },
     gate: open.gate,

@@ -14,6 +14,7 @@ import { checkRecord, factsOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { wholeOf } from '../support/whole-run.js';
 
 /** The least jitter. */
 const system = { ...nodeSystem(), random: () => 0 };
@@ -53,8 +54,8 @@ describe("A council on a server like llama.cpp's", () => {
   it('gets a score on the scale, though its grammar knows no bounds of numbers', async () => {
     await open();
     const { run, events } = await ended(await start());
-    expect(run).to.include({ status: 'completed', finalDraft: 'A draft.' });
-    expect(run?.shown.score).to.equal(10);
+    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
+    expect(run?.progress.shown.score).to.equal(10);
     expect(factsOf(events, 'NodeFailed')).to.deep.equal([]);
     expect(server.calls).to.have.length(3);
   });
@@ -62,7 +63,7 @@ describe("A council on a server like llama.cpp's", () => {
   it('keeps thoughts out of drafts, and asks a critic for JSON again that was asked by the prompt alone', async () => {
     await open({ thoughts: 'Let me think. {"score": 3, "feedback": "no"}\n</think>\n\n' });
     const { run } = await ended(await start(READER));
-    expect(run).to.include({ status: 'completed', finalDraft: 'A draft.' });
+    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
     const critiques = server.calls.filter(({ body }) => body.messages[0]?.content?.includes('"score" is a number'));
     expect(critiques.map(({ body }) => [body.tools !== undefined, body.response_format !== undefined])).to.deep.equal([
       [true, true],
@@ -74,14 +75,14 @@ describe("A council on a server like llama.cpp's", () => {
   it('that still loads its model waits for it and loses no run', async () => {
     await open({ loading: 2 });
     const { run, events } = await ended(await start());
-    expect(run).to.include({ status: 'completed' });
+    expect(wholeOf(run)).to.include({ status: 'completed' });
     expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.contain('unavailable');
   });
 
   it('fails at once where https:// is asked of its plain port, and names the setting', async () => {
     await open({}, (url) => url.replace('http:', 'https:'));
     const { run, events } = await ended(await start());
-    expect(run?.status).to.equal('failed');
+    expect(run?.phase.status).to.equal('failed');
     expect(factsOf(events, 'RunFailed')[0]?.error).to.include('check OPENAI_BASE_URL, http:// for https://');
     expect(factsOf(events, 'NodeFailed')).to.have.length(1);
   });
@@ -90,7 +91,7 @@ describe("A council on a server like llama.cpp's", () => {
     await open();
     const runs = await Promise.all(Array.from({ length: 5 }, () => start()));
     const states = await allFinished(engine, runs);
-    expect(states.map(({ status }) => status)).to.deep.equal(runs.map(() => 'completed'));
+    expect(states.map(({ phase }) => phase.status)).to.deep.equal(runs.map(() => 'completed'));
     expect(server.mostAtOnce()).to.equal(1);
   });
 });

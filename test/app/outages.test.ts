@@ -15,6 +15,8 @@ import { checkRecord, factsOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { wholeOf } from '../support/whole-run.js';
+import { failureOf } from '../../src/run/state.js';
 
 const { uuid } = nodeSystem();
 
@@ -65,7 +67,7 @@ describe("A model server's outage", () => {
 
   /** Until a run is recorded to have met the outage. */
   const waitsItOut = (engine: TestEngine, runId: string): Promise<unknown> =>
-    runWhen(engine, runId, ({ frontier: front }) => front.some(({ outage }) => outage !== null));
+    runWhen(engine, runId, ({ progress }) => progress.frontier.some(({ outage }) => outage !== null));
 
   /** The engine goes as a kill does. */
   async function kill(engine: TestEngine): Promise<void> {
@@ -130,7 +132,7 @@ describe("A model server's outage", () => {
     const engine = await open({ modelOutageMs: 200 });
     const runId = await start(engine);
     const [run] = await allFinished(engine, [runId]);
-    expect(run?.failure?.error).to.match(
+    expect(run && failureOf(run)?.error).to.match(
       /^Node "master_agent": Model "local" was unreachable for \d+\.\d s: .*refused/,
     );
     const events = await checkRecord(engine.log, runId);
@@ -149,10 +151,10 @@ describe("A model server's outage", () => {
     const engine = await open({ system: nodeSystem() });
     const [cancelled, kept] = [await start(engine), await start(engine)];
     await Promise.all([cancelled, kept].map((runId) => waitsItOut(engine, runId)));
-    expect(await engine.registry.cancel(cancelled)).to.include({ status: 'failed' });
+    expect(wholeOf(await engine.registry.cancel(cancelled))).to.include({ status: 'failed' });
     await server.comeBack();
     const [run] = await allFinished(engine, [kept]);
-    expect(run?.status).to.equal('completed');
+    expect(run?.phase.status).to.equal('completed');
   });
 
   it('is one outage over restarts of the service, and is waited out to its end', async () => {
@@ -162,10 +164,10 @@ describe("A model server's outage", () => {
     await waitsItOut(first, runId);
     await first.stop();
     const second = await open();
-    await runWhen(second, runId, ({ epoch }) => epoch === 2);
+    await runWhen(second, runId, ({ ownership }) => ownership.epoch === 2);
     await kill(second);
     const third = await open();
-    await runWhen(third, runId, ({ epoch }) => epoch === 3);
+    await runWhen(third, runId, ({ ownership }) => ownership.epoch === 3);
     await server.comeBack();
     await allFinished(third, [runId]);
     const events = await checkRecord(third.log, runId);
@@ -186,7 +188,7 @@ describe("A model server's outage", () => {
     await kill(first);
     const later = await open({ system: hasty(119_900) });
     const [run] = await allFinished(later, [runId]);
-    expect(run?.failure?.error).to.match(/Model "local" was unreachable for 1[12]\d\.\d s/);
+    expect(run && failureOf(run)?.error).to.match(/Model "local" was unreachable for 1[12]\d\.\d s/);
     expect(factsOf(await checkRecord(later.log, runId), 'NodeFailed')).to.have.length(2);
   });
 
@@ -203,7 +205,7 @@ describe("A model server's outage", () => {
     expect(server.calls.length).to.be.lessThan(runIds.length / 2);
     isOut = false;
     const runs = await allFinished(engine, runIds);
-    expect(runs.every(({ status }) => status === 'completed')).to.equal(true);
+    expect(runs.every(({ phase }) => phase.status === 'completed')).to.equal(true);
     for (const runId of runIds) {
       expect(factsOf(await checkRecord(engine.log, runId), 'NodeFailed')).to.have.length(1);
     }

@@ -32,6 +32,8 @@ import { allFinished } from '../support/run-when.js';
 import { asks, scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { wholeOf } from '../support/whole-run.js';
+import { finalDraftOf } from '../../src/run/state.js';
 
 /** The least jitter. */
 const system = { ...nodeSystem(), random: () => 0 };
@@ -87,7 +89,7 @@ describe('A council with tools', () => {
         says(draft),
       ]);
       const { run, events } = await runToItsEnd(await open(gemini(), { chunkSearch: memoryPassages([TREES]) }), 'plan');
-      expect(run).to.include({ status: 'completed', finalDraft: draft });
+      expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: draft });
       expect(factsOf(events, 'NodeStarted')[0]?.tools).to.deep.equal(['pdfReader']);
       const [call] = factsOf(events, 'ToolCalled');
       expect(call).to.deep.include({ step: 1, node: 'plan', attempt: 1, round: 1, tool: 'pdf_reader', error: null });
@@ -114,7 +116,7 @@ describe('A council with tools', () => {
       const web: SearchProvider = { name: 'web', search: () => Promise.reject(new Error('Nobody may ask')) };
       const at = await open(gemini(), { chunkSearch: memoryPassages([TREES]), webSearch: web });
       const { run, events } = await runToItsEnd(at, 'plan');
-      expect(run?.status).to.equal('completed');
+      expect(run?.phase.status).to.equal('completed');
       expect(factsOf(events, 'ToolCalled').map(({ tool, error }) => [tool, error === null])).to.have.deep.members([
         ['pdf_reader', true],
         ['delete_all', false],
@@ -154,7 +156,7 @@ describe('A council with tools', () => {
       ['web_search', 1],
       ['pdf_reader', 1],
     ]);
-    expect(run?.finalDraft)
+    expect(run && finalDraftOf(run))
       .to.include('## Looked up')
       .and.include(`"Elms are tall, oaks are not." ${markOf(TREES, 2)}`)
       .and.include('"On Do oaks grow slowly?" https://example.org/oaks')
@@ -177,13 +179,13 @@ describe('A council with tools', () => {
     const second = await open(model, { chunkSearch });
     await second.recover();
     const [run] = await allFinished(second, [runId]);
-    expect(run).to.include({ status: 'completed', finalDraft: 'Done.' });
+    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'Done.' });
     const events = await checkRecord(second.log, runId);
     expect(factsOf(events, 'ToolCalled').map(({ step, attempt }) => [step, attempt])).to.deep.equal([
       [1, 1],
       [1, 2],
     ]);
-    expect(run?.sources).to.have.length(2);
+    expect(run?.progress.sources).to.have.length(2);
   });
 
   it('uses tools in parallel branches, each call in its branch', async () => {
@@ -194,7 +196,7 @@ describe('A council with tools', () => {
     );
     const at = await open(model, { chunkSearch: memoryPassages([TREES]) });
     const { run, events } = await runToItsEnd(at, 'plan -> a, b, c; a, b, c -> end');
-    expect(run?.status).to.equal('completed');
+    expect(run?.phase.status).to.equal('completed');
     const byNode = factsOf(events, 'ToolCalled').map(({ node, step }) => `${node} ${step}`);
     expect(byNode.toSorted()).to.deep.equal(
       ['plan 1', 'a 2', 'b 3', 'c 4', 'end 5'].flatMap((each) => [each, each]).toSorted(),
@@ -232,8 +234,8 @@ describe('A council with tools', () => {
         const runId = system.uuid();
         await at.registry.start(runRequest(runId));
         const [run] = await allFinished(at, [runId]);
-        expect(run).to.include({ status: 'completed', iterationCount: 2, finalDraft: 'Draft 3' });
-        expect(run?.shown.score).to.equal(9);
+        expect(wholeOf(run)).to.include({ status: 'completed', iterationCount: 2, finalDraft: 'Draft 3' });
+        expect(run?.progress.shown.score).to.equal(9);
         const events = await checkRecord(at.log, runId);
         expect(factsOf(events, 'NodeStarted')[1]).to.include({ attempt: 2, delayMs: 1000, model: 'model-x' });
         expect(factsOf(events, 'NodeCompleted')[0]?.usage).to.deep.equal({ inputTokens: 11, outputTokens: 7 });
@@ -255,7 +257,7 @@ describe('A council with tools', () => {
           chunkSearch: memoryPassages([TREES]),
         });
         const { run, events } = await runToItsEnd(at, 'plan -> judge?; judge -approve-> end');
-        expect(run?.status).to.equal('completed');
+        expect(run?.phase.status).to.equal('completed');
         expect(factsOf(events, 'ToolCalled').map(({ node }) => node)).to.deep.equal(['plan', 'judge', 'end']);
         for (const { body } of server.calls) {
           expect(body.response_format?.type).to.equal(isCritique(body) ? 'json_schema' : undefined);
@@ -282,7 +284,7 @@ describe('A council with tools', () => {
         at.tokens.subscribe(runId, (token) => tokens.push(token));
         await at.registry.start(runRequest(runId, { graph: graphOf('plan', READER) }));
         const [run] = await allFinished(at, [runId]);
-        expect(run?.finalDraft).to.equal('Oaks are slow.');
+        expect(run && finalDraftOf(run)).to.equal('Oaks are slow.');
         const last = Math.max(...tokens.map(({ turn }) => turn));
         const joined = (of: (turn: number) => boolean): string =>
           tokens.flatMap(({ turn, text }) => (of(turn) ? [text] : [])).join('');
@@ -304,7 +306,7 @@ describe('A council with tools', () => {
         at.tokens.subscribe(runId, (token) => tokens.push(token));
         await at.registry.start(runRequest(runId, { graph: graphOf('plan') }));
         const [run] = await allFinished(at, [runId]);
-        expect(run?.finalDraft).to.equal('Whole draft');
+        expect(run && finalDraftOf(run)).to.equal('Whole draft');
         expect(server.calls).to.have.length(4);
         const last = tokens.at(-1);
         const joined = tokens.flatMap(({ attempt, turn, text }) =>
@@ -345,7 +347,7 @@ describe('A council with tools', () => {
         at.tokens.subscribe(runId, (token) => tokens.push(token));
         await at.registry.start(runRequest(runId, { graph: graphOf('plan -> judge?; judge -approve-> end') }));
         const [run] = await allFinished(at, [runId]);
-        expect(run?.finalDraft).to.equal('A draft');
+        expect(run && finalDraftOf(run)).to.equal('A draft');
         const from = (node: string, step: number) => ({ runId, node, step, attempt: 1, turn: 1 });
         expect(tokens).to.deep.equal([
           { ...from('plan', 1), text: 'A ' },

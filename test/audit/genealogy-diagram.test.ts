@@ -11,6 +11,7 @@ import type { Story } from '../support/given.js';
 import { broke, given, graphWith, RUN_ID, scored, wrote } from '../support/given.js';
 import { hostileTexts } from '../support/hostile-texts.js';
 import { randomStory } from '../support/random-history.js';
+import { finalDraftOf } from '../../src/run/state.js';
 
 const { sha256 } = nodeSystem();
 const SEEDS = Array.from({ length: 60 }, (_, index) => 20260200 + index);
@@ -61,9 +62,9 @@ describe('A genealogy', () => {
       const drafts = told.drafts.filter(({ kind }) => kind === 'written');
       expect(drafts.map(({ seq, hash }) => `${seq} ${hash}`)).to.deep.equal(written);
       joined += told.drafts.filter(({ kind }) => kind === 'joined').length;
-      if (story.run.finalDraft !== null) {
+      if (finalDraftOf(story.run) !== null) {
         const final = told.drafts.find(({ id }) => id === told.outcome?.final_draft);
-        expect(final?.hash, `seed ${seed}`).to.equal(sha256(story.run.finalDraft));
+        expect(final?.hash, `seed ${seed}`).to.equal(sha256(finalDraftOf(story.run) ?? ''));
       }
       expect(stateValueOf(story.run, compileChart(story.run.plan.graph))).to.deep.equal(story.snapshot.value);
       expectDrawn(told);

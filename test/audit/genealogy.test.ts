@@ -9,6 +9,7 @@ import { isRunEvent } from '../../src/run/stream.js';
 import { given, graphOf, playOut, scored, wrote } from '../support/given.js';
 import { eventIn, readGolden } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
+import { failureOf } from '../../src/run/state.js';
 
 const { sha256 } = nodeSystem();
 const isGenealogy = openSchemas().validator('genealogy.json');
@@ -244,7 +245,7 @@ describe('Genealogy', () => {
       .when(wrote('plan'))
       .whenDecided(approve)
       .whenAll(wrote('left'), wrote('right'));
-    const pause = story.run.seq - 1;
+    const pause = story.run.head.seq - 1;
     const approved = await genealogy(story.whenDecided(approve).when(wrote('meet')).events);
     const joined = approved.drafts.filter(({ kind }) => kind === 'joined');
     expect(joined.map(({ id }) => id)).to.deep.equal([`d${pause}`]);
@@ -261,7 +262,7 @@ describe('Genealogy', () => {
     const graph = graphOf('write -> judge?; judge -> write');
     const large = 'ä'.repeat(20_000);
     const story = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 2) : wrote('write', large)));
-    expect(story.run.failure?.kind).to.equal('execution_limit');
+    expect(failureOf(story.run)?.kind).to.equal('execution_limit');
     const told = await genealogy(story.events);
     expect(told.drafts).to.have.lengthOf(25);
     expect(told.drafts[0]).to.include({ characters: 20_000, first_line: 'ä'.repeat(120) });

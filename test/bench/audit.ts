@@ -78,7 +78,7 @@ async function longRun(path: string): Promise<{ readonly runId: string; readonly
   await engine.registry.start(runRequest(runId, { graph: graphOf(ring.join('; ')) }));
   const [run] = await allFinished(engine, [runId]);
   await engine.stop();
-  return { runId, events: (run?.seq ?? -1) + 1 };
+  return { runId, events: (run?.head.seq ?? -1) + 1 };
 }
 
 async function newestRun({ agent, service }: House): Promise<string> {

@@ -127,7 +127,7 @@ describe('Instances on one log', () => {
     const [runId = ''] = await startAt(terminal, 1);
     await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
     expect(await claimsOf(runId)).to.deep.equal(['started']);
-    expect(terminal.registry.live(runId)?.status).to.equal('running');
+    expect(terminal.registry.live(runId)?.phase.status).to.equal('running');
     expect(theirs.map((id) => terminal.registry.live(id))).to.deep.equal([null, null, null]);
   });
 
@@ -196,8 +196,8 @@ describe('Instances on one log', () => {
     await first.registry.start(runRequest(runId));
     const seqs: number[] = [];
     await runWhen(second, runId, (run) => {
-      seqs.push(run.seq);
-      return run.status === 'completed';
+      seqs.push(run.head.seq);
+      return run.phase.status === 'completed';
     });
     const [from = 0] = seqs;
     expect(seqs).to.deep.equal(seqs.map((_, index) => from + index));

@@ -18,7 +18,7 @@ import {
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
-import { isFinished } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, isFinished } from '../../src/run/state.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
@@ -137,7 +137,7 @@ describe('Recovery', () => {
       }
       const last = await openRecovered();
       const run = await runWhen(last, runId, isFinished);
-      expect(run.failure).to.deep.equal({
+      expect(failureOf(run)).to.deep.equal({
         kind: 'takeover_limit',
         error: 'Taken over 6 times without a completed step',
         node: 'master_agent',
@@ -153,12 +153,12 @@ describe('Recovery', () => {
         const steady = { ...model, ask: firstThen(instant.ask, model.ask) };
         const engine = await openRecovered({ model: steady });
         if (lives === 0) await engine.registry.start(runRequest(runId));
-        await runWhen(engine, runId, (run) => run.steps === lives + 2 || isFinished(run));
+        await runWhen(engine, runId, (run) => run.progress.steps === lives + 2 || isFinished(run));
         await kill(engine);
       }
       const last = await openRecovered();
       const run = await runWhen(last, runId, isFinished);
-      expect(run.finalDraft).to.equal('Draft 4');
+      expect(finalDraftOf(run)).to.equal('Draft 4');
     });
 
     it('lets finished runs leave memory', async () => {
@@ -179,8 +179,8 @@ describe('Recovery', () => {
       const runIds = Array.from({ length: 6 }, uuid);
       await startAll(engine, runIds);
       for (const runId of runIds) {
-        const run = await runWhen(engine, runId, ({ status }) => status === 'running');
-        expect(run.epoch).to.equal(1);
+        const run = await runWhen(engine, runId, ({ phase }) => phase.status === 'running');
+        expect(run.ownership.epoch).to.equal(1);
         await engine.registry.cancel(runId);
       }
       expect(await startOrder(engine)).to.deep.equal(runIds);
@@ -238,9 +238,9 @@ describe('Recovery', () => {
       const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
       const [running, pending, next] = [uuid(), uuid(), uuid()];
       await startAll(engine, [running, pending, next]);
-      expect((await engine.registry.cancel(pending)).failure?.kind).to.equal('cancelled');
+      expect(failureOf(await engine.registry.cancel(pending))?.kind).to.equal('cancelled');
       await engine.registry.cancel(running);
-      await runWhen(engine, next, ({ status }) => status === 'running');
+      await runWhen(engine, next, ({ phase }) => phase.status === 'running');
       const events = await checkRecord(engine.log, pending);
       expect(events.map(({ type }) => type)).to.deep.equal(['RunRequested', 'RunFailed']);
     });
@@ -253,7 +253,7 @@ describe('Recovery', () => {
       await model.called(1);
       const [call] = model.held;
       const run = await engine.registry.cancel(runId);
-      expect(run.failure?.error).to.equal('Cancelled by the user');
+      expect(failureOf(run)?.error).to.equal('Cancelled by the user');
       expect(call?.signal.aborted).to.equal(true);
       call?.release();
       await nextTurn();
@@ -292,7 +292,7 @@ describe('Recovery', () => {
       await startAll(engine, runIds);
       const cancels = runIds.map(async (runId) => {
         const seq = Math.floor(random() * 18);
-        await runWhen(engine, runId, (run) => run.seq >= seq || isFinished(run));
+        await runWhen(engine, runId, (run) => run.head.seq >= seq || isFinished(run));
         return await engine.registry.cancel(runId).catch((error: unknown) => error);
       });
       for (const outcome of await Promise.all(cancels)) {
@@ -442,7 +442,7 @@ describe('Recovery', () => {
       await Promise.all(requests.map((request) => engine.registry.start(request)));
       const ends = runIds.map((runId) => eventually(() => runWhen(engine, runId, isFinished)));
       for (const run of await Promise.all(ends))
-        expect(run.finalDraft, JSON.stringify(run.failure)).to.equal('Draft 4');
+        expect(finalDraftOf(run), JSON.stringify(failureOf(run))).to.equal('Draft 4');
       await engine.stop();
 
       const calm = await openRecovered();
@@ -467,7 +467,7 @@ describe('Recovery', () => {
         decorate: (log) => moody(log, random),
       });
       const ends = runIds.map((runId) => eventually(() => runWhen(second, runId, isFinished)));
-      for (const run of await Promise.all(ends)) expect(run.finalDraft).to.equal('Draft 4');
+      for (const run of await Promise.all(ends)) expect(finalDraftOf(run)).to.equal('Draft 4');
     });
 
     it('starts nothing while the outcome of its append is open', async () => {
@@ -487,7 +487,7 @@ describe('Recovery', () => {
       });
       const runId = uuid();
       const starting = engine.registry.start(runRequest(runId));
-      await runWhen(engine, runId, ({ status }) => status === 'running').catch(() => null);
+      await runWhen(engine, runId, ({ phase }) => phase.status === 'running').catch(() => null);
       await eventually(async () => expect((await recordOf(engine.log, runId)).length).to.equal(4));
       expect(model.requests.length).to.equal(0);
       isDown = false;
@@ -549,14 +549,14 @@ describe('Recovery', () => {
         await model.called(1);
         const head = await foldRun(engine.log, runId, nodeSystem());
         const deps = { system: nodeSystem(), instanceId: 'another' };
-        const sealed = sealAppend(deps, factsAfter(head, runId, facts));
-        await engine.log.append(runStream(runId), sealed.events, head?.seq ?? 0);
+        const sealed = sealAppend(deps, factsAfter(head?.head ?? null, runId, facts));
+        await engine.log.append(runStream(runId), sealed.events, head?.head.seq ?? 0);
         failures = 2;
         model.held[0]?.release();
 
         await model.called(2);
         expect(engine.registry.live(runId)).to.equal(null);
-        expect(engine.registry.live(next)?.status).to.equal('running');
+        expect(engine.registry.live(next)?.phase.status).to.equal('running');
         expect((await checkRecord(engine.log, runId)).map(({ type }) => type).slice(4)).to.deep.equal(
           facts.map(({ type }) => type),
         );

@@ -164,7 +164,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     await serve(({ promptInput }) => (promptInput.label === 'Left' ? 'hold' : { text: `by ${promptInput.label}` }));
     const parent = '00000000-0000-4000-8000-00000000000a';
     await service.engine.registry.start(runRequest(parent, { graph: DIAMOND }));
-    await runWhen(service.engine, parent, (run) => run.iterationCount === 2);
+    await runWhen(service.engine, parent, (run) => run.progress.iterationCount === 2);
     const at = await seqOf(parent, 'NodeCompleted', 2);
     expect(await dryRun(parent, at)).to.deep.equal({ reused_results: 2, new_calls_at_least: 1, next_nodes: ['left'] });
     const runId = await fork(parent, at);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Graph, GodModeState } from '../../src/generated/schemas.js';
-import { openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, openGate } from '../../src/run/state.js';
 import { graphOf } from '../support/given.js';
 import { approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
@@ -47,7 +47,7 @@ describe('An override over REST', () => {
   const goOn = async (runId: string, until = '', how = approve): Promise<void> => {
     for (let last = -1; ;) {
       const run = await runWhen(service.engine, runId, (each) => {
-        return each.finalDraft !== null || each.failure !== null || (openGate(each)?.seq ?? -1) > last;
+        return finalDraftOf(each) !== null || failureOf(each) !== null || (openGate(each)?.seq ?? -1) > last;
       });
       const gate = openGate(run);
       if (gate === null || gate.nextNodes.join() === until) return;

@@ -14,6 +14,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import { openStoryLog, recordedStory, storyReader, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import type { RunState } from '../../src/run/state.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
@@ -77,7 +78,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
         const [event] = await recordOf(log, runId).then((events) => events.slice(seq));
         if (event === undefined) throw new Error(`There is no event ${seq}`);
         const run = await views.apply(runId, event);
-        expect(run?.seq).to.be.at.least(seq);
+        expect(run?.head.seq).to.be.at.least(seq);
         await idle(pick(3));
       }
     };
@@ -90,9 +91,9 @@ describe(`RunViews (SEED=${SEED})`, () => {
       await idle(pick(40));
       let end = (): void => undefined;
       const ended = new Promise<void>((resolve) => (end = resolve));
-      const onState = (run: { seq: number }): void => {
-        seqs.push(run.seq);
-        if (leavesEarly || run.seq === story.length - 1) end();
+      const onState = ({ head: { seq } }: RunState): void => {
+        seqs.push(seq);
+        if (leavesEarly || seq === story.length - 1) end();
       };
       expect(await views.watch(runId, { onState, signal: leaving.signal })).to.equal(true);
       await ended;
@@ -145,7 +146,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
     for (const event of events) await views.apply(runId, event);
     const leaving = new AbortController();
     const told: number[] = [];
-    await views.watch(runId, { onState: ({ seq }) => told.push(seq), signal: leaving.signal });
+    await views.watch(runId, { onState: ({ head }) => told.push(head.seq), signal: leaving.signal });
     leaving.abort();
     await tell(log, runId, story, 4, 6);
     for (const event of await recordOf(log, runId)) await views.apply(runId, event);
@@ -163,7 +164,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
 
     const told: string[] = [];
     const watching = new AbortController();
-    await engine.views.watch(runId, { onState: ({ status }) => told.push(status), signal: watching.signal });
+    await engine.views.watch(runId, { onState: ({ phase }) => told.push(phase.status), signal: watching.signal });
     expect(engine.views.size).to.equal(1);
     await engine.registry.cancel(runId);
     await runWhen(engine, runId, isFinished);
@@ -180,7 +181,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
     await tell(log, runId, story, 0, 8);
     const events = await recordOf(log, runId);
     for (const event of [...events, ...events.slice(2), ...events])
-      expect((await views.apply(runId, event))?.seq).to.be.at.least(event.seq);
+      expect((await views.apply(runId, event))?.head.seq).to.be.at.least(event.seq);
     expect(views.size).to.equal(1);
   });
 });

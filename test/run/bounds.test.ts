@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, jsonBytes } from '../../src/graph/limits.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, playOut, resumed, scored, wrote } from '../support/given.js';
+import { failureOf } from '../../src/run/state.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const ring = graphOf('a -> b; b -> a');
 
@@ -11,8 +13,8 @@ const textOf = (bytes: number): string => 'x'.repeat(bytes - 2);
 describe('Node executions', () => {
   it('end a run of a small graph after exactly 50', () => {
     const { run, facts } = playOut(given(ring), (node) => wrote(node));
-    expect(run.steps).to.equal(50);
-    expect(run.failure).to.deep.equal({
+    expect(run.progress.steps).to.equal(50);
+    expect(failureOf(run)).to.deep.equal({
       kind: 'execution_limit',
       error: 'Stopped after 50 node executions: 1 more would pass the limit of 50',
       node: 'a',
@@ -24,15 +26,15 @@ describe('Node executions', () => {
     const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
     const big = graphOf(names.map((name, index) => `${name} -> ${names[(index + 1) % 40] ?? ''}`).join(';'));
     const { run } = playOut(given(big), (node) => wrote(node));
-    expect(run.steps).to.equal(120);
-    expect(run.failure?.error).to.equal('Stopped after 120 node executions: 1 more would pass the limit of 120');
+    expect(run.progress.steps).to.equal(120);
+    expect(failureOf(run)?.error).to.equal('Stopped after 120 node executions: 1 more would pass the limit of 120');
   });
 
   it('may be as many as the limit when the last one ends the run', () => {
     const { run } = playOut(given(graphOf('a -> b; b -> c'), { limits: { maxNodeExecutions: 3 } }), (node) =>
       wrote(node),
     );
-    expect(run).to.include({ status: 'completed', steps: 3 });
+    expect(wholeOf(run)).to.include({ status: 'completed', steps: 3 });
   });
 
   it('count every node of a front: one that would pass the limit does not start, and the error says what ran', () => {
@@ -83,8 +85,8 @@ describe('A joined draft', () => {
         'NodeCompleted left 2.1 -> meet',
         'RunFailed draft_too_large: The drafts joined before "Meet" are larger than 131072 bytes',
       );
-    expect(story.run.failure?.node).to.equal('meet');
-    expect(story.run.activeNode).to.equal('right');
+    expect(failureOf(story.run)?.node).to.equal('meet');
+    expect(story.run.progress.activeNode).to.equal('right');
   });
 
   it('beyond 128 KiB fails the run before any node of its front has started', () => {
@@ -103,8 +105,8 @@ describe('A joined draft', () => {
 
   it('beyond 128 KiB fails a run in God Mode before it pauses', () => {
     const { run } = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan'))).whenAll(...tooLarge.slice(1));
-    expect(run).to.include({ status: 'failed', gates: 2 });
-    expect(run.failure?.kind).to.equal('draft_too_large');
+    expect(wholeOf(run)).to.include({ status: 'failed', gates: 2 });
+    expect(failureOf(run)?.kind).to.equal('draft_too_large');
   });
 
   it('beyond 128 KiB at the end of the run fails it', () => {
@@ -124,7 +126,7 @@ describe('All feedback', () => {
     judge? -approve-> write
   `);
   const listBytes = (story: Story): number =>
-    Buffer.byteLength(JSON.stringify(story.run.shown.feedback.map(({ text }) => text)));
+    Buffer.byteLength(JSON.stringify(story.run.progress.shown.feedback.map(({ text }) => text)));
   const judged = (times: number, bytes: number): Story => {
     let story = given(loop);
     for (let at = 1; at <= times; at += 1) {
@@ -133,13 +135,13 @@ describe('All feedback', () => {
     return story;
   };
   const numbersIn = (story: Story): readonly number[] =>
-    story.run.shown.feedback.map(({ text }) => Number.parseInt(text, 10));
+    story.run.progress.shown.feedback.map(({ text }) => Number.parseInt(text, 10));
 
   it('is kept while its list takes at most 64 KiB', () => {
     const story = judged(7, MAX_FEEDBACK_BYTES);
     expect(numbersIn(story)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
     const exact = story.whenAll(wrote('write'), scored('judge', 1, textOf(MAX_FEEDBACK_BYTES - 9)));
-    expect(exact.run.shown.feedback).to.have.length(8);
+    expect(exact.run.progress.shown.feedback).to.have.length(8);
     expect(listBytes(exact)).to.equal(MAX_ALL_FEEDBACK_BYTES);
   });
 
@@ -196,9 +198,9 @@ describe('A node without a route', () => {
         'NodeCompleted judge 2.1 ->',
         'RunFailed no_route: No outgoing edge of node "judge" holds: route rework, score 7.5',
       );
-    expect(story.run.failure?.node).to.equal('judge');
-    expect(story.run).to.deep.include({ status: 'failed', iterationCount: 1 });
-    expect(story.run.shown).to.include({ score: 7.5, draft: 'by write' });
+    expect(failureOf(story.run)?.node).to.equal('judge');
+    expect(wholeOf(story.run)).to.deep.include({ status: 'failed', iterationCount: 1 });
+    expect(story.run.progress.shown).to.include({ score: 7.5, draft: 'by write' });
   });
 
   it('is none at the rework cap, where the route counts as approve', () => {

@@ -15,8 +15,10 @@ import {
   underWay,
   wrote,
 } from '../support/given.js';
+import { failureOf, finalDraftOf, gateOf } from '../../src/run/state.js';
+import { wholeOf } from '../support/whole-run.js';
 
-const draftOf = ({ run }: Story): string | null => run.finalDraft;
+const draftOf = ({ run }: Story): string | null => finalDraftOf(run);
 
 /** What a node under way works on. */
 function inputOf({ run }: Story, node: string): Branch {
@@ -101,12 +103,12 @@ describe('Branches inside a rework loop', () => {
     let story = given(loop, { godMode: true });
     const pauses: string[] = [];
     const scores = [3, 9];
-    while (story.run.status === 'paused') {
-      pauses.push(story.run.gate?.nextNodes.join() ?? '');
+    while (story.run.phase.status === 'paused') {
+      pauses.push(gateOf(story.run)?.nextNodes.join() ?? '');
       story = playOut(resumed(story), (node) => (node === 'judge' ? scored(node, scores.shift() ?? 9) : wrote(node)));
     }
     expect(pauses).to.deep.equal(['plan', 'a,b', 'judge', 'plan', 'a,b', 'judge', 'end']);
-    expect(story.run).to.include({ status: 'completed', finalDraft: 'by end' });
+    expect(wholeOf(story.run)).to.include({ status: 'completed', finalDraft: 'by end' });
   });
 
   it('of an inner loop join before the outer loop goes on', () => {
@@ -122,10 +124,10 @@ describe('Branches inside a rework loop', () => {
     const fronts: string[] = [];
     const scores: Record<string, number[]> = { inner: [2, 9, 9], outer: [1, 9] };
     const { run } = playOut(given(nested), (node, state) => {
-      if (attemptOf(state, node).step === state.steps) fronts.push(underWay(state).join());
+      if (attemptOf(state, node).step === state.progress.steps) fronts.push(underWay(state).join());
       return node in scores ? scored(node, scores[node]?.shift() ?? 9) : wrote(node);
     });
-    expect(run).to.include({ status: 'completed' });
+    expect(wholeOf(run)).to.include({ status: 'completed' });
     expect(fronts.filter((front) => front === 'b')).to.have.length(3);
   });
 
@@ -140,7 +142,7 @@ describe('Branches inside a rework loop', () => {
     const second = first.whenAll(wrote('aside', 'A1'), scored('judge', 1), wrote('plan', 'P2'));
     expect(underWay(second.run)).to.deep.equal(['aside', 'judge']);
     const { run } = second.whenAll(wrote('aside', 'A2'), scored('judge', 9), wrote('last', 'L'));
-    expect(run).to.include({ status: 'completed', finalDraft: '## Aside\nA2\n\n## Last\nL' });
+    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: '## Aside\nA2\n\n## Last\nL' });
   });
 });
 
@@ -174,7 +176,7 @@ describe('A fork', () => {
   it('holds a branch back where a longer one can still reach', () => {
     const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
     expect(underWay(story.run)).to.deep.equal(['deep']);
-    expect(story.run.arrivals.map(({ node }) => node)).to.deep.equal(['meet']);
+    expect(story.run.progress.arrivals.map(({ node }) => node)).to.deep.equal(['meet']);
     story.when(wrote('deep')).then('NodeCompleted deep 4.1 -> meet', 'NodeStarted meet 5.1');
   });
 
@@ -185,7 +187,7 @@ describe('A fork', () => {
 
   it('shows the state of the first node of the front, and of the join once it starts', () => {
     const shown = (...commands: readonly When[]): string | null =>
-      given(graph).whenAll(wrote('plan'), ...commands).run.shown.draft;
+      given(graph).whenAll(wrote('plan'), ...commands).run.progress.shown.draft;
     expect(shown()).to.equal('by plan');
     expect(shown(wrote('right'))).to.equal('by plan');
     expect(shown(wrote('left'))).to.equal('by left');
@@ -195,13 +197,13 @@ describe('A fork', () => {
 
   it('counts the drafts of all branches', () => {
     const story = given(graph).whenAll(wrote('plan'), wrote('right'));
-    expect(story.run.iterationCount).to.equal(2);
-    expect(story.when(wrote('left')).run.iterationCount).to.equal(3);
+    expect(story.run.progress.iterationCount).to.equal(2);
+    expect(story.when(wrote('left')).run.progress.iterationCount).to.equal(3);
   });
 
   it('announces its nodes one after the other', () => {
     const story = given(graph).when(wrote('plan'));
-    expect(story.run.activeNode).to.equal('right');
+    expect(story.run.progress.activeNode).to.equal('right');
   });
 
   it('is none when two linear edges lead to the same node', () => {
@@ -249,8 +251,8 @@ describe('A front', () => {
         .whenAll(...order),
     );
     for (const { run } of ends) {
-      expect(run).to.include({ finalDraft: '## A\nby a\n\n## B\nby b', iterationCount: 3 });
-      expect(run.shown).to.include({ score: 4, decision: 'rework' });
+      expect(wholeOf(run)).to.include({ finalDraft: '## A\nby a\n\n## B\nby b', iterationCount: 3 });
+      expect(run.progress.shown).to.include({ score: 4, decision: 'rework' });
     }
   });
 });
@@ -515,9 +517,9 @@ describe('Branches that end without meeting', () => {
   it('take the lowest score, and the draft of before the fork when none was written', () => {
     const graph = graphOf('plan -> strict?, mild?');
     const { run } = given(graph).whenAll(wrote('plan'), scored('mild', 9, 'm'), scored('strict', 2, 's'));
-    expect(run.finalDraft).to.equal('by plan');
-    expect(run.shown).to.include({ score: 2, decision: 'rework' });
-    expect(feedbackOf(run.shown)).to.deep.equal(['s', 'm']);
+    expect(finalDraftOf(run)).to.equal('by plan');
+    expect(run.progress.shown).to.include({ score: 2, decision: 'rework' });
+    expect(feedbackOf(run.progress.shown)).to.deep.equal(['s', 'm']);
   });
 
   it('end without a draft when nobody wrote one', () => {
@@ -579,12 +581,12 @@ describe('Waiting branches', () => {
     `);
     const sent = given(graph).whenAll(wrote('a', 'A1'), wrote('b', 'B1'), scored('k', 3), wrote('a', 'A2'));
     expect(underWay(sent.run)).to.deep.equal(['b', 'k']);
-    expect(sent.run.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([['d', 'B1']]);
+    expect(sent.run.progress.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([['d', 'B1']]);
     const judged = sent.whenAll(wrote('b', 'B2'), scored('k', 9));
     expect(inputOf(judged, 'd')).to.include({ draft: '## B\nB2', score: 9 });
     const { run } = judged.when(wrote('d', 'D'));
-    expect(run).to.include({ status: 'completed', finalDraft: 'D' });
-    expect(run.shown).to.include({ score: 9, decision: 'approve' });
+    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'D' });
+    expect(run.progress.shown).to.include({ score: 9, decision: 'approve' });
   });
 
   it('of a fork inside a loop meet once a round', () => {
@@ -594,12 +596,12 @@ describe('Waiting branches', () => {
       judge? -rework-> plan
       judge? -approve-> end
     `);
-    const { run } = playOut(given(graph), (node, { scores }) =>
-      node === 'judge' ? scored('judge', scores['judge'] === 2 ? 8 : 2, 'More') : wrote(node),
+    const { run } = playOut(given(graph), (node, { progress }) =>
+      node === 'judge' ? scored('judge', progress.scores['judge'] === 2 ? 8 : 2, 'More') : wrote(node),
     );
-    expect(run).to.deep.include({ status: 'completed', finalDraft: 'by end', iterationCount: 10, steps: 13 });
-    expect(run.scores).to.deep.equal({ judge: 3 });
-    expect(feedbackOf(run.shown)).to.deep.equal(['More', 'More', 'More']);
+    expect(wholeOf(run)).to.deep.include({ status: 'completed', finalDraft: 'by end', iterationCount: 10, steps: 13 });
+    expect(run.progress.scores).to.deep.equal({ judge: 3 });
+    expect(feedbackOf(run.progress.shown)).to.deep.equal(['More', 'More', 'More']);
   });
 
   it('of a fork inside a loop leave no trace of the round before', () => {
@@ -613,7 +615,7 @@ describe('Waiting branches', () => {
       playOut(
         story,
         (node) => (node === 'judge' ? scored('judge', score) : wrote(node, `${node} ${name}`)),
-        (state) => state.activeNode === until && state.scores['judge'] === Number(name),
+        (state) => state.progress.activeNode === until && state.progress.scores['judge'] === Number(name),
       );
     const first = round(given(graph), '1', 2, 'plan');
     expect(inputOf(first, 'plan')).to.deep.include({ draft: '## A\na 1\n\n## B\nb 1', score: 2, forks: [] });
@@ -629,16 +631,16 @@ describe('Waiting branches', () => {
       judge? -approve-> end
     `);
     const { run } = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 1.5) : wrote(node)));
-    expect(run).to.deep.include({ status: 'completed', steps: 13, scores: { judge: 5 } });
-    expect(run.shown).to.include({ score: 1.5, decision: 'approve' });
+    expect(wholeOf(run)).to.deep.include({ status: 'completed', steps: 13, scores: { judge: 5 } });
+    expect(run.progress.shown).to.include({ score: 1.5, decision: 'approve' });
   });
 });
 
 describe('A failing branch', () => {
   it('fails the run while the others are under way', () => {
     const story = given(graphOf('plan -> a, b, c')).whenAll(wrote('plan'), wrote('a'), broke('b'));
-    expect(story.run).to.include({ status: 'failed', activeNode: 'c' });
-    expect(story.run.failure?.node).to.equal('b');
+    expect(wholeOf(story.run)).to.include({ status: 'failed', activeNode: 'c' });
+    expect(failureOf(story.run)?.node).to.equal('b');
   });
 
   it('without a route fails it too', () => {
@@ -658,7 +660,7 @@ describe('A failing branch', () => {
 describe('The end of a run', () => {
   it('is what a single branch left', () => {
     const { run } = given(graphOf('a -> judge?')).whenAll(wrote('a', 'Text'), scored('judge', 3, 'Meh'));
-    expect(run).to.include({ status: 'completed', finalDraft: 'Text', activeNode: 'done' });
+    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'Text', activeNode: 'done' });
     expect(branchAtEnd(run)).to.include({ draft: 'Text', score: 3 });
   });
 

@@ -8,6 +8,7 @@ import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { wholeOf } from '../support/whole-run.js';
 
 describe('A run that catches up with a fact its chart does not allow', () => {
   it('tells of it and records nothing more; the process goes on', async () => {
@@ -21,12 +22,12 @@ describe('A run that catches up with a fact its chart does not allow', () => {
     const run = await foldRun(engine.log, runId, system);
     if (run === null) throw new Error('The run is not recorded');
     const deps = { system, instanceId: 'another' };
-    const { events } = sealAppend(deps, factsAfter(run, runId, [{ type: 'RunStarted', data: { epoch: 1 } }]));
-    await engine.log.append(runStream(runId), events, run.seq);
+    const { events } = sealAppend(deps, factsAfter(run.head, runId, [{ type: 'RunStarted', data: { epoch: 1 } }]));
+    await engine.log.append(runStream(runId), events, run.head.seq);
     model.held[0]?.release('Too late');
     await untilTrue(() => engine.faults.length > 0);
     expect(engine.faults[0]).to.have.property('err').that.is.instanceOf(TransitionRefused);
-    expect(await foldRun(engine.log, runId, system)).to.include({ seq: run.seq + 1, status: 'running' });
+    expect(wholeOf(await foldRun(engine.log, runId, system))).to.include({ seq: run.head.seq + 1, status: 'running' });
     // An actor's own error would come as an uncaught exception, in a turn of its own.
     await engine.stop();
     dir.remove();

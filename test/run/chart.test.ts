@@ -20,6 +20,8 @@ import {
   underWay,
   wrote,
 } from '../support/given.js';
+import { finalDraftOf } from '../../src/run/state.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const graphs: readonly (readonly [kind: string, graph: Graph])[] = [
   ['that never forks', graphOf('a -> b')],
@@ -126,7 +128,7 @@ for (const [kind, graph] of graphs) {
       for (const state of STATES) {
         const { run, snapshot } = stories[state];
         const status = statusIn(state);
-        expect(run.status).to.equal(status);
+        expect(run.phase.status).to.equal(status);
         expect(snapshot.matches(status)).to.equal(true);
       }
     });
@@ -151,7 +153,7 @@ for (const [kind, graph] of graphs) {
 
     it('refuses a fact that is not the next one', () => {
       const { chart, snapshot, run } = stories.active;
-      for (const seq of [run.seq - 1, run.seq, run.seq + 2, Number.NaN]) {
+      for (const seq of [run.head.seq - 1, run.head.seq, run.head.seq + 2, Number.NaN]) {
         const fact = { ...factsOn(graph).RunFailed, seq, id: '', at: '', hash: '' };
         expect(() => chart.next(snapshot, fact), `seq ${seq}`).to.throw(TransitionRefused);
       }
@@ -265,7 +267,7 @@ describe('Odd node ids', () => {
     const { run, events } = playOut(given(graph), (node) => wrote(node));
     const started = events.flatMap((event) => (event.type === 'NodeStarted' ? [event.data.node] : []));
     expect(started).to.deep.equal(ODD_IDS);
-    expect(run).to.include({ status: 'completed', steps: ODD_IDS.length });
+    expect(wholeOf(run)).to.include({ status: 'completed', steps: ODD_IDS.length });
   });
 
   it('run side by side', () => {
@@ -274,7 +276,7 @@ describe('Odd node ids', () => {
     const front = given(graph).when(wrote('start'));
     expect(underWay(front.run)).to.deep.equal(ODD_IDS);
     const { run } = playOut(front, (node) => wrote(node));
-    expect(run.finalDraft?.split('\n\n## ')).to.have.length(ODD_IDS.length);
+    expect(finalDraftOf(run)?.split('\n\n## ')).to.have.length(ODD_IDS.length);
   });
 
   for (const id of ['__proto__', 'constructor', 'toString', 'judge']) {
@@ -283,11 +285,11 @@ describe('Odd node ids', () => {
         [{ id: 'write' }, { id, role: 'critic' }, { id: 'end' }],
         [link('write', id), link(id, 'write', 'rework'), link(id, 'end', 'approve')],
       );
-      const { run } = playOut(given(graph), (node, { frontier: front }) =>
+      const { run } = playOut(given(graph), (node, { progress: { frontier: front } }) =>
         node === id ? () => completed(front[0] ?? { step: 0, attempt: 0 }, { score: 1, feedback: 'f' }) : wrote(node),
       );
-      expect(run).to.include({ status: 'completed', iterationCount: 6 });
-      expect(Object.entries(run.scores)).to.deep.equal([[id, 5]]);
+      expect(wholeOf(run)).to.include({ status: 'completed', iterationCount: 6 });
+      expect(Object.entries(run.progress.scores)).to.deep.equal([[id, 5]]);
     });
   }
 });
@@ -302,7 +304,7 @@ describe('Large graphs', () => {
         .join(';'),
     );
     const { run } = playOut(given(graph), (node) => wrote(node));
-    expect(run).to.include({ status: 'completed', steps: 200, finalDraft: 'by n199', iterationCount: 200 });
+    expect(wholeOf(run)).to.include({ status: 'completed', steps: 200, finalDraft: 'by n199', iterationCount: 200 });
   });
 
   it('run a front of 20 branches as one', () => {
@@ -312,9 +314,9 @@ describe('Large graphs', () => {
     const joined = playOut(
       story,
       (node) => wrote(node),
-      ({ activeNode }) => activeNode === 'meet',
+      ({ progress }) => progress.activeNode === 'meet',
     );
-    expect(joined.run.frontier[0]?.branch.draft?.match(/^## B\d+\nby b\d+$/gm)).to.have.length(20);
+    expect(joined.run.progress.frontier[0]?.branch.draft?.match(/^## B\d+\nby b\d+$/gm)).to.have.length(20);
     joined.when(wrote('meet', 'All')).then('NodeCompleted meet 22.1 ->', 'RunCompleted: All (null, 22)');
   });
 });

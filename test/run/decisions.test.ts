@@ -3,6 +3,8 @@ import { OverrideRefused } from '../../src/run/override.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, scored, underWay, wrote } from '../support/given.js';
+import { gateOf } from '../../src/run/state.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const council = graphOf(`
   write -> judge?
@@ -28,18 +30,18 @@ describe('A decision on a pause', () => {
     const story = paused()
       .whenDecided(approve)
       .then('GateDecided 1 approve', 'RunClaimed resumed 2 by one', 'RunResumed 1', 'NodeStarted write 1.1');
-    expect(story.run).to.include({ status: 'running', owner: 'one', epoch: 2, resumedBy: 'approve' });
+    expect(wholeOf(story.run)).to.include({ status: 'running', owner: 'one', epoch: 2, resumedBy: 'approve' });
   });
 
   it('belongs to the instance that takes it', () => {
-    expect(paused().whenDecided(approve, 'two').run).to.include({ owner: 'two', epoch: 2 });
+    expect(wholeOf(paused().whenDecided(approve, 'two').run)).to.include({ owner: 'two', epoch: 2 });
   });
 
   it('to reject fails the run and claims nothing', () => {
     const story = paused()
       .whenDecided(reject)
       .then('GateDecided 1 reject', 'RunFailed rejected: Rejected by the user in God Mode');
-    expect(story.run).to.include({ status: 'failed', owner: null, gate: null });
+    expect(wholeOf(story.run)).to.include({ status: 'failed', owner: null, gate: null });
   });
 
   it('tells what it answers and what was shown', () => {
@@ -51,7 +53,7 @@ describe('A decision on a pause', () => {
       modifiedState: null,
       nextNodes: ['write'],
       route: null,
-      answers: story.run.gate?.seq,
+      answers: gateOf(story.run)?.seq,
       shownDraftHash: 'sha256 of 5 characters',
       actor: null,
       keyHash: null,
@@ -65,7 +67,7 @@ describe('A decision on a pause', () => {
       const sent = { critic_score: 9, colour: ['blue'], constructor: { prototype: 1 } };
       const story = judged(5).whenDecided({ action, modifiedState: sent });
       expect(story.facts[0]?.data).to.deep.include({ modifiedState: sent, route: null });
-      expect(story.run.shown.score).to.equal(5);
+      expect(story.run.progress.shown.score).to.equal(5);
     }
   });
 

@@ -3,6 +3,7 @@ import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { promptInputFor } from '../../src/run/node-start.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, broke, given, scored, wrote } from '../support/given.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const graph = fixedGraph({ timeoutMs: 1_000, maxAttempts: 4 });
 const MASTER = 'master_agent';
@@ -27,7 +28,7 @@ describe('The fixed graph', () => {
 
   it('records the request alone while there is no room', () => {
     const waiting = given(graph, { pending: true }).then('RunRequested');
-    expect(waiting.run).to.include({ status: 'pending', activeNode: null, owner: null });
+    expect(wholeOf(waiting.run)).to.include({ status: 'pending', activeNode: null, owner: null });
     waiting
       .when({ type: 'ClaimRun', reason: 'started' })
       .then('RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
@@ -54,19 +55,19 @@ describe('The fixed graph', () => {
     [10, WRITER],
   ] as const) {
     it(`goes from the critic to ${next} at a score of ${score}`, () => {
-      expect(scoredSoFar(score).run.activeNode).to.equal(next);
+      expect(scoredSoFar(score).run.progress.activeNode).to.equal(next);
     });
   }
 
   it('hands over to the writer after five drafts with the last real score, and shows that route', () => {
     const capped = scoredSoFar(1, 2, 3, 4, 5);
     capped.then('NodeCompleted critic_agent 10.1 -> writer_agent', 'NodeStarted writer_agent 11.1');
-    expect(capped.run.shown).to.include({ score: 5, decision: 'approve', draft: 'Draft 5' });
+    expect(capped.run.progress.shown).to.include({ score: 5, decision: 'approve', draft: 'Draft 5' });
     capped.when(wrote(WRITER, 'Polished')).then('NodeCompleted writer_agent 11.1 ->', 'RunCompleted: Polished (5, 5)');
   });
 
   it('goes back to the master at the fourth low score', () => {
-    expect(scoredSoFar(1, 1, 1, 1).run).to.include({ activeNode: MASTER, iterationCount: 4 });
+    expect(wholeOf(scoredSoFar(1, 1, 1, 1).run)).to.include({ activeNode: MASTER, iterationCount: 4 });
   });
 
   it('counts the drafts of the master alone', () => {
@@ -74,15 +75,15 @@ describe('The fixed graph', () => {
     let story = council();
     for (const command of [wrote(MASTER), scored(CRITIC, 3), wrote(MASTER), scored(CRITIC, 9), wrote(WRITER)]) {
       story = story.when(command);
-      counts.push(story.run.iterationCount);
+      counts.push(story.run.progress.iterationCount);
     }
     expect(counts).to.deep.equal([1, 1, 2, 2, 2]);
   });
 
   it('shows the node started last, then "done", and after a failure the last one', () => {
     const shown = [council(), scoredSoFar(6), scoredSoFar(8), scoredSoFar(8).when(wrote(WRITER))];
-    expect(shown.map(({ run }) => run.activeNode)).to.deep.equal([MASTER, MASTER, WRITER, 'done']);
-    expect(scoredSoFar(8).when(broke(WRITER)).run).to.include({ status: 'failed', activeNode: WRITER });
+    expect(shown.map(({ run }) => run.progress.activeNode)).to.deep.equal([MASTER, MASTER, WRITER, 'done']);
+    expect(wholeOf(scoredSoFar(8).when(broke(WRITER)).run)).to.include({ status: 'failed', activeNode: WRITER });
   });
 
   it('tells the master the draft and all feedback so far, oldest first', () => {
@@ -141,16 +142,16 @@ describe('The fixed graph', () => {
 
   it('does not act on God Mode', () => {
     const requested = given(graph, { godMode: false }).run;
-    expect(requested).to.include({ godMode: false, executionMode: 'auto-pilot', blueprintId: null });
+    expect(requested.request).to.include({ godMode: false, executionMode: 'auto-pilot', blueprintId: null });
   });
 
   it('goes on from data alone when the limits of today differ from those of its start', () => {
     const capped = given(graph, { limits: { maxIterations: 2, passScore: 5 } })
       .whenAll(wrote(MASTER), scored(CRITIC, 4.9))
       .whenAll(wrote(MASTER), scored(CRITIC, 1));
-    expect(capped.run.activeNode).to.equal(WRITER);
+    expect(capped.run.progress.activeNode).to.equal(WRITER);
     expect(
-      given(graph, { limits: { passScore: 5 } }).whenAll(wrote(MASTER), scored(CRITIC, 5)).run.activeNode,
+      given(graph, { limits: { passScore: 5 } }).whenAll(wrote(MASTER), scored(CRITIC, 5)).run.progress.activeNode,
     ).to.equal(WRITER);
   });
 });

@@ -4,7 +4,7 @@ import type { Graph } from '../../src/generated/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { RunState } from '../../src/run/state.js';
-import { isFinished } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, isFinished } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, completed, given, plainly, underWay } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
@@ -26,7 +26,7 @@ describe('The fold over random histories', () => {
 
   it('ends every run', () => {
     for (const { run } of stories) expect(isFinished(run)).to.equal(true);
-    const ends = new Set(stories.map(({ run }) => run.failure?.kind ?? 'completed'));
+    const ends = new Set(stories.map(({ run }) => failureOf(run)?.kind ?? 'completed'));
     expect([...ends]).to.include.members(['completed', 'cancelled', 'node_failed', 'no_route', 'execution_limit']);
   });
 
@@ -34,7 +34,7 @@ describe('The fold over random histories', () => {
     for (const { run, events } of stories) {
       const done = events.flatMap((event) => (event.type === 'NodeCompleted' ? [event.data.step] : []));
       expect(new Set(done).size).to.equal(done.length);
-      expect(run.steps).to.be.at.most(run.limits.maxNodeExecutions);
+      expect(run.progress.steps).to.be.at.most(run.request.limits.maxNodeExecutions);
     }
   });
 
@@ -73,8 +73,8 @@ describe('The fold over random histories', () => {
 
   it('shows an owner exactly while the run is running and was not released', () => {
     for (const { run, events } of stories) {
-      expect(run.owner).to.equal(null);
-      expect(events.filter(({ type }) => type === 'RunClaimed')).to.have.length(run.epoch);
+      expect(run.ownership.owner).to.equal(null);
+      expect(events.filter(({ type }) => type === 'RunClaimed')).to.have.length(run.ownership.epoch);
     }
   });
 });
@@ -107,8 +107,10 @@ function playedOut(graph: Graph, pick: (limit: number) => number): Story {
 /** What must not depend on the order in which nodes end; a failure may stop a front half done. */
 function essenceOf({ run, events }: Story): unknown {
   const started = events.flatMap(({ type, data }) => (type === 'NodeStarted' ? [`${data.step} ${data.node}`] : []));
-  if (run.failure !== null) return { started, kind: run.failure.kind };
-  const { finalDraft, iterationCount, scores, shown } = run;
+  const failure = failureOf(run);
+  if (failure !== null) return { started, kind: failure.kind };
+  const { iterationCount, scores, shown } = run.progress;
+  const finalDraft = finalDraftOf(run);
   return { started, finalDraft, iterationCount, scores: Object.entries(scores).sort(), shown };
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
@@ -8,7 +9,7 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { boundReached, forkedRun, planFork } from '../../src/run/fork.js';
 import type { RunState } from '../../src/run/state.js';
-import { isFinished, openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, gateOf, isFinished, openGate } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import {
   attemptOf,
@@ -24,6 +25,7 @@ import {
   wrote,
 } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 200 : 25;
@@ -65,6 +67,25 @@ function after(story: Story, type: RunEvent['type']): RunState {
   return run;
 }
 
+/** Points between the decisions of a council that has read, been overridden, parted and joined, and has ended a branch. */
+function undecidedPoints(): readonly RunState[] {
+  const graph = graphOf('write -> judge?, aside; judge? -rework-> write; judge? -approve-> polish', {
+    tools: { webSearch: true, pdfReader: true },
+  });
+  const hit = { document: '4f2a9c01'.padEnd(64, '0'), page: 1, chunk: 0, score: 1 };
+  const played = given(graph, { godMode: true })
+    .whenModified({ input_topic: 'Rivers' })
+    .whenAll(looked('write', [hit]), wrote('write'))
+    .whenDecided(APPROVED)
+    .whenAll(wrote('aside'), scored('judge', 2))
+    .whenDecided(APPROVED);
+  return forkPoints(played).filter((run) => gateOf(run) === null);
+}
+
+function pick(record: object, field: string): object {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => name === field));
+}
+
 /** A fork that nobody has claimed yet. */
 function pendingAt(run: RunState): RunState {
   return firstState({ type: 'RunRequested', data: requestAt(run), seq: 0, id: '', at: '', hash: '' });
@@ -72,8 +93,8 @@ function pendingAt(run: RunState): RunState {
 
 /** What clients see of a run, but for what tells it from another. */
 function seen(run: RunState): unknown {
-  const { requestedTopic, inputTopic, godMode, blueprintId, blueprintName, graphHash, limits } = run;
-  const { scores, iterationCount, activeNode, shown, steps, sources } = run;
+  const { inputTopic: requestedTopic, godMode, blueprintId, blueprintName, graphHash, limits } = run.request;
+  const { inputTopic, scores, iterationCount, activeNode, shown, steps, sources } = run.progress;
   return {
     ...{ requestedTopic, inputTopic, godMode, blueprintId, blueprintName, graphHash, limits },
     ...{ scores, iterationCount, activeNode, shown, steps, sources },
@@ -102,8 +123,8 @@ function playedToTheEnd(story: Story): Story {
 
 /** What a run comes to. */
 function endOf({ run }: Story): unknown {
-  const { failure, finalDraft, iterationCount, scores, shown, steps } = run;
-  return failure === null ? { finalDraft, iterationCount, scores, shown, steps } : failure;
+  const { iterationCount, scores, shown, steps } = run.progress;
+  return failureOf(run) ?? { finalDraft: finalDraftOf(run), iterationCount, scores, shown, steps };
 }
 
 function stepsOf(events: readonly RunEvent[], type: 'NodeStarted' | 'NodeCompleted'): readonly number[] {
@@ -114,12 +135,12 @@ describe('A fork at every event of random histories', () => {
   const stories: Story[] = [];
   const everywhere = (check: (point: RunState, story: Story) => void, stride = 1): void => {
     stories.forEach((story, index) => {
-      for (const point of forkPoints(story).filter(({ seq }) => (seq + index) % stride === 0))
+      for (const point of forkPoints(story).filter(({ head }) => (head.seq + index) % stride === 0))
         named(index + 1, () => {
           try {
             check(point, story);
           } catch (error) {
-            if (error instanceof Error) error.message = `at ${point.seq}: ${error.message}`;
+            if (error instanceof Error) error.message = `at ${point.head.seq}: ${error.message}`;
             throw error;
           }
         });
@@ -134,7 +155,7 @@ describe('A fork at every event of random histories', () => {
     everywhere((point) => {
       const run = pendingAt(point);
       expect(seen(run)).to.deep.equal(seen(point));
-      expect(run.parent).to.deep.equal({ runId: point.runId, at: point.seq, hash: point.hash });
+      expect(run.request.parent).to.deep.equal({ runId: point.runId, at: point.head.seq, hash: point.head.hash });
     });
   });
 
@@ -150,21 +171,23 @@ describe('A fork at every event of random histories', () => {
     let forks = 0;
     everywhere((point, story) => {
       const fork = begun(requestAt(point));
-      const done = stepsOf(story.events.slice(0, point.seq + 1), 'NodeCompleted');
+      const done = stepsOf(story.events.slice(0, point.head.seq + 1), 'NodeCompleted');
       const outstanding = outstandingIn(point);
-      expect(planFork(begun(requestAt(point)).facts).reusedResults).to.equal(point.parent === null ? done.length : -1);
+      expect(planFork(begun(requestAt(point)).facts).reusedResults).to.equal(
+        point.request.parent === null ? done.length : -1,
+      );
       const gate = openGate(point);
       if (gate !== null) {
         expect(openGate(fork.run)).to.include({ gate: gate.gate });
         expect(openGate(fork.run)?.nextNodes).to.deep.equal(gate.nextNodes);
       }
       const started = stepsOf(fork.events, 'NodeStarted');
-      if (fork.run.status === 'running') expect(started.slice(0, outstanding.length)).to.deep.equal(outstanding);
+      if (fork.run.phase.status === 'running') expect(started.slice(0, outstanding.length)).to.deep.equal(outstanding);
       const played = playedToTheEnd(fork);
       const called = stepsOf(played.events, 'NodeStarted');
       expect(new Set(called).size).to.equal(called.length);
       expect(called.filter((step) => done.includes(step))).to.deep.equal([]);
-      expect(new Set([...done, ...called]).size).to.equal(played.run.steps);
+      expect(new Set([...done, ...called]).size).to.equal(played.run.progress.steps);
       forks += 1;
     }, STRIDE);
     process.stderr.write(`      ${forks} forks of ${stories.length} histories\n`);
@@ -184,10 +207,10 @@ describe('A fork at every event of an undisturbed run', () => {
       for (let seed = 1; seed <= HISTORIES; seed += godMode ? 4 : 1) {
         named(seed, () => {
           const parent = playedToTheEnd(given(randomGraph(drawsOf(seed)), { godMode }));
-          for (const point of forkPoints(parent).filter((each) => (each.seq + seed) % STRIDE === 0)) {
+          for (const point of forkPoints(parent).filter((each) => (each.head.seq + seed) % STRIDE === 0)) {
             const fork = playedToTheEnd(begun(requestAt(point)));
-            expect(endOf(fork), `at ${point.seq}`).to.deep.equal(endOf(parent));
-            const left = [...outstandingIn(point), ...stepsOf(parent.events.slice(point.seq + 1), 'NodeStarted')];
+            expect(endOf(fork), `at ${point.head.seq}`).to.deep.equal(endOf(parent));
+            const left = [...outstandingIn(point), ...stepsOf(parent.events.slice(point.head.seq + 1), 'NodeStarted')];
             expect(stepsOf(fork.events, 'NodeStarted')).to.have.members([...new Set(left)]);
           }
         });
@@ -215,17 +238,17 @@ describe('A fork', () => {
 
   it('calls a node anew whose attempt failed, also when that ended its parent', () => {
     const parent = given(COUNCIL).when(broke('write', 5)).when(broke('write'));
-    expect(parent.run.failure?.kind).to.equal('node_failed');
+    expect(failureOf(parent.run)?.kind).to.equal('node_failed');
     const fork = begun(requestAt(after(parent, 'NodeFailed')));
     expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
-    expect(fork.run.frontier[0]?.failures).to.equal(0);
+    expect(fork.run.progress.frontier[0]?.failures).to.equal(0);
   });
 
   it('calls a node anew that was in the middle of its tools', () => {
     const hit = { document: 'd'.repeat(64), page: 3, chunk: 1, score: 0.5 };
     const fork = begun(requestAt(given(COUNCIL).when(looked('write', [hit])).run));
     expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
-    expect(fork.run.sources).to.deep.equal(['dddddddd:3']);
+    expect(fork.run.progress.sources).to.deep.equal(['dddddddd:3']);
   });
 
   it('of a front half done runs only the other half, then joins both', () => {
@@ -233,8 +256,8 @@ describe('A fork', () => {
     const fork = begun(requestAt(parent.run));
     expect(underWay(fork.run)).to.deep.equal(['left']);
     const joined = fork.whenAll(wrote('left'), wrote('meet'));
-    expect(joined.run.frontier[0]?.branch.draftFrom).to.equal('4');
-    expect(joined.run).to.include({ status: 'completed', iterationCount: 4 });
+    expect(joined.run.progress.frontier[0]?.branch.draftFrom).to.equal('4');
+    expect(wholeOf(joined.run)).to.include({ status: 'completed', iterationCount: 4 });
     expect(endOf(joined)).to.deep.equal(endOf(parent.whenAll(wrote('left'), wrote('meet'))));
   });
 
@@ -264,11 +287,11 @@ describe('A fork', () => {
           for (const changes of [{}, { override: {} }, { nodes: [{ id: 'judge' }] }]) {
             const { run } = begun(requestAt(after(parent, type), changes));
             expect(underWay(run)).to.deep.equal(['judge']);
-            expect(run.shown.draft).to.equal(parent.run.shown.draft);
+            expect(run.progress.shown.draft).to.equal(parent.run.progress.shown.draft);
           }
         }
       }
-      expect(modified.run.shown.draft).to.equal('Theirs');
+      expect(modified.run.progress.shown.draft).to.equal('Theirs');
     });
 
     for (const [what, changes] of [
@@ -281,7 +304,7 @@ describe('A fork', () => {
         for (const parent of [approved, modified]) {
           const { run } = begun(requestAt(after(parent, 'GateDecided'), changes));
           expect(openGate(run)).to.deep.include({ gate: 2, nextNodes: ['judge'] });
-          expect(run.shown.draft).to.equal('override' in changes ? 'Mine' : parent.run.shown.draft);
+          expect(run.progress.shown.draft).to.equal('override' in changes ? 'Mine' : parent.run.progress.shown.draft);
         }
       });
     }
@@ -303,15 +326,15 @@ describe('A fork', () => {
       begun(requestAt(after(stopped, type), changes)).facts;
 
     it('would fail at once, unless it is allowed more', () => {
-      expect(stopped.run.failure?.kind).to.equal('execution_limit');
-      expect(boundReached(facts())).to.equal(stopped.run.failure?.error);
+      expect(failureOf(stopped.run)?.kind).to.equal('execution_limit');
+      expect(boundReached(facts())).to.equal(failureOf(stopped.run)?.error);
       expect(boundReached(facts({ maxNodeExecutions: 2 }))).to.include('limit of 2');
       const raised = requestAt(after(stopped, 'NodeCompleted'), { maxNodeExecutions: 4 });
-      expect(raised.limits).to.deep.equal({ ...stopped.run.limits, maxNodeExecutions: 4 });
+      expect(raised.limits).to.deep.equal({ ...stopped.run.request.limits, maxNodeExecutions: 4 });
       expect(raised.changes).to.include({ maxNodeExecutions: true });
       const more = begun(raised);
       expect(underWay(more.run)).to.deep.equal(['judge']);
-      expect(more.when(scored('judge', 9)).run.failure?.error).to.include('limit of 4');
+      expect(failureOf(more.when(scored('judge', 9)).run)?.error).to.include('limit of 4');
     });
 
     it('calls its last step anew when that was under way', () => {
@@ -329,7 +352,7 @@ describe('A fork', () => {
     const graph = graphOf('write -> judge?; judge -approve-> polish');
     const parent = given(graph).whenAll(wrote('write'), scored('judge', 3));
     const point = after(parent, 'NodeCompleted');
-    expect(begun(requestAt(point)).run.failure).to.deep.equal(parent.run.failure);
+    expect(failureOf(begun(requestAt(point)).run)).to.deep.equal(failureOf(parent.run));
     expect(planFork(begun(requestAt(point)).facts)).to.deep.equal({ reusedResults: 2, nextNodes: [] });
     const shown = requestAt(point, { override: { route_decision: 'approve' } });
     expect(underWay(begun(shown).run)).to.deep.equal(['polish']);
@@ -343,15 +366,15 @@ describe('The changes of a fork', () => {
 
   it('give it another topic, in the history too', () => {
     const { run } = begun(requestAt(atJudge.run, { inputTopic: 'Another' }));
-    expect(run).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
+    expect(wholeOf(run)).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
   });
 
   it('are told to nodes outstanding', () => {
     const override: StateOverride = { current_draft: 'Mine', input_topic: 'Other', feedback_history: ['Do'] };
     const { run } = begun(requestAt(atJudge.run, { override }));
-    expect(run).to.include({ requestedTopic: 'The sea', inputTopic: 'Other' });
-    expect(run.frontier[0]?.branch).to.include({ draft: 'Mine' });
-    expect(run.shown.feedback.map(({ text }) => text)).to.deep.equal(['Do']);
+    expect(wholeOf(run)).to.include({ requestedTopic: 'The sea', inputTopic: 'Other' });
+    expect(run.progress.frontier[0]?.branch).to.include({ draft: 'Mine' });
+    expect(run.progress.shown.feedback.map(({ text }) => text)).to.deep.equal(['Do']);
   });
 
   it('route the last node again, when one has ended alone', () => {
@@ -364,7 +387,7 @@ describe('The changes of a fork', () => {
     const paused = given(COUNCIL, { godMode: true }).whenDecided(APPROVED).when(wrote('write'));
     const { run } = begun(requestAt(paused.run, { override: { current_draft: 'Mine' } }));
     expect(openGate(run)?.nextNodes).to.deep.equal(['judge']);
-    expect(run.shown.draft).to.equal('Mine');
+    expect(run.progress.shown.draft).to.equal('Mine');
   });
 
   it('reach what is still to run of a front half done; the other half keeps its draft', () => {
@@ -372,17 +395,17 @@ describe('The changes of a fork', () => {
     const fork = begun(requestAt(parent.run, { override: { current_draft: 'Mine' } }));
     expect(attemptOf(fork.run, 'left').branch.draft).to.equal('Mine');
     const joined = fork.when(wrote('left'));
-    expect(joined.run.frontier[0]?.branch.draft).to.equal('## Left\nby left\n\n## Right\nby right');
+    expect(joined.run.progress.frontier[0]?.branch.draft).to.equal('## Left\nby left\n\n## Right\nby right');
   });
 
   it('of nodes make another graph, its parent left as it was', () => {
     const tools = { webSearch: true };
     const requested = requestAt(atJudge.run, { nodes: [{ id: 'judge', systemPrompt: 'Be kind', model: 'm', tools }] });
-    const { plan, graphHash } = begun(requested).run;
+    const { plan, request } = begun(requested).run;
     expect(plan.node('judge')).to.deep.include({ systemPrompt: 'Be kind', model: 'm', role: 'critic' });
     expect(plan.node('judge').tools).to.deep.equal({ webSearch: true, pdfReader: false });
     expect(plan.node('write')).to.deep.equal(COUNCIL.nodes[0]);
-    expect(graphHash).not.to.equal(atJudge.run.graphHash);
+    expect(request.graphHash).not.to.equal(atJudge.run.request.graphHash);
     expect(atJudge.run.plan.node('judge').systemPrompt).to.equal('');
   });
 });
@@ -394,9 +417,26 @@ describe('The state a fork begins with', () => {
     expect(JSON.stringify(requestAt(parent.run)).length).to.be.below(110_000);
   });
 
+  it('has every field of its parent: none begins anew', () => {
+    const points = undecidedPoints();
+    const fresh = given(COUNCIL, { pending: true }).run.progress;
+    const unmoved = Object.entries<unknown>({ ...fresh }).filter(([field, initial]) =>
+      points.every(({ progress }) => canonical({ [field]: initial }) === canonical(pick(progress, field))),
+    );
+    expect(unmoved, 'fields that no point of the stories has moved').to.deep.equal([]);
+    for (const point of points) {
+      const fork = pendingAt(point);
+      const untried = { attempt: 0, startedAt: '', delayMs: 0, tools: [] };
+      const frontier = point.progress.frontier.map((each) => ({ ...each, ...untried }));
+      expect(fork.progress).to.deep.equal({ ...point.progress, frontier });
+      const { bodyHash, parent, graphHash } = fork.request;
+      expect(fork.request).to.deep.equal({ ...point.request, bodyHash, parent, graphHash });
+    }
+  });
+
   it('keeps counts of nodes with names that objects inherit', () => {
     const graph = graphOf('write -> constructor?; constructor -rework-> write; constructor -approve-> polish');
     const parent = given(graph).whenAll(wrote('write'), scored('constructor', 3));
-    expect(begun(requestAt(parent.run)).run.scores).to.deep.equal({ constructor: 1 });
+    expect(begun(requestAt(parent.run)).run.progress.scores).to.deep.equal({ constructor: 1 });
   });
 });

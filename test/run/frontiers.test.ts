@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { nextFrontier } from '../../src/run/frontier.js';
 import type { RunState } from '../../src/run/state.js';
-import { isFinished } from '../../src/run/state.js';
+import { failureOf, isFinished } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, completed, given, underWay } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
@@ -14,7 +14,7 @@ function played(seed: number, look: (run: RunState) => void): Story {
   let story = given(randomGraph(draws), { godMode: draws.chance(0.5) });
   while (!isFinished(story.run)) {
     const active = underWay(story.run);
-    if (active.length > 0 && active.length === story.run.frontier.length) look(story.run);
+    if (active.length > 0 && active.length === story.run.progress.frontier.length) look(story.run);
     const at = active.length === 0 ? null : attemptOf(story.run, active[draws.below(active.length)] ?? '');
     story =
       at === null
@@ -28,7 +28,7 @@ describe('The fronts of random graphs', () => {
   it('hold every node reached that no other branch can still reach onward, and only those', () => {
     for (let seed = 1; seed <= GRAPHS; seed += 1) {
       named(seed, () => {
-        played(seed, ({ frontier: front, arrivals, plan }) => {
+        played(seed, ({ plan, progress: { frontier: front, arrivals } }) => {
           const running = front.map(({ node }) => node);
           const waiting = arrivals.map(({ node }) => node);
           const reached = [...running, ...waiting];
@@ -43,8 +43,8 @@ describe('The fronts of random graphs', () => {
   it('are never empty while a branch lives', () => {
     for (let seed = 1; seed <= GRAPHS; seed += 1) {
       const { run } = named(seed, () => played(seed, () => undefined));
-      if (run.status === 'completed') expect(run.arrivals).to.deep.equal([]);
-      else if (run.failure?.kind !== 'no_route') expect(nextFrontier(run)).not.to.deep.equal([]);
+      if (run.phase.status === 'completed') expect(run.progress.arrivals).to.deep.equal([]);
+      else if (failureOf(run)?.kind !== 'no_route') expect(nextFrontier(run)).not.to.deep.equal([]);
     }
   });
 });

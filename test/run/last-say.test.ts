@@ -3,6 +3,8 @@ import type { Graph, StateOverride } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { given, graphOf, graphWith, playOut, scored, underWay, wrote } from '../support/given.js';
+import { gateOf } from '../../src/run/state.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const APPROVE = { action: 'approve', modifiedState: null } as const;
 const COUNCIL = graphOf('write -> judge?; judge? -rework-> write; judge? -approve-> polish');
@@ -22,8 +24,8 @@ function goneOn(story: Story, score: number, override?: StateOverride): Story {
   return playOut(decided, (node, { plan }) => (plan.node(node).role === 'critic' ? scored(node, score) : wrote(node)));
 }
 
-const nextOf = ({ run }: Story): readonly string[] | undefined => run.gate?.nextNodes;
-const times = ({ scores }: RunState): number => scores['judge'] ?? 0;
+const nextOf = ({ run }: Story): readonly string[] | undefined => gateOf(run)?.nextNodes;
+const times = ({ progress }: RunState): number => progress.scores['judge'] ?? 0;
 
 /** The council paused after the critic's n-th score, those before it 4. */
 function judged(count: number, score: number, graph = COUNCIL): Story {
@@ -36,8 +38,8 @@ describe("A critic's fifth score", () => {
   it('routes onward whatever it is, and shows the route so', () => {
     const story = judged(5, 4);
     expect(nextOf(story)).to.deep.equal(['polish']);
-    expect(story.run.shown).to.include({ score: 4, decision: 'approve' });
-    expect(judged(4, 4).run.shown).to.include({ score: 4, decision: 'rework' });
+    expect(story.run.progress.shown).to.include({ score: 4, decision: 'approve' });
+    expect(judged(4, 4).run.progress.shown).to.include({ score: 4, decision: 'rework' });
   });
 
   it('leads nowhere back when a human corrects it', () => {
@@ -49,7 +51,7 @@ describe("A critic's fifth score", () => {
     ] as const) {
       const story = judged(5, given).whenModified({ critic_score: corrected });
       expect(underWay(story.run)).to.deep.equal(['polish']);
-      expect(story.run.shown).to.include({ score: corrected, decision: 'approve' });
+      expect(story.run.progress.shown).to.include({ score: corrected, decision: 'approve' });
     }
     expect(underWay(judged(4, 9).whenModified({ critic_score: 3 }).run)).to.deep.equal(['write']);
   });
@@ -58,7 +60,7 @@ describe("A critic's fifth score", () => {
     let story = judged(5, 4);
     for (const score of [3, 4, 9]) {
       const sent = goneOn(story, score, { route_decision: 'rework', critic_score: 1 });
-      expect(sent.run.shown).to.include({ decision: 'rework', score: 1 });
+      expect(sent.run.progress.shown).to.include({ decision: 'rework', score: 1 });
       expect(nextOf(sent)).to.deep.equal(['judge']);
       story = goneOn(sent, score);
       expect(nextOf(story)).to.deep.equal(['polish']);
@@ -80,7 +82,7 @@ describe('Expressions over the score', () => {
     for (const corrected of [1, 8.5]) {
       const story = judged(5, 9, expressive).whenModified({ critic_score: corrected });
       expect(underWay(story.run)).to.deep.equal(['polish']);
-      expect(story.run.shown.score).to.equal(corrected);
+      expect(story.run.progress.shown.score).to.equal(corrected);
     }
     expect(underWay(judged(4, 9, expressive).whenModified({ critic_score: 1 }).run)).to.deep.equal(['write']);
   });
@@ -126,12 +128,16 @@ describe('A run whose critic never approves', () => {
   ] as const) {
     it(`ends at the writer when the shown state is sent back at each pause: routed by ${name}`, () => {
       let story = given(graph, { godMode: true });
-      while (story.run.status === 'paused') {
-        const { score, decision } = story.run.shown;
+      while (story.run.phase.status === 'paused') {
+        const { score, decision } = story.run.progress.shown;
         story = goneOn(story, 4, { critic_score: score, route_decision: decision });
       }
-      expect(story.run).to.deep.include({ status: 'completed', finalDraft: 'by polish', scores: { judge: 5 } });
-      expect(story.run.shown).to.include({ score: 4, decision: 'approve' });
+      expect(wholeOf(story.run)).to.deep.include({
+        status: 'completed',
+        finalDraft: 'by polish',
+        scores: { judge: 5 },
+      });
+      expect(story.run.progress.shown).to.include({ score: 4, decision: 'approve' });
     });
   }
 });

@@ -5,8 +5,8 @@ import { godModeState } from '../../src/api/serializers.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
 import { pauseViewOf } from '../../src/run/pause-view.js';
-import type { RunState } from '../../src/run/state.js';
-import { isFinished } from '../../src/run/state.js';
+import type { RunProgress, RunState } from '../../src/run/state.js';
+import { finalDraftOf, gateOf, isFinished } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import {
   attemptOf,
@@ -30,7 +30,7 @@ function pausedAfter(graph: Graph, ...commands: readonly When[]): Story {
   return commands.reduce((story: Story, command) => goneOn(story).when(command), given(graph, { godMode: true }));
 }
 
-const goneOn = (story: Story): Story => (story.run.status === 'paused' ? story.whenDecided(APPROVE) : story);
+const goneOn = (story: Story): Story => (story.run.phase.status === 'paused' ? story.whenDecided(APPROVE) : story);
 
 /** Lets agents write and critics score 9, every pause approved, until the run has ended. */
 function toTheEnd(story: Story): RunState {
@@ -60,51 +60,51 @@ function forkAt(run: RunState, changes: Partial<ForkChanges>): RunRequestedData 
 const draftsIn = ({
   arrivals,
   ended,
-}: Pick<RunState, 'arrivals' | 'ended'>): readonly (readonly [string, string | null])[] =>
+}: Pick<RunProgress, 'arrivals' | 'ended'>): readonly (readonly [string, string | null])[] =>
   [...arrivals, ...ended].map(({ node, branch }) => [node, branch.draft]);
 
 describe('An edit of the draft', () => {
   it('leaves the work of a branch that has ended', () => {
     const paused = pausedAfter(graphOf('s -> a, b; b -> c'), wrote('s'), wrote('a'), wrote('b'));
-    expect(paused.run.gate?.nextNodes).to.deep.equal(['c']);
+    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['c']);
     const edited = paused.whenModified({ current_draft: 'X' });
     expect(attemptOf(edited.run, 'c').branch.draft).to.equal('X');
-    expect(toTheEnd(edited).finalDraft).to.equal('## A\nby a\n\n## C\nby c');
+    expect(finalDraftOf(toTheEnd(edited))).to.equal('## A\nby a\n\n## C\nby c');
   });
 
   it('leaves the work of a branch that waits at a join', () => {
     const graph = graphOf('s -> a, b; b -> c; a, c -> meet');
     const edited = pausedAfter(graph, wrote('s'), wrote('a'), wrote('b')).whenModified({ current_draft: 'X' });
     const joined = edited.when(wrote('c'));
-    expect(joined.run.shown.draft).to.equal('## A\nby a\n\n## C\nby c');
+    expect(joined.run.progress.shown.draft).to.equal('## A\nby a\n\n## C\nby c');
   });
 
   it('stands beside the work of others where a critic works on it, under the name of its author', () => {
     const graph = graphOf('s -> a, b; b -> judge?');
     const edited = pausedAfter(graph, wrote('s'), wrote('a'), wrote('b')).whenModified({ current_draft: 'X' });
-    expect(toTheEnd(edited).finalDraft).to.equal('## A\nby a\n\n## B\nX');
+    expect(finalDraftOf(toTheEnd(edited))).to.equal('## A\nby a\n\n## B\nX');
   });
 
   it('of a draft that a critic alone has is told under the name of the node that works on it', () => {
     const graph = graphOf('s -> k?, b; k? -> k2?; k2?, b -> meet');
     const edited = pausedAfter(graph, wrote('s'), scored('k', 9), wrote('b')).whenModified({ current_draft: 'X' });
     expect(underWay(edited.run)).to.deep.equal(['k2']);
-    expect(edited.when(scored('k2', 9)).run.shown.draft).to.equal('## K2\nX\n\n## B\nby b');
+    expect(edited.when(scored('k2', 9)).run.progress.shown.draft).to.equal('## K2\nX\n\n## B\nby b');
   });
 
   it('reaches every branch about to run, and is what they have in common from there', () => {
     const graph = graphOf('s -> k?, b; k?, b -> meet');
     const edited = pausedAfter(graph, wrote('s')).whenModified({ current_draft: 'Same' });
     for (const node of ['k', 'b']) expect(attemptOf(edited.run, node).branch.draft).to.equal('Same');
-    expect(edited.whenAll(scored('k', 9), wrote('b')).run.shown.draft).to.equal('## B\nby b');
+    expect(edited.whenAll(scored('k', 9), wrote('b')).run.progress.shown.draft).to.equal('## B\nby b');
   });
 
   it('before a join stands in place of the joined draft, and is told as its', () => {
     const graph = graphOf('s -> x, y; x -> a, b; a, b -> judge?; judge?, y -> meet');
     const joined = pausedAfter(graph, wrote('s'), wrote('x'), wrote('y'), wrote('a'), wrote('b'));
-    expect(joined.run.gate?.nextNodes).to.deep.equal(['judge']);
+    expect(gateOf(joined.run)?.nextNodes).to.deep.equal(['judge']);
     const edited = joined.whenModified({ current_draft: 'Both' });
-    expect(edited.when(scored('judge', 9)).run.shown.draft).to.equal('## Judge\nBoth\n\n## Y\nby y');
+    expect(edited.when(scored('judge', 9)).run.progress.shown.draft).to.equal('## Judge\nBoth\n\n## Y\nby y');
   });
 
   it('travels with the branch that a human sends back, and leaves what waits at the join it was shown before', () => {
@@ -117,16 +117,18 @@ describe('An edit of the draft', () => {
       right -> meet
     `);
     const paused = pausedAfter(graph, wrote('s'), wrote('left'), wrote('right'), wrote('deep'), scored('judge', 9));
-    expect(paused.run.gate?.nextNodes).to.deep.equal(['meet']);
+    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['meet']);
     const sent = paused.whenModified({ current_draft: 'X', route_decision: 'rework' });
     expect(underWay(sent.run)).to.deep.equal(['left']);
     expect(attemptOf(sent.run, 'left').branch.draft).to.equal('X');
-    expect(sent.run.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([['meet', 'by right']]);
+    expect(sent.run.progress.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([
+      ['meet', 'by right'],
+    ]);
   });
 
   it('to nothing leaves the branch without a draft', () => {
     const paused = pausedAfter(graphOf('s -> a, b; b -> judge?'), wrote('s'), wrote('a'), wrote('b'));
-    expect(toTheEnd(paused.whenModified({ current_draft: null })).finalDraft).to.equal('## A\nby a');
+    expect(finalDraftOf(toTheEnd(paused.whenModified({ current_draft: null })))).to.equal('## A\nby a');
   });
 
   it('of a fork reaches what is under way or next there, and nothing else', () => {
@@ -134,11 +136,11 @@ describe('An edit of the draft', () => {
     const { run } = given(graph).whenAll(wrote('s'), wrote('a'));
     const underWayThere = begun(forkAt(run, { override: { current_draft: 'X' } }));
     expect(attemptOf(underWayThere.run, 'b').branch.draft).to.equal('X');
-    expect(toTheEnd(underWayThere).finalDraft).to.equal('## A\nby a\n\n## C\nby c');
+    expect(finalDraftOf(toTheEnd(underWayThere))).to.equal('## A\nby a\n\n## C\nby c');
     const paused = pausedAfter(graphOf('s -> a, b; b -> judge?'), wrote('s'), wrote('a'), wrote('b')).run;
     const fork = begun(forkAt(paused, { override: { current_draft: 'X' } }));
-    expect(fork.run.shown.draft).to.equal('X');
-    expect(toTheEnd(fork).finalDraft).to.equal('## A\nby a\n\n## B\nX');
+    expect(fork.run.progress.shown.draft).to.equal('X');
+    expect(finalDraftOf(toTheEnd(fork))).to.equal('## A\nby a\n\n## B\nX');
   });
 
   it('of a fork of a fork is another than the one before', () => {
@@ -154,7 +156,7 @@ describe('An edit of the draft', () => {
 describe('An override of single branches', () => {
   const graph = graphOf('s -> a, b, c; a, b, c -> meet; c -> aside');
   const before = (): Story => pausedAfter(graph, wrote('s', 'Plan'));
-  const held = ({ run }: Story): readonly (string | null)[] => run.frontier.map(({ branch }) => branch.draft);
+  const held = ({ run }: Story): readonly (string | null)[] => run.progress.frontier.map(({ branch }) => branch.draft);
 
   it('reaches those alone; the draft for all reaches the others', () => {
     const branches = [{ node: 'b', current_draft: 'For b' }];
@@ -170,7 +172,7 @@ describe('An override of single branches', () => {
     const mixed = [...kept, { node: 'c', current_draft: 'For c' }];
     const modified = before().whenModified({ branches: mixed, current_draft: 'All' });
     expect(held(modified)).to.deep.equal(['All', 'Plan', 'For c']);
-    const { frontier } = modified.run;
+    const { frontier } = modified.run.progress;
     expect(frontier.map(({ branch }) => branch.draftFrom === '1')).to.deep.equal([false, true, false]);
   });
 
@@ -215,9 +217,9 @@ describe('Other keys of an override', () => {
     const graph = graphOf('s? -> a?, b; b -> c?');
     const paused = pausedAfter(graph, scored('s', 4, 'S'), scored('a', 3, 'A'), wrote('b'));
     const { run } = paused.whenModified({ feedback_history: ['Mine'], critic_score: 9 }).when(scored('c', 8, 'C'));
-    expect(run.finalDraft).to.equal('## B\nby b');
-    expect(run.shown.score).to.equal(3);
-    expect(run.shown.feedback.map(({ text }) => text)).to.deep.equal(['S', 'A', 'Mine', 'C']);
+    expect(finalDraftOf(run)).to.equal('## B\nby b');
+    expect(run.progress.shown.score).to.equal(3);
+    expect(run.progress.shown.feedback.map(({ text }) => text)).to.deep.equal(['S', 'A', 'Mine', 'C']);
   });
 });
 
@@ -239,7 +241,7 @@ describe('The shown state sent back', () => {
         const told = ({ events }: Story): readonly string[] =>
           events.filter(({ type }) => type !== 'GateDecided').map(inShort);
         expect(told(sentBack)).to.deep.equal(told(approved));
-        expect(sentBack.run.shown).to.deep.equal(approved.run.shown);
+        expect(sentBack.run.progress.shown).to.deep.equal(approved.run.progress.shown);
       });
     }
   });
@@ -252,12 +254,12 @@ describe('The shown state sent back', () => {
         while (!isFinished(story.run)) {
           const [node] = underWay(story.run);
           if (node === undefined) {
-            const next = story.run.gate?.nextNodes ?? [];
-            const { arrivals, ended } = story.run;
+            const next = gateOf(story.run)?.nextNodes ?? [];
+            const { arrivals, ended } = story.run.progress;
             const before = draftsIn({ ended, arrivals: arrivals.filter((each) => !next.includes(each.node)) });
             const edited = story.whenModified({ ...shownState(story.run), current_draft: `Edit ${draws.below(99)}` });
             for (const at of next) expect(attemptOf(edited.run, at).branch.draft).to.match(/^Edit/);
-            expect(draftsIn(edited.run)).to.deep.equal(before);
+            expect(draftsIn(edited.run.progress)).to.deep.equal(before);
             story = edited;
           } else {
             const at = attemptOf(story.run, node);

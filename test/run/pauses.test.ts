@@ -5,6 +5,8 @@ import { branchInto } from '../../src/run/frontier.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Decision, Story } from '../support/given.js';
 import { attemptOf, gateDecided, given, graphOf, resumed, scored, underWay, wrote } from '../support/given.js';
+import { failureOf, finalDraftOf, gateOf } from '../../src/run/state.js';
+import { wholeOf } from '../support/whole-run.js';
 
 const council = graphOf(`
   write -> judge?
@@ -42,8 +44,14 @@ describe('A run in God Mode', () => {
       'RunPaused 1 before write',
       'RunReleased paused 1 by one',
     );
-    expect(story.run).to.include({ status: 'paused', activeNode: 'write', owner: null, iterationCount: 0, steps: 0 });
-    expect(story.run.gate).to.deep.equal({
+    expect(wholeOf(story.run)).to.include({
+      status: 'paused',
+      activeNode: 'write',
+      owner: null,
+      iterationCount: 0,
+      steps: 0,
+    });
+    expect(gateOf(story.run)).to.deep.equal({
       gate: 1,
       nextNodes: ['write'],
       seq: 3,
@@ -54,7 +62,7 @@ describe('A run in God Mode', () => {
 
   it('pauses before every node, each result with its pause in one append', () => {
     const first = resumed(given(council, godMode));
-    expect(first.run).to.include({
+    expect(wholeOf(first.run)).to.include({
       status: 'running',
       activeNode: 'write',
       gate: null,
@@ -76,7 +84,7 @@ describe('A run in God Mode', () => {
       'RunPaused 2 before left right',
       'RunReleased paused 2 by one',
     );
-    expect(story.run).to.include({ status: 'paused', activeNode: 'left' });
+    expect(wholeOf(story.run)).to.include({ status: 'paused', activeNode: 'left' });
     expect(underWay(resumed(story).run)).to.deep.equal(['left', 'right']);
   });
 
@@ -86,9 +94,9 @@ describe('A run in God Mode', () => {
 
   it('shows at the pause what the waiting node will work on', () => {
     const { run } = joining();
-    expect(run.shown.draft).to.equal('## Left\nL\n\n## Right\nR');
-    expect(run.shown).to.deep.equal(branchInto(run, 'meet', run.steps + 1));
-    expect(run.shown).to.deep.equal(attemptOf(resumed(joining()).run, 'meet').branch);
+    expect(run.progress.shown.draft).to.equal('## Left\nL\n\n## Right\nR');
+    expect(run.progress.shown).to.deep.equal(branchInto(run, 'meet', run.progress.steps + 1));
+    expect(run.progress.shown).to.deep.equal(attemptOf(resumed(joining()).run, 'meet').branch);
   });
 
   it('records the score it shows, also when another branch gave it', () => {
@@ -102,7 +110,7 @@ describe('A run in God Mode', () => {
     );
     const paused = story.facts.find((fact) => fact.type === 'RunPaused');
     expect(paused?.data).to.deep.equal({ gate: 3, nextNodes: ['meet'], criticScore: 3, iteration: 2 });
-    expect(story.run.shown.score).to.equal(3);
+    expect(story.run.progress.shown.score).to.equal(3);
   });
 
   it('retries without a pause', () => {
@@ -125,14 +133,14 @@ describe('A decision', () => {
   it('keeps the pause open until the run goes on, and then tells how it did', () => {
     const paused = judged();
     const decided = paused.recorded(gateDecided(paused.run, { action: 'approve' }));
-    expect(decided.run).to.include({ status: 'paused', seq: paused.run.seq + 1 });
-    expect(decided.run.gate).to.deep.equal({ ...paused.run.gate, decision: 'approve' });
-    expect(resumed(paused).run).to.include({ status: 'running', gate: null, resumedBy: 'approve' });
-    expect(resumed(paused, modify({})).run).to.include({ gate: null, resumedBy: 'modify' });
+    expect(wholeOf(decided.run)).to.include({ status: 'paused', seq: paused.run.head.seq + 1 });
+    expect(gateOf(decided.run)).to.deep.equal({ ...gateOf(paused.run), decision: 'approve' });
+    expect(wholeOf(resumed(paused).run)).to.include({ status: 'running', gate: null, resumedBy: 'approve' });
+    expect(wholeOf(resumed(paused, modify({})).run)).to.include({ gate: null, resumedBy: 'modify' });
   });
 
   it('counts neither as a takeover nor as a step', () => {
-    expect(resumed(given(council, godMode)).run).to.include({ takeovers: 0, steps: 1, gates: 1 });
+    expect(wholeOf(resumed(given(council, godMode)).run)).to.include({ takeovers: 0, steps: 1, gates: 1 });
   });
 
   it('to reject fails the run', () => {
@@ -141,8 +149,8 @@ describe('A decision', () => {
       type: 'RunFailed',
       data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
     });
-    expect(run).to.include({ status: 'failed', gate: null, activeNode: 'write' });
-    expect(run.failure?.error).to.equal('Rejected by the user in God Mode');
+    expect(wholeOf(run)).to.include({ status: 'failed', gate: null, activeNode: 'write' });
+    expect(failureOf(run)?.error).to.equal('Rejected by the user in God Mode');
   });
 
   for (const action of ['approve', 'reject'] as const) {
@@ -150,13 +158,8 @@ describe('A decision', () => {
       const paused = judged();
       const sent = { input_topic: 'Other', current_draft: 'X', critic_score: 1, iteration_count: 9 };
       const { run } = paused.recorded(gateDecided(paused.run, { action, modifiedState: sent }));
-      expect({ ...run, gate: null, seq: 0, hash: '', lastEventId: '' }).to.deep.equal({
-        ...paused.run,
-        gate: null,
-        seq: 0,
-        hash: '',
-        lastEventId: '',
-      });
+      const { head, phase } = run;
+      expect(run).to.deep.equal({ ...paused.run, head, phase });
     });
   }
 });
@@ -169,16 +172,16 @@ describe('An override', () => {
     const paused = judged();
     const { run, events } = paused.recorded(gateDecided(paused.run, modify({ current_draft: 'X' })));
     const last = events.at(-1);
-    expect(run).to.include({ seq: paused.run.seq + 1, hash: last?.hash, lastEventId: last?.id });
+    expect(wholeOf(run)).to.include({ seq: paused.run.head.seq + 1, hash: last?.hash, id: last?.id });
   });
 
   it('of nothing changes nothing', () => {
-    const { shown, inputTopic, iterationCount } = resumed(judged()).run;
-    expect(after({})).to.deep.include({ shown, inputTopic, iterationCount });
+    const { shown, inputTopic, iterationCount } = resumed(judged()).run.progress;
+    expect(wholeOf(after({}))).to.deep.include({ shown, inputTopic, iterationCount });
   });
 
   it('of the topic is what the council works on; the topic of the start is kept', () => {
-    expect(after({ input_topic: 'Rivers' })).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
+    expect(wholeOf(after({ input_topic: 'Rivers' }))).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
   });
 
   it('of the draft is what the next node gets, null too', () => {
@@ -188,34 +191,34 @@ describe('An override', () => {
   });
 
   it('of the score brings its verdict, null too', () => {
-    expect(after({ critic_score: 8 }).shown).to.include({ score: 8, decision: 'approve' });
-    expect(after({ critic_score: 0 }).shown).to.include({ score: 0, decision: 'rework' });
+    expect(after({ critic_score: 8 }).progress.shown).to.include({ score: 8, decision: 'approve' });
+    expect(after({ critic_score: 0 }).progress.shown).to.include({ score: 0, decision: 'rework' });
     expect(() => after({ critic_score: null })).to.throw(OverrideRefused);
     const behind = given(graphOf('judge? -> write'), godMode).whenModified({}).when(scored('judge', 5));
-    expect(behind.whenModified({ critic_score: null }).run.shown).to.include({ score: null, decision: null });
+    expect(behind.whenModified({ critic_score: null }).run.progress.shown).to.include({ score: null, decision: null });
   });
 
   it('of the route is taken at its word, whatever the score', () => {
-    expect(after({ route_decision: 'approve' }).shown).to.include({ score: 5, decision: 'approve' });
+    expect(after({ route_decision: 'approve' }).progress.shown).to.include({ score: 5, decision: 'approve' });
     expect(() => after({ route_decision: null })).to.throw(OverrideRefused);
     const sent = judged(9).whenModified({ route_decision: 'rework', critic_score: 9.5 });
-    expect(sent.run.shown).to.include({ score: 9.5, decision: 'rework' });
+    expect(sent.run.progress.shown).to.include({ score: 9.5, decision: 'rework' });
   });
 
   it('of the iterations counts on from there', () => {
     const story = judged().whenModified({ iteration_count: 40 }).when(wrote('write'));
-    expect(story.run.iterationCount).to.equal(41);
-    expect(after({ iteration_count: 0 }).iterationCount).to.equal(0);
+    expect(story.run.progress.iterationCount).to.equal(41);
+    expect(after({ iteration_count: 0 }).progress.iterationCount).to.equal(0);
   });
 
   it('of the feedback replaces the list', () => {
     const story = judged().whenModified({ feedback_history: ['One', 'Two'] });
-    expect(story.run.shown.feedback.map(({ text }) => text)).to.deep.equal(['One', 'Two']);
-    expect(after({ feedback_history: [] }).shown.feedback).to.deep.equal([]);
+    expect(story.run.progress.shown.feedback.map(({ text }) => text)).to.deep.equal(['One', 'Two']);
+    expect(after({ feedback_history: [] }).progress.shown.feedback).to.deep.equal([]);
   });
 
   it('does not count as a score of the critic', () => {
-    expect(after({ critic_score: 2 }).scores).to.deep.equal({ judge: 1 });
+    expect(after({ critic_score: 2 }).progress.scores).to.deep.equal({ judge: 1 });
   });
 
   it('reaches every branch of a front', () => {
@@ -228,7 +231,7 @@ describe('An override', () => {
 
   it('counts as common ground when the branches join: their drafts follow, the override does not', () => {
     const story = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
-    const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.shown;
+    const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.progress.shown;
     expect(joined.draft).to.equal('## Left\nL\n\n## Right\nR');
     expect(joined.feedback.map(({ text }) => text)).to.deep.equal(['Shorter']);
   });
@@ -243,16 +246,16 @@ describe('A new route after an override', () => {
   it('replaces where the last node went', () => {
     const story = resumed(judged(5), modify({ critic_score: 9 }, ['polish']));
     expect(underWay(story.run)).to.deep.equal(['polish']);
-    expect(story.run.arrivals).to.deep.equal([]);
+    expect(story.run.progress.arrivals).to.deep.equal([]);
     story.when(wrote('polish', 'Final')).then('NodeCompleted polish 3.1 ->', 'RunCompleted: Final (9, 2)');
   });
 
   it('shows the newly chosen node and its state in the decision', () => {
     const paused = judged(9);
     const { run } = paused.recorded(gateDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));
-    expect(run.gate?.nextNodes).to.deep.equal(['write']);
-    expect(run.arrivals.map(({ node }) => node)).to.deep.equal(['write']);
-    expect(run.shown).to.include({ draft: 'Draft', score: 9, decision: 'rework' });
+    expect(gateOf(run)?.nextNodes).to.deep.equal(['write']);
+    expect(run.progress.arrivals.map(({ node }) => node)).to.deep.equal(['write']);
+    expect(run.progress.shown).to.include({ draft: 'Draft', score: 9, decision: 'rework' });
   });
 
   it('may fork where the old one did not, and join again', () => {
@@ -262,7 +265,7 @@ describe('A new route after an override', () => {
       left, right -> meet
     `);
     const paused = resumed(given(graph, godMode)).when(scored('judge', 9));
-    expect(paused.run.gate?.nextNodes).to.deep.equal(['last']);
+    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['last']);
     const story = resumed(paused, modify({ critic_score: 1 }, ['left', 'right']));
     expect(underWay(story.run)).to.deep.equal(['left', 'right']);
     const joined = resumed(story.whenAll(wrote('left', 'L'), wrote('right', 'R')));
@@ -281,9 +284,9 @@ describe('A new route after an override', () => {
       scored('judge', 5),
     );
     const paused = resumed(front).when(scored('second', 5));
-    expect(paused.run.gate?.nextNodes).to.deep.equal(['bad']);
+    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['bad']);
     const story = resumed(paused, modify({ critic_score: 9 }, ['good']));
-    expect(story.run.ended.map(({ node }) => node)).to.deep.equal(['aside']);
-    expect(story.when(wrote('good', 'G')).run.finalDraft).to.equal('## Aside\nA\n\n## Good\nG');
+    expect(story.run.progress.ended.map(({ node }) => node)).to.deep.equal(['aside']);
+    expect(finalDraftOf(story.when(wrote('good', 'G')).run)).to.equal('## Aside\nA\n\n## Good\nG');
   });
 });

@@ -12,7 +12,7 @@ describe('A call of a tool', () => {
   it('is recorded for the attempt under way, and starts nothing', () => {
     const story = given(graphOf('plan -> write', reading)).when(looked('plan', [page(3)]));
     story.then('ToolCalled plan 1.1 pdf_reader');
-    expect(story.run.sources).to.deep.equal(['4f2a9c01:3']);
+    expect(story.run.progress.sources).to.deep.equal(['4f2a9c01:3']);
     story.when(wrote('plan')).then('NodeCompleted plan 1.1 -> write', 'NodeStarted write 2.1');
   });
 
@@ -34,7 +34,7 @@ describe('A call of a tool', () => {
       wrote('left'),
     );
     story.when(looked('right', [page(1)])).then('ToolCalled right 3.1 pdf_reader');
-    expect(story.run.sources).to.deep.equal(['4f2a9c01:1', '4f2a9c01:2']);
+    expect(story.run.progress.sources).to.deep.equal(['4f2a9c01:1', '4f2a9c01:2']);
     expect(() => story.recorded(toolCalled({ node: 'left', step: 2, attempt: 1 }))).to.throw(TransitionRefused);
   });
 

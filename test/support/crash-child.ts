@@ -75,7 +75,7 @@ const starting = plan.runIds.map(async (runId) => {
   if (plan.gated !== undefined) void approveAll(engine, runId);
   if (runId !== crash?.runId) return;
   await engine.views.watch(runId, {
-    onState: ({ seq }) => lastSeqs.forEach((last, ordinal) => seq >= last && dieAt('append shown', ordinal)),
+    onState: ({ head }) => lastSeqs.forEach((last, ordinal) => head.seq >= last && dieAt('append shown', ordinal)),
     signal: new AbortController().signal,
   });
 });

@@ -25,7 +25,7 @@ import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
-import { openGate } from '../../src/run/state.js';
+import { gateOf, openGate } from '../../src/run/state.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter } from '../../src/run/stream.js';
@@ -117,7 +117,7 @@ export class Story {
     expect(plainly(foreseen.context.run)).to.equal(plainly(story.run));
     const started = facts.flatMap((fact) => (fact.type === 'NodeStarted' ? [callOf(fact.data)] : []));
     expect([...assignments.keys()]).to.deep.equal(started);
-    for (const each of story.run.frontier) {
+    for (const each of story.run.progress.frontier) {
       const assigned = assignments.get(callOf(each));
       if (assigned !== undefined) expect(assigned).to.deep.equal(assignmentOf(story.run, each));
     }
@@ -145,7 +145,7 @@ export class Story {
   /** Facts that were recorded in one append, whoever decided them. */
   recorded(...facts: readonly RunFact[]): Story {
     const { deps } = this.#told;
-    const { recorded } = sealAppend(deps, factsAfter(this.run, this.run.runId, facts));
+    const { recorded } = sealAppend(deps, factsAfter(this.run.head, this.run.runId, facts));
     return new Story(this.chart, { ...this.#told, latest: facts }).followedBy(recorded);
   }
 
@@ -310,7 +310,7 @@ export function playOut(
   isOver: (run: RunState) => boolean = () => false,
 ): Story {
   let played = story;
-  for (let node = underWay(story.run)[0]; node !== undefined && played.run.status === 'running';) {
+  for (let node = underWay(story.run)[0]; node !== undefined && played.run.phase.status === 'running';) {
     if (isOver(played.run)) break;
     played = played.when(next(node, played.run));
     node = underWay(played.run)[0];
@@ -332,14 +332,14 @@ export function failed(
 }
 
 export function attemptOf(run: RunState, node: string): FrontierNode {
-  const found = run.frontier.find((each) => each.active && each.node === node);
+  const found = run.progress.frontier.find((each) => each.active && each.node === node);
   if (found === undefined) throw new Error(`Node "${node}" is not under way: ${underWay(run).join(', ') || 'none is'}`);
   return found;
 }
 
 /** Nodes being executed, in the order of the front. */
 export function underWay(run: RunState): readonly string[] {
-  return run.frontier.filter((each) => each.active).map((each) => each.node);
+  return run.progress.frontier.filter((each) => each.active).map((each) => each.node);
 }
 
 /** A tool has answered the node's attempt under way. */
@@ -380,8 +380,8 @@ export interface Decision {
 
 /** A human's decision on the open pause, as it was recorded before decisions told the rule of their override. */
 export function gateDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
-  const { gate } = run;
-  if (gate === null) throw new Error(`Run "${run.runId}" is ${run.status}, not paused`);
+  const gate = gateOf(run);
+  if (gate === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);
   const choice: GateChoice =
     action === 'modify'
       ? { action, modifiedState: modifiedState ?? null }
@@ -405,11 +405,13 @@ export function gateDecided(run: RunState, { action = 'approve', modifiedState, 
 /** A paused run goes on under a decision: [GateDecided, RunClaimed, RunResumed, NodeStarted…]. */
 export function resumed(story: Story, decision: Decision = {}): Story {
   const { run } = story;
-  const epoch = run.epoch + 1;
+  const epoch = run.ownership.epoch + 1;
   const decided = gateDecided(run, decision);
   if (decided.type !== 'GateDecided') throw new Error('A decision was asked for');
   const { gate, nextNodes } = decided.data;
-  const started = nextNodes.map((node, index) => nodeStarted({ node, step: run.steps + 1 + index, attempt: 1 }));
+  const started = nextNodes.map((node, index) =>
+    nodeStarted({ node, step: run.progress.steps + 1 + index, attempt: 1 }),
+  );
   return story.recorded(
     decided,
     { type: 'RunClaimed', data: { epoch, instanceId: 'one', reason: 'resumed' } },

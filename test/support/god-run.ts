@@ -5,7 +5,7 @@ import type { GodModeState, Graph } from '../../src/generated/schemas.js';
 import type { GateRequest } from '../../src/run/commands/decide-pause.js';
 import type { RunState } from '../../src/run/state.js';
 import { runStream } from '../../src/run/events.js';
-import { isFinished, openGate } from '../../src/run/state.js';
+import { gateOf, isFinished, openGate } from '../../src/run/state.js';
 import { runRequest } from './open-engine.js';
 import type { RestClient } from './rest-client.js';
 import { runWhen } from './run-when.js';
@@ -27,8 +27,8 @@ export async function stateOf(rest: RestClient, runId: string): Promise<GodModeS
 
 /** Resolves with the revision of the run's pause once it waits before these nodes. */
 export async function pausedBefore(engine: Engine, runId: string, ...nodes: readonly string[]): Promise<number> {
-  const { gate } = await runWhen(engine, runId, (run) => openGate(run)?.nextNodes.join() === nodes.join());
-  return gate?.seq ?? -1;
+  const paused = await runWhen(engine, runId, (run) => openGate(run)?.nextNodes.join() === nodes.join());
+  return gateOf(paused)?.seq ?? -1;
 }
 
 /** Approves every pause of a run, each with a key of its own, until the run has ended. */

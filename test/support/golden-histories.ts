@@ -69,7 +69,7 @@ class Recording {
   }
 
   #record(facts: readonly RunFact[], instanceId: string): void {
-    const head = this.#snapshot?.context.run ?? null;
+    const head = this.#snapshot?.context.run.head ?? null;
     const after = factsAfter(head, this.#runId, facts);
     const { recorded } = sealAppend({ system: this.#system, instanceId }, after);
     for (const event of recorded) {

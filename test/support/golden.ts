@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunState } from '../../src/run/state.js';
-import { openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, openGate } from '../../src/run/state.js';
 
 /** From dist/test/support, where this file runs. */
 export const GOLDEN = new URL('../../../test/golden/', import.meta.url);
@@ -34,29 +34,21 @@ export function eventIn(line: string): ExportedEvent {
 
 /** What clients see of a run, and what it goes on with, as one line. Only what every later version must tell too. */
 export function answerOf(run: RunState): string {
-  const {
-    seq,
-    status,
-    activeNode,
-    inputTopic,
-    shown,
-    finalDraft,
-    iterationCount,
-    failure,
-    steps,
-    scores,
-    frontier: front,
-  } = run;
+  const { seq } = run.head;
+  const { status } = run.phase;
+  const { activeNode, inputTopic, shown, iterationCount, steps, scores, frontier: front } = run.progress;
   return canonical({
-    ...{ seq, status, activeNode, inputTopic, finalDraft, iterationCount, failure, steps, scores },
+    ...{ seq, status, activeNode, inputTopic, iterationCount, steps, scores },
+    finalDraft: finalDraftOf(run),
+    failure: failureOf(run),
     draft: shown.draft,
     score: shown.score,
     feedback: shown.feedback.map(({ text }) => text),
     routeDecision: shown.decision,
     nextNodes: openGate(run)?.nextNodes ?? [],
     underWay: front.filter((each) => each.active).map(({ node, step, attempt }) => ({ node, step, attempt })),
-    waiting: run.arrivals.map(({ node, branch }) => ({ node, draft: branch.draft })),
-    owner: run.owner,
-    parent: run.parent,
+    waiting: run.progress.arrivals.map(({ node, branch }) => ({ node, draft: branch.draft })),
+    owner: run.ownership.owner,
+    parent: run.request.parent,
   });
 }

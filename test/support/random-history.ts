@@ -2,7 +2,7 @@
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
-import { isFinished } from '../../src/run/state.js';
+import { gateOf, isFinished } from '../../src/run/state.js';
 import type { Story } from './given.js';
 import { attemptOf, completed, failed, given, graphWith, looked, resumed, underWay } from './given.js';
 import { seededRandom } from './seeded-random.js';
@@ -49,11 +49,11 @@ export function outputOf(run: RunState, node: string, step: number): NodeOutput 
 /** One random thing that happens to an unfinished run. */
 function anotherEvent(story: Story, draws: Draws): Story {
   const { run } = story;
-  if (run.status === 'pending') return story.when({ type: 'ClaimRun', reason: 'started' });
+  if (run.phase.status === 'pending') return story.when({ type: 'ClaimRun', reason: 'started' });
   if (draws.chance(0.01)) return story.when({ type: 'CancelRun' });
-  if (run.status === 'paused') return decided(story, draws);
-  if (run.owner === null || draws.chance(0.05)) {
-    return story.when({ type: 'ClaimRun', reason: run.owner === null ? 'handover' : 'recovered' }, 'two');
+  if (run.phase.status === 'paused') return decided(story, draws);
+  if (run.ownership.owner === null || draws.chance(0.05)) {
+    return story.when({ type: 'ClaimRun', reason: run.ownership.owner === null ? 'handover' : 'recovered' }, 'two');
   }
   if (draws.chance(0.05)) return story.when({ type: 'ReleaseRun' });
   const active = underWay(run);
@@ -68,7 +68,7 @@ function decided(story: Story, draws: Draws): Story {
   const { chance, below } = draws;
   const decision = randomDecision(draws);
   if (chance(0.5)) return resumed(story, decision);
-  const branches = (story.run.gate?.nextNodes ?? []).flatMap((node) =>
+  const branches = (gateOf(story.run)?.nextNodes ?? []).flatMap((node) =>
     chance(0.3) ? [{ node, current_draft: chance(0.2) ? null : `Mine ${below(9)} for ${node}` }] : [],
   );
   try {

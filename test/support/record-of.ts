@@ -41,7 +41,7 @@ export async function checkRecord(log: EventLog, runId: string): Promise<readonl
     previous = event.hash;
   });
   const replay = await replayRun(log, runId, { machines: machineCache(), sha256 });
-  expect(replay?.snapshot.context.run.seq).to.equal(events.length - 1);
+  expect(replay?.snapshot.context.run.head.seq).to.equal(events.length - 1);
   expectUnique(factsOf(events, 'NodeCompleted').map(({ step }) => step));
   expectUnique(factsOf(events, 'NodeStarted').map(({ step, attempt }) => `${step}.${attempt}`));
   const epochs = factsOf(events, 'RunClaimed').map(({ epoch }) => epoch);

@@ -42,12 +42,12 @@ describe('A channel whose client does not read', () => {
     await channel.until((message) => message.event === 'connected');
 
     channel.socket.pause();
-    const shown = { ...run.shown, draft: 'x'.repeat(128 * 1024 - 2) };
+    const shown = { ...run.progress.shown, draft: 'x'.repeat(128 * 1024 - 2) };
     let pauses = 0;
     while (!ended.signal.aborted && pauses < 1_000) {
       pauses += 1;
       const gate = { gate: pauses, nextNodes: ['n'], seq: pauses, pausedAt: '', decision: null };
-      publish({ ...run, status: 'paused', shown, gate });
+      publish({ ...run, phase: { status: 'paused', gate }, progress: { ...run.progress, shown } });
       await new Promise(setImmediate);
     }
     expect(ended.signal.aborted).to.equal(true);

@@ -111,9 +111,9 @@ async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): A
 
 function progressOf(run: RunState): RunProgress {
   return {
-    nodes: run.status === 'running' ? run.frontier.map(({ node }) => node) : [],
+    nodes: run.phase.status === 'running' ? run.progress.frontier.map(({ node }) => node) : [],
     iteration: iterationShown(run),
-    score: run.shown.score,
+    score: run.progress.shown.score,
     isPaused: openGate(run) !== null,
   };
 }

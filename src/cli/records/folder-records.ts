@@ -41,7 +41,7 @@ export function folderRecords(folder: string, replayDeps: ReplayDeps): RunRecord
     async state(runId, at) {
       const run = await readUnchanged(log, () => foldRun(log, runId, { sha256, ...(at !== null && { to: at }) }));
       if (run === null) throw new RunUnknown({ runId });
-      if (at !== null && run.seq < at) throw new EventUnknown({ runId, at, last: run.seq });
+      if (at !== null && run.head.seq < at) throw new EventUnknown({ runId, at, last: run.head.seq });
       return foldedRun(run);
     },
     verify: (runId, head) => readUnchanged(log, () => verified(runId, { log, head, ...replayDeps })),

@@ -7,6 +7,7 @@ import type { FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';
 import { verifyRecord } from '../../audit/verify.js';
+import type { RunState } from '../../run/state.js';
 import { isFinished } from '../../run/state.js';
 import type { ReplayDeps } from '../../run/replay.js';
 import type { Styler } from '../terminal/printer.js';
@@ -67,8 +68,8 @@ export async function verifyEvents(
   { head, ...replayDeps }: ReplayDeps & { readonly head: string | null },
 ): Promise<VerifiedRecord> {
   let headSeq: number | null = null;
-  const onTaken = ({ seq, hash }: { readonly seq: number; readonly hash: string }): void => {
-    if (hash === head) headSeq = seq;
+  const onTaken = ({ head: last }: RunState): void => {
+    if (last.hash === head) headSeq = last.seq;
   };
   const {
     events: count,

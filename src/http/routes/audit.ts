@@ -90,7 +90,7 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
       const runId = runIdIn(ctx);
       const run = await withPermit(permits, http, () => http.queries.folded(runId, at));
       if (run === null) throw new RunUnknown({ runId });
-      if (at !== undefined && run.seq < at) throw beyondTheEnd(run.seq);
+      if (at !== undefined && run.head.seq < at) throw beyondTheEnd(run.head.seq);
       return { status: 200, body: foldedRun(run) };
     },
   };

@@ -69,7 +69,7 @@ function runChartRoute(http: HttpContext, permits: Semaphore): Route {
       const runId = runIdIn(ctx);
       const run = await withPermit(permits, http, () => http.queries.folded(runId, parameters.at));
       if (run === null) throw new RunUnknown({ runId });
-      if (parameters.at !== undefined && run.seq < parameters.at) throw beyondTheEnd(run.seq);
+      if (parameters.at !== undefined && run.head.seq < parameters.at) throw beyondTheEnd(run.head.seq);
       const chart = runChart(run);
       return form === 'json' ? { status: 200, body: chart } : mermaid(chartDiagram(chart, run.plan.graph));
     },

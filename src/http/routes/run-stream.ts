@@ -52,12 +52,12 @@ export function streamRoute(http: HttpContext): Route {
       const runId = runIdIn(ctx);
       const run = await http.inTime(http.queries.state(runId));
       if (run === null) throw new RunUnknown({ runId });
-      if (isFinished(run) && after >= run.seq) return { status: 204, body: null };
+      if (isFinished(run) && after >= run.head.seq) return { status: 204, body: null };
       if (open >= MAX_STREAMS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
       // The last event is sent to every client, also to one that claims to know events yet to come.
-      const start = { runId, after, from: Math.min(after, run.seq) + 1 };
+      const start = { runId, after, from: Math.min(after, run.head.seq) + 1 };
       return { status: 200, headers: HEADERS, body: eventStream(start, { http, response: ctx.res }) };
     },
   };

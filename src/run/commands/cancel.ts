@@ -53,6 +53,6 @@ function cancelAtRest(runId: string, { live, replay, record, context }: CancelDe
   });
 }
 
-function tooLate({ runId, status }: RunState): RunFinished {
-  return new RunFinished({ runId, status, action: 'cancel' });
+function tooLate({ runId, phase }: RunState): RunFinished {
+  return new RunFinished({ runId, status: phase.status, action: 'cancel' });
 }

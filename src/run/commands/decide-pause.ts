@@ -51,7 +51,7 @@ export async function decidePause(runId: string, request: GateRequest, deps: Dec
       const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);
       if (earlier !== null) return { outcome: earlier, decided: null };
       const paused = pausedOf(replayed);
-      const status = replayed?.snapshot.context.run.status ?? 'unknown';
+      const status = replayed?.snapshot.context.run.phase.status ?? 'unknown';
       if (paused === null) throw new RunNotPaused({ runId, status });
       // Another decision was recorded first: the pause now open is not the one this request was about.
       if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });

@@ -32,11 +32,12 @@ export async function takeRun(deps: TakeoverDeps): Promise<boolean> {
 }
 
 function claimOf({ chart, snapshot }: Replay, { context, isHeld, isSuspect }: TakeoverDeps): readonly RunFact[] {
-  const { owner, status } = snapshot.context.run;
+  const { ownership, phase } = snapshot.context.run;
+  const { owner } = ownership;
   const now = context();
   const isOwn = owner === now.instanceId;
   if (isOwn ? isHeld() : owner !== null && !isSuspect(owner)) return [];
   // Reclaiming an own run that was abandoned is no takeover from a dead owner, so it does not count as one.
-  const reason = status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
+  const reason = phase.status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
   return decide(chart, snapshot, { command: { type: 'ClaimRun', reason }, context: now }).facts;
 }

@@ -26,7 +26,6 @@ import { upcast } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
-import { copyOf } from '../state.js';
 import { reportOf } from './attempts.js';
 import { factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
@@ -108,7 +107,7 @@ export class RunActor {
         ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
         : asRecorded(decided.snapshot, facts.at(-1));
     this.#live.send({ type: 'recorded', facts, to });
-    if (this.run.owner === this.#deps.instanceId) this.#act(decided?.assignments);
+    if (this.run.ownership.owner === this.#deps.instanceId) this.#act(decided?.assignments);
     else this.stop();
   }
 
@@ -145,15 +144,15 @@ export class RunActor {
     if (pending === null || pending.facts.length === 0) return pending && pending.facts;
     const { facts, context } = pending;
     const { run } = this;
-    const after = { ...factsAfter(run, run.runId, facts), at: context.at };
+    const after = { ...factsAfter(run.head, run.runId, facts), at: context.at };
     const { recorded } = await appendFacts(this.#deps, after, this.#stopped.signal);
     this.adopt(recorded, pending);
     return facts;
   }
 
   async #catchUp(): Promise<void> {
-    const { runId, seq } = this.run;
-    for await (const event of readRun(this.#deps.log, runId, { from: seq + 1 })) {
+    const { runId, head } = this.run;
+    for await (const event of readRun(this.#deps.log, runId, { from: head.seq + 1 })) {
       if (this.#stopped.signal.aborted) return;
       this.adopt([upcast(event)]);
     }
@@ -165,7 +164,9 @@ export class RunActor {
 
   /** Aborts attempts that are no longer active and executes those that have become active. */
   #act(assignments?: PendingEvents['assignments']): void {
-    const active = new Map(this.run.frontier.filter((each) => each.active).map((each) => [callOf(each), each]));
+    const active = new Map(
+      this.run.progress.frontier.filter((each) => each.active).map((each) => [callOf(each), each]),
+    );
     for (const [key, call] of this.#calls) {
       if (active.has(key)) continue;
       call?.abort(NO_LONGER_EXECUTED);
@@ -259,9 +260,8 @@ const runActorLogic: RunActorLogic = {
 /** A snapshot computed when its facts were decided, completed with the id and hash of the last as recorded. */
 export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
   const { run } = decided.context;
-  if (last?.seq !== run.seq) throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.seq}`);
-  const recorded = copyOf(run);
-  recorded.hash = last.hash;
-  recorded.lastEventId = last.id;
-  return { ...decided, context: { run: recorded } };
+  if (last?.seq !== run.head.seq)
+    throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.head.seq}`);
+  const head = { seq: last.seq, hash: last.hash, id: last.id };
+  return { ...decided, context: { run: { ...run, head } } };
 }

@@ -154,7 +154,7 @@ export class RunRegistry {
   /** Another instance has appended an event to a run; if the run is live here, its actor catches up. */
   noticed(runId: string, seq: number): void {
     const actor = this.#live.get(runId);
-    if (actor === undefined || actor.run.seq >= seq) return;
+    if (actor === undefined || actor.run.head.seq >= seq) return;
     this.#tasks.track(actor.catchUp()).catch((error: unknown) => this.#deps.onFault(runId, error));
   }
 
@@ -215,7 +215,7 @@ export class RunRegistry {
   }
 
   async #append(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
-    const head = snapshot?.context.run ?? null;
+    const head = snapshot?.context.run.head ?? null;
     const { recorded } = await this.#tasks.untilEnd((signal) =>
       appendFacts(this.#deps, factsAfter(head, runId, facts), signal),
     );

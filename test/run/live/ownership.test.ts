@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { Story } from '../../support/given.js';
 import { attemptOf, broke, completed, failed, given, graphOf, scored, underWay, wrote } from '../../support/given.js';
+import { completedAtOf, failureOf } from '../../../src/run/state.js';
+import { wholeOf } from '../../support/whole-run.js';
 
 const chain = graphOf('plan -> write; write -> polish');
 const fork = graphOf('plan -> left, right; left, right -> meet');
@@ -80,13 +82,13 @@ describe('A takeover', () => {
   it('of a run that was released may happen any number of times', () => {
     let story = given(chain);
     for (let times = 1; times <= 20; times += 1) story = story.when(claim('handover'), `owner ${times}`);
-    expect(story.run).to.include({ status: 'running', takeovers: 0, epoch: 21 });
+    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 0, epoch: 21 });
   });
 
   it('from a dead owner happens five times without a completed step; the sixth fails the run', () => {
     let story = given(chain);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
-    expect(story.run).to.include({ status: 'running', takeovers: 5, epoch: 6 });
+    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5, epoch: 6 });
     story
       .when(claim('recovered'))
       .then('RunClaimed recovered 7 by one', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
@@ -96,14 +98,14 @@ describe('A takeover', () => {
     let story = given(chain);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
     story = story.when(wrote('plan'));
-    expect(story.run.takeovers).to.equal(0);
+    expect(story.run.ownership.takeovers).to.equal(0);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
-    expect(story.run).to.include({ status: 'running', takeovers: 5 });
+    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5 });
   });
 
   it('is not counted anew after a failed attempt', () => {
     const story = given(chain).whenAll(claim('recovered'), broke('plan', 10), claim('recovered'));
-    expect(story.run.takeovers).to.equal(2);
+    expect(story.run.ownership.takeovers).to.equal(2);
   });
 
   it('does not touch a paused or finished run', () => {
@@ -116,7 +118,7 @@ describe('A takeover', () => {
 describe('A release', () => {
   it('leaves the run to anyone, with its steps outstanding', () => {
     const released = given(fork).when(wrote('plan')).when(release).then('RunReleased shutdown 1 by one');
-    expect(released.run).to.include({ status: 'running', owner: null });
+    expect(wholeOf(released.run)).to.include({ status: 'running', owner: null });
     released
       .when(claim('handover'), 'two')
       .then('RunClaimed handover 2 by two', 'NodeStarted left 2.2', 'NodeStarted right 3.2');
@@ -145,8 +147,8 @@ describe('A cancel', () => {
   for (const [state, story] of unfinished) {
     it(`fails a run that is ${state}`, () => {
       const cancelled = story().when(cancel).then('RunFailed cancelled: Cancelled by the user');
-      expect(cancelled.run).to.include({ status: 'failed', owner: null, gate: null });
-      expect(cancelled.run.completedAt).to.equal(cancelled.events.at(-1)?.at);
+      expect(wholeOf(cancelled.run)).to.include({ status: 'failed', owner: null, gate: null });
+      expect(completedAtOf(cancelled.run)).to.equal(cancelled.events.at(-1)?.at);
     });
   }
 
@@ -182,7 +184,7 @@ describe('A failed attempt', () => {
       .when(broke('plan'))
       .then('NodeFailed plan 1.2: The model is ill', 'RunFailed node_failed: Node "plan": The model is ill');
     const error = 'Node "plan": The model is ill';
-    expect(story.run.failure).to.deep.equal({ kind: 'node_failed', error, node: 'plan' });
+    expect(failureOf(story.run)).to.deep.equal({ kind: 'node_failed', error, node: 'plan' });
   });
 
   it('is told the same as the one before it', () => {
@@ -195,14 +197,14 @@ describe('A failed attempt', () => {
 
   it('counts neither as an execution nor as a draft nor as a score', () => {
     const story = given(graphOf('judge?')).whenAll(broke('judge', 1), broke('judge', 1));
-    expect(story.run).to.deep.include({ steps: 1, iterationCount: 0, scores: {} });
+    expect(wholeOf(story.run)).to.deep.include({ steps: 1, iterationCount: 0, scores: {} });
   });
 
   it('in one branch leaves the others alone and makes its node the one started last', () => {
     const retried = given(fork).when(wrote('plan')).when(broke('left', 20));
     retried.then('NodeFailed left 2.1: The model is ill', 'NodeStarted left 2.2 after 20 ms');
     expect(underWay(retried.run)).to.deep.equal(['left', 'right']);
-    expect(retried.run.activeNode).to.equal('left');
+    expect(retried.run.progress.activeNode).to.equal('left');
     retried
       .when(wrote('right'))
       .then('NodeCompleted right 3.1 -> meet')
@@ -215,7 +217,7 @@ describe('A failed attempt', () => {
       .when(wrote('plan'))
       .when(broke('right'))
       .then('NodeFailed right 3.1: The model is ill', 'RunFailed node_failed: Node "right": The model is ill');
-    expect(failedRun.run.failure?.node).to.equal('right');
+    expect(failureOf(failedRun.run)?.node).to.equal('right');
     failedRun.when(completed({ step: 2, attempt: 1 }, { draft: 'late' })).then();
     failedRun.when(failed({ step: 2, attempt: 1 }, 5)).then();
   });
@@ -226,7 +228,7 @@ describe('A fault of the service', () => {
     const story = given(chain)
       .when({ type: 'FailRun', error: 'Out of paper' })
       .then('RunFailed internal: Out of paper');
-    expect(story.run.failure?.node).to.equal('plan');
+    expect(failureOf(story.run)?.node).to.equal('plan');
   });
 
   it('comes too late for a finished run', () => {
