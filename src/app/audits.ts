@@ -17,6 +17,7 @@ import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
 import { verifyDocument } from '../documents/verify.js';
 import { documentIdOf } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 
 export interface RunAudits {
@@ -41,11 +42,12 @@ export interface AuditsDeps
 export function runAudits(deps: AuditsDeps): RunAudits {
   const { log, charts, corruptRuns, logger, system, reader, history, projector } = deps;
   const { sha256 } = system;
+  const tasks = taskTracker();
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
       ...{ log, machines: charts, sha256, replaceView },
       async stored(id) {
-        await projector.reached(await log.head());
+        await tasks.untilEnd(async (signal) => projector.reached(await log.head(), signal));
         return await history.stored(id);
       },
       onCorrupt: (error) => corruptRuns.found(error),
@@ -61,7 +63,9 @@ export function runAudits(deps: AuditsDeps): RunAudits {
       }),
     genealogy: (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical })),
     check: (unfinished) => check.start(notEnded(unfinished, history)),
-    stop: () => check.stop(),
+    async stop() {
+      await Promise.all([check.stop(), tasks.end()]);
+    },
   };
 }
 
@@ -80,7 +84,7 @@ const PAGE = 100;
 export interface DocumentAudits {
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
   verify(documentId: string): Promise<DocumentCheck | null>;
-  /** Verifies a corrupt one again after an event that completes or removes it. */
+  /** Verifies a corrupt one again after an event that completes or removes it, once the log can be read. */
   changed(event: RecordedEvent): void;
   /** Verifies all that are listed; the start need not wait longer than this does. */
   check(): Promise<void>;
@@ -98,11 +102,12 @@ export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'
 
 export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
   const { log, history, corruptDocuments, projector, system, logger } = deps;
+  const tasks = taskTracker();
   const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
       async stored(id) {
-        await projector()?.reached(await log.head());
+        await tasks.untilEnd(async (signal) => projector()?.reached(await log.head(), signal));
         return await history.document(id);
       },
       onCorrupt: (error) => corruptDocuments.found(error),
@@ -112,7 +117,13 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
   const verifyQuietly = (documentId: string): Promise<DocumentCheck | null> => audit(documentId, async () => undefined);
   const onFault = (err: unknown): void => logger.error({ err }, 'documents: the check of their records has ended');
   const check = recordCheck({ verify: verifyQuietly, system, onFault });
-  const rechecks = taskTracker();
+  const recheck = async (documentId: string): Promise<void> => {
+    try {
+      await tasks.untilEnd((signal) => retryWhileUnavailable(() => verifyQuietly(documentId), { system, signal }));
+    } catch (err) {
+      if (!tasks.isEnding) logger.error({ documentId, err }, 'document: its changed record could not be verified');
+    }
+  };
   return {
     verify: (documentId) =>
       audit(documentId, async (seen, record) => {
@@ -121,11 +132,11 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
       }),
     changed({ stream }) {
       const id = documentIdOf(stream);
-      if (id !== null && corruptDocuments.has(id)) rechecks.track(verifyQuietly(id)).catch(onFault);
+      if (id !== null && corruptDocuments.has(id)) void tasks.track(recheck(id));
     },
     check: () => check.start(listed(history)),
     async stop() {
-      await Promise.all([check.stop(), rechecks.end()]);
+      await Promise.all([check.stop(), tasks.end()]);
     },
   };
 }

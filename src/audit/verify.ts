@@ -80,7 +80,10 @@ async function* witnessed<T extends ExportedEvent>(events: AsyncIterable<T>, wit
   }
 }
 
-/** Detects a truncated record: it ends before an event that it once had. */
+/**
+ * Detects a truncated record: it ends before an event that it once had. A stored view that is ahead of its record counts
+ * as a witness, because a forged view cannot be told from a cut record, and replacing it would hide the loss.
+ */
 function cutOff({ events }: Verified, { recorded, stored }: Before): Difference | null {
   const seen = Math.max(recorded ?? -1, stored?.seq ?? -1);
   return seen < events

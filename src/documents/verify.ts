@@ -95,7 +95,10 @@ async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDe
   }
 }
 
-/** Detects a truncated record: it ends before an event that it once had. */
+/**
+ * Detects a truncated record: it ends before an event that it once had. A stored view that is ahead of its record counts
+ * as a witness, because a forged view cannot be told from a cut record, and replacing it would hide the loss.
+ */
 function cutOff(documentId: string, events: number, known: number): DocumentCorrupt | null {
   if (known < events) return null;
   const reason = `the record ends before it, and has gone on to event ${known} once`;

@@ -74,12 +74,20 @@ export class Projector {
   /**
    * Resolves once everything up to a position is folded; `null` is everything of an empty log.
    *
-   * @throws {ServiceStopping} it will not be folded here any more
+   * @param signal ends the wait
+   * @throws {ServiceStopping} by the signal, or it will not be folded here any more
    */
-  async reached(position: Position | null): Promise<void> {
+  async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
     if (position === null || (this.#position !== null && this.#position >= position)) return;
-    if (this.#stopping.signal.aborted) throw new ServiceStopping();
-    await new Promise<void>((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
+    if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
+    await new Promise<void>((resolve, reject) => {
+      const waiter = { position, resolve, reject };
+      this.#waiters.add(waiter);
+      signal?.addEventListener('abort', () => {
+        this.#waiters.delete(waiter);
+        reject(new ServiceStopping());
+      });
+    });
   }
 
   async stop(): Promise<void> {

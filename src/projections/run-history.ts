@@ -44,6 +44,7 @@ export class History {
   #changed = new Map<string, RunSummary>();
   #writing: ReadonlyMap<string, RunSummary> = new Map();
   #changedBlueprints = new Map<string, BlueprintRow>();
+  #writingBlueprints: ReadonlyMap<string, BlueprintRow> = new Map();
   #changedDocuments = new Map<string, DocumentRow>();
   #writingDocuments: ReadonlyMap<string, DocumentRow> = new Map();
   #checkpoint: Position | null;
@@ -141,10 +142,15 @@ export class History {
     return await Promise.all(stored.map(async (each) => each && (await textOf(each))));
   }
 
+  /** The record as the log has it; it replaces the stored row unless that has changed meanwhile. */
   async #blueprintAnew(id: string): Promise<string | null> {
     const record = await this.#repair.blueprint(id);
-    if (record !== null) await this.putBlueprint({ id, record });
-    return record === null ? null : JSON.stringify(record);
+    if (record === null) return null;
+    await this.flush();
+    const [stored = null] = await this.#views.blueprintRecords([id]);
+    const isOnItsWay = this.#changedBlueprints.has(id) || this.#writingBlueprints.has(id);
+    if (!isOnItsWay && stored?.row === null) await this.putBlueprint({ id, record });
+    return JSON.stringify(record);
   }
 
   /** Everything up to this position has been put. */
@@ -211,6 +217,7 @@ export class History {
     const [blueprints, documents] = [this.#changedBlueprints, this.#changedDocuments];
     if (this.#changed.size + blueprints.size + documents.size === 0) return;
     this.#writing = this.#changed;
+    this.#writingBlueprints = blueprints;
     this.#writingDocuments = documents;
     this.#changed = new Map();
     this.#changedBlueprints = new Map();
@@ -228,6 +235,7 @@ export class History {
       throw error;
     } finally {
       this.#writing = new Map();
+      this.#writingBlueprints = new Map();
       this.#writingDocuments = new Map();
     }
   }

@@ -176,6 +176,20 @@ describe('Projector', () => {
     ]);
   });
 
+  it('ends a wait by its signal, before and while it waits, and no other', async () => {
+    await projector.start();
+    const leaving = new AbortController();
+    const runId = uuid();
+    const before = await log.head();
+    const beyond = '9'.repeat(16) as Position;
+    const left = rejectionOf(projector.reached(beyond, leaving.signal));
+    leaving.abort();
+    expect(await left).to.be.instanceOf(ServiceStopping);
+    expect(await rejectionOf(projector.reached(beyond, leaving.signal))).to.be.instanceOf(ServiceStopping);
+    await projector.reached(before, leaving.signal);
+    await projector.reached((await tell(log, runId, story, 0, 3)).position);
+  });
+
   it('lets nobody wait for what it will not fold any more', async () => {
     await projector.start();
     const beyond = '9'.repeat(16) as Position;

@@ -1,20 +1,33 @@
 import { expect } from 'chai';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Blueprint } from '../../src/generated/schemas.js';
 import type { Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
 import type { ViewRepair } from '../../src/projections/view-repair.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { ViewsClient } from '../../src/projections/views-client.js';
 import { openViews } from '../../src/projections/views-client.js';
+import { changeViews } from '../support/damaged-log.js';
 import type { ManualAmbient } from '../support/manual-system.js';
 import { manualAmbient } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 
 const NOTHING: ViewRepair = { run: gone, blueprint: gone, document: gone };
-const LOG = { identity: 'log', head: position(1_000_000) };
+const EMPTY: Blueprint = {
+  ...{ id: 'a', version: 1, name: '', nodes: [], edges: [], createdAt: '', updatedAt: '', warnings: [] },
+  roles: [],
+};
+
+interface LogInfo {
+  readonly identity: string;
+  readonly head: Position | null;
+}
+const LOG: LogInfo = { identity: 'log', head: position(1_000_000) };
 
 describe('History', () => {
   let dir: TempDir;
@@ -25,6 +38,7 @@ describe('History', () => {
 
   beforeEach(async () => {
     dir = tempDir();
+    mkdirSync(join(dir.path, 'views'));
     await open();
   });
 
@@ -33,11 +47,11 @@ describe('History', () => {
     dir.remove();
   });
 
-  async function open(log: { readonly identity: string; readonly head: Position | null } = LOG): Promise<void> {
-    views = await openViews({ file: join(dir.path, 'views.sqlite'), log });
+  async function open(log: LogInfo = LOG, repair = NOTHING): Promise<void> {
+    views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log });
     system = manualAmbient();
     faults = [];
-    history = new History({ views, repair: NOTHING, system, onFault: (error) => faults.push(error) });
+    history = new History({ views, repair, system, onFault: (error) => faults.push(error) });
   }
 
   it('finds a row before it is written and writes it 100 ms later', async () => {
@@ -161,6 +175,24 @@ describe('History', () => {
     await history.put(summary('the last'));
     expect(await views.find('the last')).to.deep.equal(summary('the last'));
     expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
+  });
+
+  it('keeps the newer row of a blueprint that came while an unreadable one was made anew', async () => {
+    const blueprint = (name: string): Blueprint => ({ ...EMPTY, name });
+    await history.putBlueprint({ id: 'a', record: blueprint('first') });
+    await history.flush();
+    await views.close();
+    changeViews(dir.path, `UPDATE blueprints SET record = 'no JSON'`);
+    const finish: ((record: Blueprint) => void)[] = [];
+    const repair = (): Promise<Blueprint> => new Promise((resolve) => finish.push(resolve));
+    await open(LOG, { ...NOTHING, blueprint: repair });
+    const read = history.blueprintRecords(['a']);
+    await untilTrue(() => finish.length > 0);
+    await history.putBlueprint({ id: 'a', record: blueprint('third') });
+    finish[0]?.(blueprint('second'));
+    await read;
+    await history.flush();
+    expect(await history.blueprintRecords(['a'])).to.deep.equal([JSON.stringify(blueprint('third'))]);
   });
 
   it('keeps what it could not write, and tells of it', async () => {

@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { documentAudits, runAudits } from '../../src/app/audits.js';
+import { CorruptDocuments } from '../../src/documents/corrupt-documents.js';
+import { DocumentCorrupt } from '../../src/documents/errors.js';
+import { documentStream } from '../../src/documents/events.js';
+import { LogUnavailable } from '../../src/errors.js';
+import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
+import { CorruptRuns } from '../../src/projections/corrupt-runs.js';
+import { Projector } from '../../src/projections/projector.js';
+import { History } from '../../src/projections/run-history.js';
+import { RunViews } from '../../src/projections/run-views.js';
+import type { ViewsClient } from '../../src/projections/views-client.js';
+import { viewRepair } from '../../src/projections/view-repair.js';
+import { openViews } from '../../src/projections/views-client.js';
+import { machineCache } from '../../src/run/machine.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { changedLog } from '../support/changed-log.js';
+import { manualAmbient } from '../support/manual-system.js';
+import { readerOf } from '../support/reader-of.js';
+import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const { uuid } = nodeSystem();
+
+describe('The background check of records', () => {
+  let dir: TempDir;
+  let log: EventLog;
+  let stored: ViewsClient;
+  let history: History;
+  let projector: Projector;
+  let logged: { readonly message: string; readonly documentId: unknown }[];
+
+  const system = nodeSystem();
+  const logger = {
+    info: () => undefined,
+    error: (about: object, message: string) =>
+      void logged.push({ message, documentId: Reflect.get(about, 'documentId') }),
+  };
+  const onFault = (error: unknown): void => void logged.push({ message: String(error), documentId: undefined });
+
+  beforeEach(async () => {
+    dir = tempDir();
+    logged = [];
+    log = await openStoryLog(dir.path);
+    const at = { identity: await log.identity(), head: await log.head() };
+    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
+    const repair = viewRepair({ log, reader: readerOf(log), onFault });
+    history = new History({ views: stored, repair, system, onFault });
+    // It never starts, as if the log were away.
+    projector = new Projector({ log, views: new RunViews(readerOf(log)), history, system, onFault });
+  });
+  afterEach(async () => {
+    await stored.close();
+    await log.close();
+    dir.remove();
+  });
+
+  const corruptDocument = (id: string): CorruptDocuments => {
+    const corrupt = new CorruptDocuments(() => undefined);
+    corrupt.found(new DocumentCorrupt({ documentId: id, seq: 0, reason: 'a test' }));
+    return corrupt;
+  };
+  const eventOf = (id: string): RecordedEvent => ({
+    ...{ id: uuid(), type: 'DocumentDeleted', data: '{}', metadata: {} },
+    ...{ stream: documentStream(id), revision: 0, position: '1' as RecordedEvent['position'] },
+  });
+
+  it('ends with the service though the views never come up to the log', async () => {
+    const runId = uuid();
+    const story = await recordedStory();
+    await tell(log, runId, story, 0, story.length);
+    const corruptRuns = new CorruptRuns({ known: [], store: stored.saveCorrupt, onFound: onFault, onFault });
+    const runs = runAudits({
+      ...{ log, charts: machineCache(), corruptRuns, logger, system, reader: readerOf(log), history, projector },
+    });
+    await runs.check([{ runId, owner: null }]);
+    await runs.stop();
+
+    const corruptDocuments = corruptDocument('a');
+    const documents = documentAudits({ log, history, corruptDocuments, projector: () => projector, system, logger });
+    documents.changed(eventOf('a'));
+    await nextTurn();
+    await documents.stop();
+    expect(logged).to.deep.equal([]);
+  });
+
+  it('reads a changed document again while the log is away, and says of which it could not', async () => {
+    const manual = manualAmbient();
+    const failures: Error[] = [new LogUnavailable(), new LogUnavailable(), new Error('a fault')];
+    const failing = changedLog(log, {
+      readStream: () => {
+        throw failures.shift() ?? new Error('read too often');
+      },
+    });
+    const documents = documentAudits({
+      ...{
+        log: failing,
+        history,
+        corruptDocuments: corruptDocument('a'),
+        projector: () => null,
+        system: manual,
+        logger,
+      },
+    });
+    documents.changed(eventOf('a'));
+    for (const waitMs of [50, 100]) {
+      await untilTrue(() => manual.timers() === 1);
+      manual.advance(waitMs);
+    }
+    await untilTrue(() => logged.length === 1);
+    expect(logged).to.deep.equal([{ message: 'document: its changed record could not be verified', documentId: 'a' }]);
+    expect(failures).to.deep.equal([]);
+    await documents.stop();
+  });
+});
