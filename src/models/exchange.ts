@@ -5,7 +5,8 @@
  */
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { BodyTooLarge, boundedText, fieldOf } from '../system/untrusted.js';
+import { serverEvents } from '../system/server-events.js';
+import { BodyTooLarge, boundedChunks, boundedText, fieldOf } from '../system/untrusted.js';
 import type { FaultKind } from './failed-exchange.js';
 import {
   hintOfConnection,
@@ -73,7 +74,13 @@ export async function exchange<T>(call: ServerCall, { read, refused }: Reading<T
 
 /** The JSON value of an answer. @throws {SyntaxError | BodyTooLarge} */
 export async function jsonIn(response: Response): Promise<unknown> {
-  return JSON.parse(await boundedText(response, MAX_ANSWER_BYTES)) as unknown;
+  return JSON.parse(await boundedText(response, MAX_ANSWER_BYTES));
+}
+
+/** The data of each event of a streamed answer. @throws {BodyTooLarge} or what a broken connection throws */
+export function answerEvents(response: Response): AsyncGenerator<string> {
+  const chunks = boundedChunks(response, MAX_ANSWER_BYTES);
+  return serverEvents(chunks, { isLastWhole: true, maxChars: MAX_ANSWER_BYTES });
 }
 
 /** The texts of a request that no message may quote. */
@@ -82,7 +89,7 @@ export function textsOf({ system, prompt, rounds = [] }: ModelRequest): readonly
 }
 
 /** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
-export const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** Most bytes read of the body of an error status. */
 const MAX_ERROR_BYTES = 64 * 1024;

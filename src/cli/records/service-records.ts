@@ -1,4 +1,6 @@
 /** The records of a running service, read over its REST API. */
+import { serverEvents } from '../../system/server-events.js';
+import { BodyTooLarge } from '../../system/untrusted.js';
 import type { System } from '../../system/system.js';
 import { isEvent, readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../errors.js';
@@ -138,25 +140,16 @@ async function* followEvents(runId: string, { open, retryPolicy }: FollowDeps): 
   }
 }
 
-// Events out of the bytes of a service's event stream (WHATWG HTML, section 9.2), as far as this service writes
-// them.
-
 /** Longest event taken, in characters; as long as a line of an export. */
 const MAX_EVENT_CHARS = 4 * 1024 * 1024;
+const STRICTLY = { isLastWhole: false, maxChars: MAX_EVENT_CHARS };
 
 /** What comes whole; comments and the rest of a stream that breaks off are left out. @throws {ServiceRefused} */
 async function* eventsStreamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ExportedEvent> {
-  const decoder = new TextDecoder();
-  let begun = '';
-  for await (const chunk of chunks) {
-    const blocks = (begun + decoder.decode(chunk, { stream: true })).split('\n\n');
-    begun = blocks.pop() ?? '';
-    if (begun.length > MAX_EVENT_CHARS) throw noEvent();
-    for (const block of blocks) {
-      // By line feeds alone: U+2028 and U+2029, which texts may hold, end no line here.
-      const data = /(?:^|\n)data: ([^\n]*)/.exec(block)?.[1];
-      if (data !== undefined) yield eventIn(data);
-    }
+  try {
+    for await (const data of serverEvents(chunks, STRICTLY)) yield eventIn(data);
+  } catch (error) {
+    throw error instanceof BodyTooLarge ? noEvent() : error;
   }
 }
 

@@ -1,7 +1,6 @@
 /** Joins the chunks of a streamed answer, with every part and thought signature. */
-import { boundedChunks, fieldOf } from '../../system/untrusted.js';
-import { MAX_ANSWER_BYTES } from '../exchange.js';
-import { serverEvents } from '../server-events.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { answerEvents } from '../exchange.js';
 
 /** The answer as generateContent would have returned it. */
 export interface JoinedAnswer {
@@ -57,5 +56,5 @@ export function spokenTexts(parts: readonly unknown[]): readonly string[] {
 
 /** The chunks of an answer as they come. @throws {SyntaxError | BodyTooLarge} */
 export async function* geminiChunks(response: Response): AsyncGenerator {
-  for await (const data of serverEvents(boundedChunks(response, MAX_ANSWER_BYTES))) yield JSON.parse(data);
+  for await (const data of answerEvents(response)) yield JSON.parse(data);
 }

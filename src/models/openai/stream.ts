@@ -1,8 +1,7 @@
 /** Reads a streamed chat completion and joins it into the form of a plain one. */
-import { boundedChunks, fieldOf } from '../../system/untrusted.js';
-import { MAX_ANSWER_BYTES } from '../exchange.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { answerEvents } from '../exchange.js';
 import { textOf } from './answer.js';
-import { serverEvents } from '../server-events.js';
 
 /** The joined chunks of one call. */
 interface CallChunks {
@@ -29,7 +28,7 @@ export async function joinCompletion(response: Response, onToken: (text: string)
   const message = { content: '', refusal: '' };
   let [choice, usage, error, finishReason]: unknown[] = [];
   let isDone = false;
-  for await (const data of serverEvents(boundedChunks(response, MAX_ANSWER_BYTES))) {
+  for await (const data of answerEvents(response)) {
     isDone = data.trim() === '[DONE]';
     if (isDone) break;
     const chunk: unknown = JSON.parse(data);
