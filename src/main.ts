@@ -8,7 +8,6 @@ import { ConfigInvalid, DataDirHeld } from './errors.js';
 import { LogUnreadable } from './eventlog/port.js';
 import { languageModel } from './models/provider.js';
 import type { Service } from './app/service.js';
-import { startService } from './app/service.js';
 import { onSignals } from './system/signals.js';
 import { searchProvider } from './websearch/provider.js';
 
@@ -47,6 +46,8 @@ async function main(): Promise<void> {
     endFaulty();
   };
   const webSearch = searchProvider(config.webSearch);
+  // Loaded last: a setting or a folder that cannot be used is refused at once.
+  const { startService } = await import('./app/service.js');
   const service = await startService(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   started = { service, release: () => dataDir.release() };
   process.stdout.write(`listening on ${service.url}\n`);

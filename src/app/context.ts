@@ -3,6 +3,7 @@ import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
 import type { ChunkSearch } from '../search/port.js';
+import type { PdfExtractor } from '../pdf/extract.js';
 import type { openLog } from '../eventlog/open.js';
 import type { LanguageModel } from '../models/port.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
@@ -20,6 +21,8 @@ export interface EngineDeps {
   readonly webSearch?: SearchProvider | null;
   /** What agents search documents with; absent: what was uploaded here. */
   readonly chunkSearch?: ChunkSearch | null;
+  /** What has the text of uploaded files; absent: child processes. */
+  readonly extractor?: PdfExtractor;
   readonly system: System;
   readonly logger: Logger;
   /** Called once when the log can take nothing more in this process, which has to be restarted. */

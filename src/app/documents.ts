@@ -69,7 +69,7 @@ export interface DocumentServicesDeps {
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
 export async function documentServices(
   config: Pick<EngineConfig, 'embeddings'>,
-  { dataDir, system, logger }: Pick<EngineDeps, 'dataDir' | 'system' | 'logger'>,
+  { dataDir, system, logger, ...deps }: Pick<EngineDeps, 'dataDir' | 'extractor' | 'system' | 'logger'>,
   { log, logInfo, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
   const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
@@ -77,7 +77,7 @@ export async function documentServices(
   );
   const { model, dimensions } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
-  const extractor = pdfExtractor({ system, pid: process.pid });
+  const extractor = deps.extractor ?? pdfExtractor({ system, pid: process.pid });
   const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.drop(documentId));
   const isCorrupt = (documentId: string): boolean => corruptDocuments.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };

@@ -13,14 +13,13 @@ import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt } from '../terminal/approval-prompt.js';
 import type { RunDriver } from './driver.js';
+import type { RemoteOptions } from './remote-driver.js';
 import { editText } from '../terminal/approval-prompt.js';
-import { embeddedDriver } from './embedded-driver.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
 import { writeResult } from './run-council.js';
 import { printable } from '../terminal/printer.js';
 import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
-import { remoteDriver } from './remote-driver.js';
 import { runCouncil } from './run-council.js';
 import type { RunArguments } from './run-request.js';
 import { readArguments, USAGE, UsageFault } from './run-request.js';
@@ -51,8 +50,9 @@ async function run(args: RunArguments, system: System, cancelled: AbortSignal): 
   const progress = openProgress(process.stderr, system);
   const notify = (text: string): void => progress.say(text);
   const { url } = args;
-  const driver =
-    url === null ? await openEmbeddedDriver(system, notify) : remoteDriver(url, { system, schemas, notify, cancelled });
+  const open =
+    url === null ? openEmbeddedDriver(system, notify) : openRemoteDriver(url, { system, schemas, notify, cancelled });
+  const driver = await open;
   const prompt = args.isGodMode ? promptOn(progress) : null;
   try {
     for (const warning of warnings) notify(`Warning: ${warning}`);
@@ -64,6 +64,13 @@ async function run(args: RunArguments, system: System, cancelled: AbortSignal): 
     progress.close();
     await driver.close();
   }
+}
+
+// Each driver is loaded when it is the one: with --url no engine, and a wrong argument is refused without either.
+
+async function openRemoteDriver(url: string, options: RemoteOptions): Promise<RunDriver> {
+  const { remoteDriver } = await import('./remote-driver.js');
+  return remoteDriver(url, options);
 }
 
 /** A driver that has opened the model and the data directory which the environment names, and frees them. */
@@ -80,6 +87,7 @@ async function openEmbeddedDriver(system: System, notify: (text: string) => void
     endFailed();
   };
   const webSearch = searchProvider(config.webSearch);
+  const { embeddedDriver } = await import('./embedded-driver.js');
   const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, notify, onLogBroken });
   const close = async (): Promise<void> => {
     await driver.close();
