@@ -113,33 +113,23 @@ describe('The process on EventStoreDB', () => {
     expect(await child.ended).to.equal(0);
   });
 
-  it('is not ready while the server is down, and ready again when it is up', async () => {
-    const rest = restClient(await addressOf(start()));
+  it('is not ready while the server is down, ends every run though it is killed meanwhile, and holds its folder', async () => {
+    const first = start({ OFFLINE_LATENCY_MS: '30' });
+    const url = await addressOf(first);
+    const rest = restClient(url);
     const readiness = async (): Promise<number> => (await rest.get('/api/health/ready')).status;
     expect(await readiness()).to.equal(200);
-    await server.kill();
-    expect(await readiness()).to.equal(503);
-    expect((await rest.get('/api/health')).status).to.equal(200);
-    await server.restart();
-    while ((await readiness()) !== 200);
-    await untilTrue(() => server.subscriptions() === 1);
-  });
-
-  it('ends every run though the server is killed and restarted meanwhile', async () => {
-    const url = await addressOf(start({ OFFLINE_LATENCY_MS: '30' }));
     const runIds = await Promise.all(Array.from({ length: 20 }, () => startRun(url)));
     for (let kill = 0; kill < 3; kill += 1) {
       await server.kill();
+      await untilTrue(async () => (await readiness()) === 503);
+      expect((await rest.get('/api/health')).status).to.equal(200);
       await server.restart();
-      await untilTrue(() => server.connections() > 0);
+      await untilTrue(async () => (await readiness()) === 200);
     }
-    const rest = restClient(url);
+    await untilTrue(() => server.subscriptions() === 1);
     for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
-  });
 
-  it('lets no second process use its data directory, and names the first', async () => {
-    const first = start();
-    await addressOf(first);
     const second = start();
     expect(await second.ended).to.equal(1);
     expect(second.complaint()).to.match(new RegExp(`^Cannot use the data directory ".*": process ${first.pid} .*\\n$`));

@@ -11,12 +11,15 @@ import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { startService as start } from '../../src/app/service.js';
+import { rememberingExtractor } from './remembering-extractor.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
 
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
   readonly system?: System;
+  /** Whether each upload has an extraction of its own, by its own clock; else the text of a file is had once. */
+  readonly extractsAnew?: boolean;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -39,6 +42,7 @@ export interface RunningService {
 export async function startService({
   model,
   system,
+  extractsAnew = false,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
@@ -52,6 +56,7 @@ export async function startService({
   const service = await start(config, {
     dataDir,
     system: clock,
+    ...(!extractsAnew && { extractor: rememberingExtractor() }),
     model: model ?? offlineModel({ system: clock }),
     openLog: async (at) => decorate(await openLog(at)),
     logger: {

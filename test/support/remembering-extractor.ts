@@ -1,0 +1,22 @@
+/** The real extraction, once for each file: a test that is not about it need not wait for a child process each time. */
+import { nodeSystem } from '../../src/system/system.js';
+import type { PdfExtractor } from '../../src/pdf/extract.js';
+import { pdfExtractor } from '../../src/pdf/extract.js';
+import { idOf } from './upload-client.js';
+
+/** Of this process, by the hash of their bytes. */
+const texts = new Map<string, Awaited<ReturnType<PdfExtractor['extract']>>>();
+
+export function rememberingExtractor(): PdfExtractor {
+  const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid });
+  return {
+    async extract(read) {
+      const bytes = await read();
+      const id = idOf(bytes);
+      const text = texts.get(id) ?? (await extractor.extract(() => Promise.resolve(bytes)));
+      texts.set(id, text);
+      return text;
+    },
+    stop: () => extractor.stop(),
+  };
+}
