@@ -122,8 +122,8 @@ function instancesIn(file: string, hostname: string): readonly string[] {
   if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return [];
   if (last.hostname !== hostname) return [];
   // Earlier versions recorded the last instance only.
-  const told: unknown = 'predecessors' in last ? last.predecessors : [];
-  const earlier: readonly unknown[] = Array.isArray(told) ? told : [];
+  const named: unknown = 'predecessors' in last ? last.predecessors : [];
+  const earlier: readonly unknown[] = Array.isArray(named) ? named : [];
   return [...earlier, last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
 }
 

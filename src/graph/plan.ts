@@ -131,7 +131,7 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   const places = new Map(nodes.map(({ id }, index) => [id, index]));
   const place = ({ target }: E): number => places.get(target) ?? -1;
   const outgoing = edgesBySource([...edges].sort((one, other) => place(one) - place(other)));
-  const [onward, back, reworks]: [E[], E[], E[]] = [[], [], []];
+  const [forward, back, reworks]: [E[], E[], E[]] = [[], [], []];
   const taken = new Map<string, E[]>();
   const seen = new Set<string>();
 
@@ -149,7 +149,7 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   const leadsToNewNode = (edge: E): boolean => {
     const { source, target } = edge;
     const isBack = source === target || (seen.has(target) && reachableFrom(target, taken).has(source));
-    (isBack ? back : onward).push(edge);
+    (isBack ? back : forward).push(edge);
     if (isBack) return false;
     taken.set(source, [...(taken.get(source) ?? []), edge]);
     return seen.size < seen.add(target).size;
@@ -158,7 +158,7 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   walkFrom(entry);
   // Grows while it is iterated: the traversal from a new node may find more.
   for (const edge of reworks) if (leadsToNewNode(edge)) walkFrom(edge.target);
-  return { forward: onward, back };
+  return { forward, back };
 }
 
 /**
@@ -166,11 +166,11 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
  * edge whose loop is closed by other edges is unambiguous, and so is an edge back to a node that dominates its source.
  */
 export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly E[] {
-  const { forward: onward, back } = edgeDirections(graph);
-  const closing = edgesBySource(onward.filter((edge) => !isRework(edge)));
+  const { forward, back } = edgeDirections(graph);
+  const closing = edgesBySource(forward.filter((edge) => !isRework(edge)));
   const sure = new Set(back.filter((edge) => isRework(edge) && reachableFrom(edge.target, closing).has(edge.source)));
   const others = back.filter((edge) => !sure.has(edge));
-  const ways = [...onward, ...others];
+  const ways = [...forward, ...others];
   return others.filter(
     ({ source, target }) => source !== target && isReached(source, graph.entry, { ways, past: target }),
   );

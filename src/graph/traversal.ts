@@ -45,8 +45,8 @@ export function reachability(edges: readonly Ends[]): Reachability {
 }
 
 /** All nodes that lie on a cycle with this one, itself first; null when it is on no cycle. */
-export function cycleOf(start: string, { forward: onward, back }: Reachability): ReadonlySet<string> | null {
-  const reached = reachableFrom(start, onward);
+export function cycleOf(start: string, { forward, back }: Reachability): ReadonlySet<string> | null {
+  const reached = reachableFrom(start, forward);
   if (!reached.has(start)) return null;
   const leadBack = reachableFrom(start, back);
   return new Set([start, ...[...reached].filter((id) => leadBack.has(id))]);

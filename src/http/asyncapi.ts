@@ -87,7 +87,7 @@ const FROM: Json = {
   type: 'integer',
   minimum: -1,
   default: -1,
-  description: 'Last `seq` that is known already: the events after it are told. -1: all.',
+  description: 'Last `seq` that is known already: the events after it are sent. -1: all.',
 };
 
 const RUN_IN_FULL: ChannelText = {

@@ -1,4 +1,4 @@
-/** The thread of the passage index: answers one call after the other. */
+/** The thread of the chunk index: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../system/worker-rpc.js';
 import type { Counted, SearchCall, SearchIndexOptions } from './index-client.js';

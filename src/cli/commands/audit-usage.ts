@@ -12,7 +12,7 @@ export const USAGE = `Usage: council events RUN              what is recorded of
        council state RUN [--at N]      the run after event N, or after its last
        council diff RUN --from A [--to B]            what changed between two events of a run
        council diff RUN OTHER [--from A] [--to B]    between two runs, RUN after A and OTHER after B
-       council verify RUN|FILE [--head HASH]         whether a record, or an export of one, bears out
+       council verify RUN|FILE [--head HASH]         whether a record, or an export of one, is valid
        council fork RUN --at N --url URL [--topic TEXT] [--set KEY=JSON]… [--model NODE=MODEL]…
                     [--max-node-executions N] [--dry-run]
        council export RUN [--out FILE]               the events as lines of JSON, to verify elsewhere

@@ -101,7 +101,7 @@ function verifyRoute(http: HttpContext, permits: Semaphore): Route {
     method: 'GET',
     path: '/api/runs/{run_id}/verify',
     name: 'verifyRun',
-    summary: 'Tells whether the record of a run bears out, and where it first does not',
+    summary: 'Verifies the record of a run, and says where it first fails',
     tag: 'audit',
     success: { status: 200, description: 'What was found', schema: 'verification.json' },
     problems: [503],

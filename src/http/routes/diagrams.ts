@@ -37,7 +37,7 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
     query,
     success: {
       status: 200,
-      description: 'Where the drafts come from, texts told by hash, length and first line',
+      description: 'Where the drafts come from, texts by hash, length and first line',
       schema: 'genealogy.json',
       alsoAs: AS_MERMAID,
     },

@@ -138,7 +138,7 @@ function verifyRoute(http: HttpContext): Route {
     method: 'GET',
     path: '/api/documents/{document_id}/verify',
     name: 'verifyDocument',
-    summary: 'Tells whether the record of a document bears out, and where it first does not',
+    summary: 'Verifies the record of a document, and says where it first fails',
     tag: 'audit',
     success: { status: 200, description: 'What was found', schema: 'document-verification.json' },
     problems: [503],

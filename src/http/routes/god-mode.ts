@@ -29,7 +29,7 @@ function approveRoute(http: HttpContext): Route {
     name: 'approveRun',
     summary: 'Decides a pause: approves, rejects or modifies',
     description:
-      'Of several decisions on one pause exactly one is taken. Every other one is told that the run is not paused.',
+      'Of several decisions on one pause exactly one is taken. Every other one is refused, because the run is not paused any more.',
     tag: 'god mode',
     body,
     isKeyed: true,
