@@ -48,7 +48,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
 
   graph: { ...PURE, ours: ['errors'] },
-  council: { ...PURE, ours: ['errors', 'graph'], types: [...SHARED_TYPES, 'models', 'search'] },
+  council: { ...PURE, ours: ['errors', 'system', 'graph'], types: [...SHARED_TYPES, 'models', 'search'] },
   run: {
     ...PURE,
     ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council'],

@@ -1,7 +1,7 @@
 /** Verifies records in the background, so that a corrupt one is found before it is requested. */
 import type { System } from '../system/system.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
-import { wait } from '../system/async/wait.js';
+import { settledWithin } from '../system/async/deadline.js';
 
 /** How long the start waits for it, in milliseconds: enough for about a hundred records. */
 const START_WAITS_MS = 100;
@@ -39,9 +39,7 @@ export function recordCheck({ verify, system, onFault }: RecordCheckDeps): Recor
   return {
     async start(ids) {
       running = run(ids);
-      const waited = new AbortController();
-      await Promise.race([running, wait(system, START_WAITS_MS, waited.signal)]);
-      waited.abort();
+      await settledWithin(running, { system, maxMs: START_WAITS_MS });
     },
     async stop() {
       stopping.abort();

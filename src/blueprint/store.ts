@@ -15,6 +15,7 @@ import {
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { turns } from '../system/async/turns.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
@@ -49,8 +50,8 @@ export interface BlueprintStoreOptions {
 
 export class BlueprintStore {
   readonly #options: BlueprintStoreOptions;
-  /** Changes in flight by blueprint: the last of them, and how many there are. */
-  readonly #changes = new Map<string, { readonly last: Promise<unknown>; readonly count: number }>();
+  /** Changes in flight by blueprint. */
+  readonly #changes = turns();
   readonly #tasks = taskTracker();
 
   constructor(options: BlueprintStoreOptions) {
@@ -110,21 +111,8 @@ export class BlueprintStore {
 
   /** One change of a blueprint at a time here; changes elsewhere show as conflicts. */
   async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
-    const { last, count } = this.#changes.get(blueprintId) ?? { last: Promise.resolve(), count: 0 };
-    if (count > MAX_WAITING) throw new BlueprintContended({ blueprintId });
-    const changed = this.#tasks.track(last.then(() => this.#untilAppended(blueprintId, decide)));
-    this.#changes.set(blueprintId, { last: changed.catch(() => undefined), count: count + 1 });
-    try {
-      return await changed;
-    } finally {
-      this.#leave(blueprintId);
-    }
-  }
-
-  #leave(blueprintId: string): void {
-    const changes = this.#changes.get(blueprintId);
-    if (changes === undefined || changes.count === 1) this.#changes.delete(blueprintId);
-    else this.#changes.set(blueprintId, { ...changes, count: changes.count - 1 });
+    if (this.#changes.waiting(blueprintId) > MAX_WAITING) throw new BlueprintContended({ blueprintId });
+    return await this.#tasks.track(this.#changes.run(blueprintId, () => this.#untilAppended(blueprintId, decide)));
   }
 
   /** @throws {ServiceStopping} once the service stops, also for a change that was queued */

@@ -8,6 +8,8 @@ import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js'
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
+import { untilDeadline } from '../system/async/deadline.js';
+import { turns } from '../system/async/turns.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import { chunkedPages } from './chunk.js';
 import { DocumentContended, DocumentCorrupt, DocumentUnknown } from './errors.js';
@@ -56,8 +58,8 @@ export interface Ingested {
 
 export class DocumentStore {
   readonly #options: DocumentStoreOptions;
-  /** The last queued ingestion of each document; resolves to the failure to embed it, or null. */
-  readonly #turns = new Map<string, Promise<ModelFailed | null>>();
+  /** Ingestions by document. */
+  readonly #turns = turns();
   readonly #tasks = taskTracker();
   readonly #stopping = new AbortController();
 
@@ -134,25 +136,13 @@ export class DocumentStore {
   }
 
   /** Runs work one after the other per document. A failure of the model fails the waiting work too, without retries. */
-  async #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(documentId) ?? Promise.resolve(null);
-    const turn = this.#tasks.track(
-      before.then((failure) => {
-        if (this.#tasks.isEnding) throw new ServiceStopping();
-        if (failure !== null) throw failure;
-        return work();
-      }),
-    );
-    const settled = turn.then(
-      () => null,
-      (error: unknown) => (error instanceof ModelFailed ? error : null),
-    );
-    this.#turns.set(documentId, settled);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(documentId) === settled) this.#turns.delete(documentId);
-    }
+  #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
+    const turn = this.#turns.run(documentId, (failed) => {
+      if (this.#tasks.isEnding) throw new ServiceStopping();
+      if (failed instanceof ModelFailed) throw failed;
+      return work();
+    });
+    return this.#tasks.track(turn);
   }
 
   async #sourceOf({ filename, bytes, read }: UploadedFile): Promise<DocumentSource> {
@@ -206,15 +196,9 @@ export class DocumentStore {
   async #append(documentId: string, facts: readonly DocumentFact[], head: StreamHead | null) {
     const { system, appendDeadlineMs } = this.#options;
     const after = { stream: documentStream(documentId), subject: documentId, head, facts };
-    const late = new AbortController();
-    const cancel = system.after(appendDeadlineMs, () => late.abort());
-    try {
-      return await this.#tasks.untilEnd((signal) =>
-        appendFacts(this.#options, after, AbortSignal.any([signal, late.signal])),
-      );
-    } finally {
-      cancel();
-    }
+    return await this.#tasks.untilEnd((signal) =>
+      untilDeadline((own) => appendFacts(this.#options, after, own), { system, maxMs: appendDeadlineMs, signal }),
+    );
   }
 
   /** Continues a fold to the head; from null, starts at the first event in force. @throws {DocumentCorrupt} */

@@ -10,7 +10,8 @@ import type { FaultKind } from '../models/failed-exchange.js';
 import { isModelUnknown, kindOfStatus, wordsOfError } from '../models/failed-exchange.js';
 import type { ModelServer } from '../models/exchange.js';
 import { exchange, isKeyRefused, jsonIn } from '../models/exchange.js';
-import { wait } from '../system/async/wait.js';
+import { inTime } from '../system/async/deadline.js';
+import { providerWaitMs, retry } from '../system/async/retry.js';
 import type { EmbeddingOptions, Embeddings } from './port.js';
 import { normalised } from './port.js';
 
@@ -43,11 +44,6 @@ export interface EmbeddingDeps {
   readonly system: Pick<System, 'after' | 'now' | 'random'>;
 }
 
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 30_000;
-/** A Retry-After is honoured up to this (contract, section 1). */
-const LONGEST_RETRY_AFTER_MS = 60_000;
-
 /**
  * The server's answer, parsed by `read`. Retryable failures are retried after a wait that doubles, with full jitter,
  * and is never shorter than the server asks for. Redirects are not followed, because the key would go with them.
@@ -59,19 +55,17 @@ export async function askForVectors<T>(
   { signal, read }: { readonly signal: AbortSignal; readonly read: (answer: unknown) => T },
   { limits, system }: EmbeddingDeps,
 ): Promise<T> {
-  const isStopped = (): boolean => signal.aborted;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return read(await exchanged(call, signal, { limits, system }));
-    } catch (error) {
-      if (isStopped()) throw callAborted(signal);
-      const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || attempt >= limits.maxAttempts;
-      if (isFinal) throw error;
-      const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * system.random();
-      const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, error.data.retryAfterMs ?? 0);
-      await wait(system, Math.max(backoffMs, askedMs), signal);
-      if (isStopped()) throw callAborted(signal);
-    }
+  try {
+    return await retry(async () => read(await exchanged(call, signal, { limits, system })), {
+      system,
+      signal,
+      waitMs: (error, failures) => {
+        const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || failures >= limits.maxAttempts;
+        return isFinal ? null : providerWaitMs(failures, error.data.retryAfterMs, system.random());
+      },
+    });
+  } catch (error) {
+    throw signal.aborted ? callAborted(signal) : error;
   }
 }
 
@@ -110,17 +104,12 @@ async function exchanged(
   signal: AbortSignal,
   { limits, system }: EmbeddingDeps,
 ): Promise<unknown> {
-  const deadline = new AbortController();
-  const cancel = system.after(limits.timeoutMs, () => deadline.abort());
-  const either = AbortSignal.any([signal, deadline.signal]);
-  try {
-    return await exchange({ ...call, server: serverOf(source), signal: either, now: system.now }, { read: jsonIn });
-  } catch (error) {
-    if (!either.aborted) throw error;
-    throw failure(source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
-  } finally {
-    cancel();
-  }
+  const late = (): ModelFailed =>
+    failure(source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
+  return await inTime(
+    (own) => exchange({ ...call, server: serverOf(source), signal: own.signal, now: system.now }, { read: jsonIn }),
+    { system, maxMs: limits.timeoutMs, signal, late },
+  );
 }
 
 function serverOf(source: EmbeddingSource): ModelServer {

@@ -1,11 +1,11 @@
 /** Retries an append until its outcome is certain: an unknown outcome must never be taken for a failure. */
 import type { System } from '../system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
-import { wait } from '../system/async/wait.js';
+import type { Backoff } from '../system/async/retry.js';
+import { backoffMs, retry } from '../system/async/retry.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog/port.js';
 
-const FIRST_WAIT_MS = 50;
-const LONGEST_WAIT_MS = 2_000;
+const BACKOFF: Backoff = { firstMs: 50, longestMs: 2_000 };
 
 export interface RetryPolicy {
   readonly system: Pick<System, 'after'>;
@@ -34,14 +34,11 @@ export function appendWithRetry(
 }
 
 /** Calls the log again, with growing waits, as long as it cannot be reached. */
-export async function retryWhileUnavailable<T>(ask: () => Promise<T>, { system, signal }: RetryPolicy): Promise<T> {
-  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
-    try {
-      return await ask();
-    } catch (error) {
-      const open = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
-      if (!open || signal.aborted) throw error;
-      await wait(system, waitMs, signal);
-    }
-  }
+export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
+  return retry(ask, { ...retryPolicy, waitMs });
+}
+
+function waitMs(error: unknown, failures: number): number | null {
+  const isOpen = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
+  return isOpen ? backoffMs(BACKOFF, failures) : null;
 }

@@ -25,7 +25,7 @@ import { RequestRefused, problemOf } from '../api/problems.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
 import { openSchemas } from '../api/schemas.js';
 import { streamRoute } from './routes/run-stream.js';
-import type { System } from '../system/system.js';
+import { inTime } from '../system/async/deadline.js';
 import type { Duplex } from 'node:stream';
 
 export type { HttpDeps } from './route.js';
@@ -57,12 +57,12 @@ function councilRoutes(http: HttpContext): readonly Route[] {
 }
 
 function httpContext(deps: HttpDeps): HttpContext {
-  const { after } = deps.system;
   const unavailable = (): Error => new LogUnavailable();
   return {
     ...deps,
     schemas: openSchemas(),
-    inTime: (work, late = unavailable) => inTime(work, { after, deadlineMs: deps.appendDeadlineMs, late }),
+    inTime: (work, late = unavailable) =>
+      inTime(() => work, { system: deps.system, maxMs: deps.appendDeadlineMs, late }),
   };
 }
 
@@ -142,21 +142,6 @@ function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['pa
 function isRefused(ctx: Context, router: Router): boolean {
   const layers = layersAt(ctx, router);
   return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
-}
-
-/**
- * Awaits work no longer than a deadline. The work itself continues after that, and its result is ignored.
- *
- * @throws what the work throws, or what `late` makes at the deadline
- */
-function inTime<T>(
-  work: Promise<T>,
-  { after, deadlineMs, late }: Pick<System, 'after'> & { readonly deadlineMs: number; readonly late: () => Error },
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = after(deadlineMs, () => reject(late()));
-    void work.then(resolve, reject).finally(cancel);
-  });
 }
 
 // Requests that Node refuses before any route sees them: still answered with a status and a `detail`.

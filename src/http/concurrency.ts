@@ -1,36 +1,15 @@
-/** A counting semaphore for expensive requests: some run at a time, the others wait in order. */
+/** Bounds on expensive requests: some run at a time, the others wait in order. */
 import { RequestRefused } from '../api/problems.js';
+import type { Semaphore } from '../system/async/semaphore.js';
+import { semaphore } from '../system/async/semaphore.js';
 import type { HttpContext } from './route.js';
 
 /** Most that may wait; the next is refused. */
 const MAX_WAITING = 100;
 
-export interface Semaphore {
-  /**
-   * Resolves once a permit is free, with the function that releases it.
-   *
-   * @throws {RequestRefused} 503 when too many wait already
-   */
-  acquire(): Promise<() => void>;
-}
-
-/** @param count permits in all */
-export function semaphore(count: number): Semaphore {
-  const waiting: (() => void)[] = [];
-  let free = count;
-  const release = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) free += 1;
-    else next();
-  };
-  return {
-    async acquire() {
-      if (free > 0) free -= 1;
-      else if (waiting.length >= MAX_WAITING) throw crowded();
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      return release;
-    },
-  };
+/** Permits for an expensive kind of request: so many at a time, and a 503 for one more than may wait. */
+export function permitsFor(count: number): Semaphore {
+  return semaphore(count, { maxWaiting: MAX_WAITING, full: crowded });
 }
 
 /**

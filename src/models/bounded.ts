@@ -1,6 +1,7 @@
 /** Bounds a language model: a limit on concurrent calls, a deadline on each, and waiting through outages. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
+import { inTime } from '../system/async/deadline.js';
 import { callAborted } from './port.js';
 import type { Pass } from './circuit-breaker.js';
 import { circuitBreaker } from './circuit-breaker.js';
@@ -127,35 +128,12 @@ function askInTime(
   { timeoutMs, signal }: CallOptions,
   system: Pick<System, 'after'>,
 ): Promise<ModelAnswer> {
-  if (signal.aborted) return Promise.reject(callAborted(signal));
-  const call = new AbortController();
-  return new Promise<ModelAnswer>((resolve, reject) => {
-    // Rejects before it aborts, so that the adapter's own error about the abort is dropped.
-    const giveUp = (failure: ModelFailed): void => {
-      end();
-      reject(failure);
-      call.abort(failure);
-    };
-    const withdraw = (): void => giveUp(callAborted(signal));
-    const cancel = system.after(timeoutMs, () => giveUp(timedOut(request.model ?? model.defaultModel, timeoutMs)));
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', withdraw);
-    };
-    signal.addEventListener('abort', withdraw);
+  const late = (): ModelFailed => timedOut(request.model ?? model.defaultModel, timeoutMs);
+  const ask = (call: Pick<AbortController, 'signal'>): Promise<ModelAnswer> => {
     request.onStart?.();
-    // The controller, not its signal: Node creates the signal on first access, and not every model needs it.
-    model.ask(request, call).then(
-      (answer) => {
-        end();
-        resolve(answer);
-      },
-      (error: unknown) => {
-        end();
-        reject(error);
-      },
-    );
-  });
+    return model.ask(request, call);
+  };
+  return inTime(ask, { system, maxMs: timeoutMs, late, signal, aborted: callAborted });
 }
 
 function timedOut(name: string, timeoutMs: number): ModelFailed {

@@ -1,6 +1,8 @@
 /** Circuit breakers for models whose servers are out: one caller at a time probes the server, the others wait. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
+import type { Backoff } from '../system/async/retry.js';
+import { backoffMs, honouredMs } from '../system/async/retry.js';
 import { callAborted } from './port.js';
 
 /** Permission to call a model once. Exactly one of its other methods must be called afterwards. */
@@ -28,10 +30,7 @@ interface CircuitDeps {
 /**
  * First wait between two probes, in milliseconds; doubles with each failure, up to the longest (contract, section 5).
  */
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 10_000;
-/** A server's Retry-After is honoured up to this (contract, section 1). */
-const LONGEST_RETRY_AFTER_MS = 60_000;
+const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };
 /** Time over which the waiting calls are spread when a server is back, in milliseconds, to spare the server. */
 const SPREAD_MS = 1_000;
 /** How long a circuit without waiters stays open after its next probe was due, in milliseconds. */
@@ -171,10 +170,10 @@ class Circuit {
 
   #recordFailure(failure: ModelFailed): void {
     const { system } = this.#deps;
-    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
+    const waitMs = backoffMs(BACKOFF, this.#failures + 1);
     // At least half of the wait: with full jitter some waits would be near zero.
     const drawnMs = (waitMs * (1 + system.random())) / 2;
-    const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, failure.data.retryAfterMs ?? 0);
+    const askedMs = honouredMs(failure.data.retryAfterMs);
     this.#failure = failure;
     this.#failures += 1;
     this.#isAsked = askedMs >= drawnMs;

@@ -3,6 +3,8 @@
  */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
+import { semaphore } from '../system/async/semaphore.js';
+import { taskTracker } from '../system/async/task-tracker.js';
 import { ExtractionBusy, PdfRefused } from './errors.js';
 import type { ChildEnd, Parser } from './child-protocol.js';
 import { runChild } from './child-process.js';
@@ -33,46 +35,30 @@ export function pdfExtractor({
   limits?: ExtractLimits;
 }): PdfExtractor {
   const stopping = new AbortController();
-  const waiting: (() => void)[] = [];
-  const inFlight = new Set<Promise<unknown>>();
-  let free = limits.maxChildren;
+  const tasks = taskTracker();
+  const children = semaphore(limits.maxChildren, {
+    maxWaiting: limits.maxWaiting,
+    full: () => new ExtractionBusy({ limit: limits.maxWaiting }),
+  });
 
-  const slot = (): Promise<void> => {
+  const inTurn = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
     if (stopping.signal.aborted) throw new ServiceStopping();
-    if (free > 0) {
-      free -= 1;
-      return Promise.resolve();
-    }
-    if (waiting.length >= limits.maxWaiting) throw new ExtractionBusy({ limit: limits.maxWaiting });
-    return new Promise((resolve) => waiting.push(resolve));
-  };
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) free += 1;
-    else next();
-  };
-
-  const inSlot = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
-    await slot();
+    const release = await children.acquire();
     try {
       const bytes = await read();
       if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
       if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
       return await textWithFallback(bytes, { system, limits, pid, signal: stopping.signal });
     } finally {
-      leave();
+      release();
     }
   };
 
   return {
-    async extract(read) {
-      const work = inSlot(read);
-      inFlight.add(work);
-      return work.finally(() => inFlight.delete(work));
-    },
+    extract: (read) => tasks.track(inTurn(read)),
     async stop() {
       stopping.abort();
-      await Promise.allSettled(inFlight);
+      await tasks.end();
     },
   };
 }

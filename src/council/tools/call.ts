@@ -1,4 +1,6 @@
 /** Executes one tool call of a model. A failure is a result for the model and is recorded, like a success. */
+import type { Deadline } from '../../system/async/deadline.js';
+import { inTime } from '../../system/async/deadline.js';
 import type { System } from '../../system/system.js';
 import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/schemas.js';
 import type { ToolCall } from '../../models/port.js';
@@ -73,16 +75,30 @@ async function runTool(
   if (given === null) return failure(null, 'The arguments must be one JSON object');
   const read = tool.read(given);
   if (!read.isUsable) return failure(null, read.fault);
-  const outcome = await inTime(
-    (signal) => tool.run(read.arguments, { signal, maxBytes: options.maxBytes }),
-    kit,
-    options,
-  );
+  const outcome = await outcomeOf((signal) => tool.run(read.arguments, { signal, maxBytes: options.maxBytes }), {
+    ...options,
+    system: kit.system,
+  });
   if (outcome === 'late') return failure(read.arguments, `No answer came within ${options.maxMs} ms`);
   if (outcome === 'broken') return failure(read.arguments, 'The tool is out of order');
   if (!outcome.isFound) return failure(read.arguments, outcome.fault);
   if (utf8Bytes(outcome.text) > options.maxBytes) return failure(read.arguments, 'The result is too long');
   return { arguments: read.arguments, text: outcome.text.toWellFormed(), hits: outcome.hits, fault: null };
+}
+
+/** Settles by the deadline even if the tool never does; rejects only when the attempt ends. */
+async function outcomeOf<T>(
+  run: (signal: AbortSignal) => Promise<T>,
+  deadline: Deadline,
+): Promise<T | 'late' | 'broken'> {
+  const { signal } = deadline;
+  const late = new Error('The tool is late');
+  try {
+    return await inTime(async (call) => run(call.signal), { ...deadline, late: () => late });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    return error === late ? 'late' : 'broken';
+  }
 }
 
 function unknownTool(call: ToolCall, tools: readonly Tool[]): CallResult {
@@ -113,37 +129,6 @@ function readObject(json: string): Readonly<Record<string, unknown>> | null {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Resolves within `maxMs` even if the tool never does; rejects only when the attempt ends. */
-function inTime<T>(
-  run: (signal: AbortSignal) => Promise<T>,
-  { system }: ToolKit,
-  { maxMs, signal }: CallOptions,
-): Promise<T | 'late' | 'broken'> {
-  signal.throwIfAborted();
-  const call = new AbortController();
-  return new Promise<T | 'late' | 'broken'>((resolve, reject) => {
-    const withdraw = (): void => {
-      reject(signal.reason instanceof Error ? signal.reason : new Error('The attempt has ended'));
-      end();
-    };
-    const cancel = system.after(maxMs, () => {
-      resolve('late');
-      end();
-    });
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', withdraw);
-      call.abort();
-    };
-    signal.addEventListener('abort', withdraw);
-    // Started in a microtask, so that a synchronous throw counts as a rejection.
-    Promise.resolve()
-      .then(() => run(call.signal))
-      .then(resolve, () => resolve('broken'))
-      .finally(end);
-  });
 }
 
 function bounded(text: string, maxChars: number): string {

@@ -6,6 +6,7 @@ import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
 import { Client, Metadata, connectivityState } from '@grpc/grpc-js';
 import type { System } from '../../system/system.js';
 import { LogClosed, LogUnavailable } from '../../errors.js';
+import { inTime } from '../../system/async/deadline.js';
 import type { Address } from './connection-string.js';
 import { addressIn } from './connection-string.js';
 import { faultOf, leaderNamedIn } from './server-errors.js';
@@ -70,20 +71,13 @@ export class Connection {
     if (this.#isClosed) throw new LogClosed();
     const attempt = (this.#attempt ??= this.#begun());
     const { system, deadlineMs } = this.#options;
-    let cancel = (): void => undefined;
-    const tooLate = new Promise<never>((_, reject) => {
-      cancel = system.after(deadlineMs, () => {
-        reject(new Error(`No connection within ${deadlineMs} ms`));
-      });
-    });
+    const late = (): Error => new Error(`No connection within ${deadlineMs} ms`);
     try {
-      return await Promise.race([attempt.ready, tooLate]);
+      return await inTime(() => attempt.ready, { system, maxMs: deadlineMs, late });
     } catch (cause) {
       // An attempt that is still finding its node is kept: the next call joins it.
       if (attempt.route !== null) this.#giveUp(attempt);
       throw this.isClosed ? new LogClosed() : new LogUnavailable({ cause });
-    } finally {
-      cancel();
     }
   }
 

@@ -22,6 +22,9 @@ import { follow } from './subscription.js';
 import type { LogName, Reader } from './reads.js';
 import { allEvents, headPosition, nameIn, roundTrip, streamEvents } from './reads.js';
 import { streamNames } from './recorded-event.js';
+import { untilDeadline } from '../../system/async/deadline.js';
+import type { Backoff } from '../../system/async/retry.js';
+import { backoffMs } from '../../system/async/retry.js';
 import { wait } from '../../system/async/wait.js';
 
 /**
@@ -246,8 +249,7 @@ async function nameOf(reader: Omit<Reader, 'naming'>, appender: Appender, newId:
   }
 }
 
-const FIRST_WAIT_MS = 5;
-const LONGEST_WAIT_MS = 100;
+const VISIBLE: Backoff = { firstMs: 5, longestMs: 100 };
 
 /**
  * Reads repeatedly until there is a result. The server reports a conflict with a write that reads find only later
@@ -255,20 +257,19 @@ const LONGEST_WAIT_MS = 100;
  *
  * @throws {LogUnavailable} no result within the deadline: the write may have failed after all
  */
-export async function untilVisible<T>(
+export function untilVisible<T>(
   read: () => Promise<T | null>,
   { system, deadlineMs }: { readonly system: Pick<System, 'after'>; readonly deadlineMs: number },
 ): Promise<T> {
-  const over = new AbortController();
-  const cancel = system.after(deadlineMs, () => over.abort());
-  try {
-    for (let waitMs = FIRST_WAIT_MS; !over.signal.aborted; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
-      const found = await read();
-      if (found !== null) return found;
-      await wait(system, waitMs, over.signal);
-    }
-    throw new LogUnavailable();
-  } finally {
-    cancel();
-  }
+  return untilDeadline(
+    async (signal) => {
+      for (let tries = 1; !signal.aborted; tries += 1) {
+        const found = await read();
+        if (found !== null) return found;
+        await wait(system, backoffMs(VISIBLE, tries), signal);
+      }
+      throw new LogUnavailable();
+    },
+    { system, maxMs: deadlineMs },
+  );
 }

@@ -9,8 +9,8 @@ import { readAhead, chunkedBody } from '../chunked-body.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Semaphore } from '../concurrency.js';
-import { crowded, withPermit, semaphore } from '../concurrency.js';
+import type { Semaphore } from '../../system/async/semaphore.js';
+import { crowded, withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { whenClosed } from '../answer.js';
@@ -25,13 +25,13 @@ const READINGS_AT_A_TIME = 16;
 
 /** GET /api/runs/{run_id}/events, …/state and …/verify. */
 export function auditRoutes(http: HttpContext): readonly Route[] {
-  const permits = semaphore(READINGS_AT_A_TIME);
+  const permits = permitsFor(READINGS_AT_A_TIME);
   return [eventsRoute(http), stateRoute(http, permits), verifyRoute(http, permits)];
 }
 
 function eventsRoute(http: HttpContext): Route {
   const query = queryOf(http.schemas, 'events-query.json');
-  const permits = semaphore(RECORDS_AT_A_TIME);
+  const permits = permitsFor(RECORDS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/events',

@@ -15,7 +15,7 @@ import { blueprintIdIn } from '../route.js';
 import { nextLink } from '../query.js';
 import { chunkedBody } from '../chunked-body.js';
 import { queryOf } from '../query.js';
-import { crowded, semaphore } from '../concurrency.js';
+import { crowded, permitsFor } from '../concurrency.js';
 import { whenClosed } from '../answer.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
@@ -171,7 +171,7 @@ const LISTS_AT_A_TIME = 2;
 /** GET /api/councils/. */
 function blueprintListRoute(http: HttpContext): Route {
   const query = queryOf(http.schemas, 'blueprint-query.json');
-  const permits = semaphore(LISTS_AT_A_TIME);
+  const permits = permitsFor(LISTS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/councils/',

@@ -9,8 +9,8 @@ import type { Answer } from '../answer.js';
 import { beyondTheEnd } from './audit.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Semaphore } from '../concurrency.js';
-import { withPermit, semaphore } from '../concurrency.js';
+import type { Semaphore } from '../../system/async/semaphore.js';
+import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 
@@ -22,7 +22,7 @@ const RUNS_AT_A_TIME = 4;
 
 /** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
 export function diagramRoutes(http: HttpContext): readonly Route[] {
-  const permits = semaphore(RUNS_AT_A_TIME);
+  const permits = permitsFor(RUNS_AT_A_TIME);
   return [genealogyRoute(http, permits), runChartRoute(http, permits), councilChartRoute(http)];
 }
 

@@ -7,7 +7,7 @@ import type { Ingested } from '../../documents/store.js';
 import { pageOf } from '../query.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import { crowded, withPermit, semaphore } from '../concurrency.js';
+import { crowded, withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { assertForm, withUpload } from '../upload.js';
 import { documentRecord, documentVerification, listedDocument } from '../../api/serializers.js';
@@ -23,7 +23,7 @@ export function documentRoutes(http: HttpContext): readonly Route[] {
 }
 
 function uploadRoute(http: HttpContext): Route {
-  const permits = semaphore(UPLOADS_AT_A_TIME);
+  const permits = permitsFor(UPLOADS_AT_A_TIME);
   const { system, uploadDir: folder, documents, log } = http;
   const acquireInTime = async (): Promise<() => void> => {
     const acquiring = permits.acquire();
@@ -133,7 +133,7 @@ function getRoute(http: HttpContext): Route {
 }
 
 function verifyRoute(http: HttpContext): Route {
-  const permits = semaphore(READINGS_AT_A_TIME);
+  const permits = permitsFor(READINGS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/documents/{document_id}/verify',

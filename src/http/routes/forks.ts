@@ -12,8 +12,8 @@ import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Semaphore } from '../concurrency.js';
-import { withPermit, semaphore } from '../concurrency.js';
+import type { Semaphore } from '../../system/async/semaphore.js';
+import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
@@ -32,7 +32,7 @@ const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 export function forkRoutes(http: HttpContext): readonly Route[] {
   const body = bodyOf(http.schemas, 'fork-request.json', { isRequired: true });
   const query = queryOf(http.schemas, 'fork-query.json');
-  const permits = semaphore(PARENTS_AT_A_TIME);
+  const permits = permitsFor(PARENTS_AT_A_TIME);
   const route: Route = {
     method: 'POST',
     path: '/api/runs/{run_id}/fork',

@@ -16,6 +16,7 @@ import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js'
 import { appendFacts, handleCommand } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
+import { line } from '../../system/async/turns.js';
 import { wait } from '../../system/async/wait.js';
 import type { Assignment, PendingEvents } from '../pending-events.js';
 import { callOf, decisionContext } from '../pending-events.js';
@@ -55,8 +56,8 @@ export class RunActor {
   #spareController: AbortController | null = null;
   readonly #stopped = new AbortController();
   #releasing = false;
-  /** Tail of the command queue; at most one entry per node in flight and one per waiting request. */
-  #queue: Promise<unknown> = Promise.resolve();
+  /** At most one command per node in flight and one per waiting request. */
+  readonly #commands = line();
 
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
@@ -77,21 +78,17 @@ export class RunActor {
    * @throws what the log throws when the facts are certainly not written
    */
   send(command: RunCommand): Promise<readonly RunFact[] | null> {
-    const handled = this.#queue.then(() => this.#handle(command));
-    this.#queue = handled.catch(() => undefined);
-    return handled;
+    return this.#commands.run(() => this.#handle(command));
   }
 
   /** Resolves once every command sent so far is handled. */
   async settled(): Promise<void> {
-    await this.#queue;
+    await this.#commands.settled();
   }
 
   /** Adopts what other instances have appended, after the commands queued before. */
   catchUp(): Promise<void> {
-    const caughtUp = this.#queue.then(() => retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy));
-    this.#queue = caughtUp.catch(() => undefined);
-    return caughtUp;
+    return this.#commands.run(() => retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy));
   }
 
   /**

@@ -1,5 +1,6 @@
 /** The outcome of an attempt, as the command that records it, and the delay before the next attempt. */
 import type { StepFailure, StepOutcome } from '../../council/step.js';
+import { honouredMs, providerWaitMs } from '../../system/async/retry.js';
 import type { RunCommand } from '../decide.js';
 import type { FrontierNode } from '../state.js';
 import { failuresWith } from '../state.js';
@@ -29,12 +30,6 @@ export function reportOf(
   return { type: 'CompleteNode', result: { step, attempt, output, usage, durationMs } };
 }
 
-/** First wait in milliseconds; doubles with every failure up to the longest. */
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 30_000;
-/** A provider's Retry-After is honoured up to this (contract, section 1). */
-const LONGEST_RETRY_AFTER_MS = 60_000;
-
 /**
  * Milliseconds until the next attempt: exponential with full jitter, never less than the provider asked for. At the
  * beginning of an outage only what the provider asked for, within the outage's budget: the next attempt itself waits for
@@ -53,8 +48,7 @@ export function retryInMs(
   }: { readonly failures: number; readonly maxAttempts: number; readonly random: number },
 ): number | null {
   if (!failure.retryable || failures >= maxAttempts) return null;
-  const askedMs = Math.min(LONGEST_RETRY_AFTER_MS, failure.retryAfterMs ?? 0);
-  if (failure.outageMs !== undefined) return Math.round(Math.min(askedMs, failure.outageMs));
-  const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1)) * random;
-  return Math.round(Math.max(backoffMs, askedMs));
+  const { outageMs, retryAfterMs } = failure;
+  if (outageMs !== undefined) return Math.round(Math.min(honouredMs(retryAfterMs), outageMs));
+  return Math.round(providerWaitMs(failures, retryAfterMs, random));
 }

@@ -7,7 +7,7 @@ import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { appendFacts } from '../../eventsourcing/handle-command.js';
-import { wait } from '../../system/async/wait.js';
+import { settledWithin } from '../../system/async/deadline.js';
 import type { RunActorDeps } from './actor.js';
 import { RunActor } from './actor.js';
 import type { Admission } from './admission.js';
@@ -168,10 +168,8 @@ export class RunRegistry {
     this.#admission.close();
     await this.#tasks.end();
     const actors = [...this.#live.values()];
-    const released = new AbortController();
-    const deadline = wait(this.#deps.system, RELEASE_DEADLINE_MS, released.signal);
-    await Promise.race([Promise.allSettled(actors.map((actor) => actor.release())), deadline]);
-    released.abort();
+    const released = Promise.allSettled(actors.map((actor) => actor.release()));
+    await settledWithin(released, { system: this.#deps.system, maxMs: RELEASE_DEADLINE_MS });
     for (const actor of actors) actor.stop();
     this.#live.clear();
   }

@@ -1,0 +1,83 @@
+/** Work that may take only so long. */
+import type { System } from '../system.js';
+import { wait } from './wait.js';
+
+/** How long work may take. */
+export interface Deadline {
+  readonly system: Pick<System, 'after'>;
+  readonly maxMs: number;
+  /** Ends the work earlier. */
+  readonly signal?: AbortSignal;
+}
+
+/** The errors for work that is given up. */
+export interface GivenUp {
+  /** At the deadline. */
+  readonly late: () => Error;
+  /** By the outer signal. Default: its reason. */
+  readonly aborted?: (signal: AbortSignal) => Error;
+}
+
+/**
+ * What the work gives. Settles by the deadline even if the work never does: rejects first and only then aborts the work,
+ * so that its own error about the abort, or a later result, is dropped.
+ *
+ * @param work is given the controller, not its signal: Node creates the signal on first access, and not all work needs it
+ */
+export function inTime<T>(
+  work: (call: Pick<AbortController, 'signal'>) => Promise<T>,
+  { system, maxMs, signal, late, aborted = reasonOf }: Deadline & GivenUp,
+): Promise<T> {
+  if (signal?.aborted === true) return Promise.reject(aborted(signal));
+  const call = new AbortController();
+  return new Promise<T>((resolve, reject) => {
+    const giveUp = (error: Error): void => {
+      end();
+      reject(error);
+      call.abort(error);
+    };
+    const withdraw = (): void => {
+      if (signal !== undefined) giveUp(aborted(signal));
+    };
+    const cancel = system.after(maxMs, () => giveUp(late()));
+    const end = (): void => {
+      cancel();
+      signal?.removeEventListener('abort', withdraw);
+    };
+    signal?.addEventListener('abort', withdraw);
+    work(call).then(
+      (result) => {
+        end();
+        resolve(result);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** What the work gives, which ends on its own when its signal aborts: at the deadline, or with the outer signal. */
+export async function untilDeadline<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  { system, maxMs, signal }: Deadline,
+): Promise<T> {
+  const over = new AbortController();
+  const cancel = system.after(maxMs, () => over.abort());
+  try {
+    return await work(signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]));
+  } finally {
+    cancel();
+  }
+}
+
+/** Resolves once the work has settled, or when the time is over; the work goes on. */
+export async function settledWithin(work: Promise<unknown>, { system, maxMs }: Deadline): Promise<void> {
+  const settled = new AbortController();
+  await Promise.race([work, wait(system, maxMs, settled.signal)]).finally(() => settled.abort());
+}
+
+function reasonOf({ reason }: AbortSignal): Error {
+  return reason instanceof Error ? reason : new Error('The work was aborted', { cause: reason });
+}

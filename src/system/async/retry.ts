@@ -1,0 +1,54 @@
+/** Trying again, with growing waits. */
+import type { System } from '../system.js';
+import { wait } from './wait.js';
+
+/** Waits between tries, in milliseconds: the first, doubled with every failure up to the longest. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+/** The wait after so many failures, at least 1. */
+export function backoffMs({ firstMs, longestMs }: Backoff, failures: number): number {
+  return Math.min(longestMs, firstMs * 2 ** (failures - 1));
+}
+
+/** Between two requests to a provider that failed or is busy. */
+const PROVIDER_BACKOFF: Backoff = { firstMs: 500, longestMs: 30_000 };
+/** A provider's Retry-After is honoured up to this (contract, section 1). */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/** How much of the wait that a provider asked for is honoured, in milliseconds; 0: it asked for none. */
+export function honouredMs(retryAfterMs: number | undefined): number {
+  return Math.min(LONGEST_RETRY_AFTER_MS, retryAfterMs ?? 0);
+}
+
+/**
+ * The wait before a provider is asked again: with full jitter, never less than it asked for.
+ *
+ * @param random in [0, 1): spreads what failed together
+ */
+export function providerWaitMs(failures: number, retryAfterMs: number | undefined, random: number): number {
+  return Math.max(backoffMs(PROVIDER_BACKOFF, failures) * random, honouredMs(retryAfterMs));
+}
+
+export interface RetryOptions {
+  readonly system: Pick<System, 'after'>;
+  /** Ends the retries: the last error is thrown. */
+  readonly signal: AbortSignal;
+  /** Milliseconds until the next try; null: none, the error is thrown. */
+  readonly waitMs: (error: unknown, failures: number) => number | null;
+}
+
+/** Does something until it succeeds or may not be tried again. */
+export async function retry<T>(act: () => Promise<T>, { system, signal, waitMs }: RetryOptions): Promise<T> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await act();
+    } catch (error) {
+      const delayMs = waitMs(error, failures);
+      if (delayMs === null || signal.aborted) throw error;
+      await wait(system, delayMs, signal);
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/** A counting semaphore: some may be in at a time, the others wait in order. */
+export interface Semaphore {
+  /** Resolves once a permit is free, with the function that releases it; throws when too many wait already. */
+  acquire(): Promise<() => void>;
+}
+
+/** @param full the error for one more than `maxWaiting` */
+export function semaphore(
+  permits: number,
+  { maxWaiting, full }: { readonly maxWaiting: number; readonly full: () => Error },
+): Semaphore {
+  const waiting: (() => void)[] = [];
+  let free = permits;
+  const release = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+  return {
+    async acquire() {
+      if (free > 0) free -= 1;
+      else if (waiting.length >= maxWaiting) throw full();
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      return release;
+    },
+  };
+}
