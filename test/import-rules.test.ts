@@ -89,7 +89,20 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   http: {
     ...ADAPTER,
-    ours: ['errors', 'system', 'graph', 'council', 'blueprint', 'run', 'documents', 'projections', 'audit', 'api'],
+    // Of the log only how it fails: that is an answer too.
+    ours: [
+      'errors',
+      'system',
+      'eventlog/errors',
+      'graph',
+      'council',
+      'blueprint',
+      'run',
+      'documents',
+      'projections',
+      'audit',
+      'api',
+    ],
     types: [...ADAPTER.types, 'eventsourcing'],
     npm: ['koa', '@koa/router', 'koa-body', 'formidable', 'ajv'],
   },

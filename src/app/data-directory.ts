@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { ConfigInvalid, DataDirHeld } from '../errors.js';
+import { ConfigInvalid } from '../errors.js';
+import { DataDirHeld } from '../eventlog/errors.js';
 
 const HOLDER_FILE = 'holder.json';
 

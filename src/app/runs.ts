@@ -1,7 +1,7 @@
 /** The runs of this instance, and its place among others on the same log. */
 import { Cluster } from '../cluster/cluster.js';
 import type { ModelFailed } from '../errors.js';
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { boundedModel } from '../models/bounded.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';

@@ -1,5 +1,5 @@
 /** A run as a file: one event a line, each in the canonical form of RFC 8785, as the events endpoint streams it. */
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 

@@ -16,7 +16,7 @@ import type { RunState } from '../run/state.js';
 import type { Provenance } from './provenance.js';
 import { distinct } from './provenance.js';
 import { clipped, firstLine } from './digest.js';
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import { gateOf } from '../run/state.js';
 
 type GateDecided = Extract<RunEvent, { type: 'GateDecided' }>;

@@ -1,7 +1,7 @@
 /**
  * Verifies a run: its record, the event of its parent that it was forked from, and the stored view of it.
  */
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';

@@ -1,5 +1,5 @@
 /** The events of a blueprint's stream. Each carries the whole record, so the last one is the current state. */
-import { BlueprintCorrupt } from '../errors.js';
+import { BlueprintCorrupt } from './errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { rolesOf } from '../council/roles.js';

@@ -3,15 +3,9 @@
  * revision it was made from, and made again after a conflict, so that an update never undoes another's.
  */
 import type { System } from '../system/system.js';
-import {
-  AppendTooLarge,
-  BlueprintContended,
-  BlueprintTaken,
-  BlueprintTooLarge,
-  BlueprintUnknown,
-  CouncilError,
-  ServiceStopping,
-} from '../errors.js';
+import { AppendTooLarge } from '../eventlog/errors.js';
+import { BlueprintContended, BlueprintMoved, BlueprintTaken, BlueprintTooLarge, BlueprintUnknown } from './errors.js';
+import { ServiceStopping } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
@@ -30,14 +24,6 @@ const MAX_WAITING = 100;
 
 /** The fact of a change, given the last event of the blueprint's stream. */
 type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
-
-/** The blueprint is no longer the one that the change expects. Nothing is changed. */
-export class BlueprintMoved extends CouncilError<{ blueprintId: string; version: number }> {
-  readonly code = 'blueprint.moved';
-  constructor(data: { blueprintId: string; version: number }) {
-    super(`Cannot change blueprint "${data.blueprintId}": it is another than expected, version ${data.version}`, data);
-  }
-}
 
 /** Whether a blueprint is the one that a change expects; called with the current one before each append. */
 export type IsExpected = (current: Blueprint) => boolean;

@@ -3,8 +3,7 @@ import { jsonBytes } from '../graph/limits.js';
 import { ambiguousBackEdges } from '../graph/plan.js';
 import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
-import { ConditionInvalid } from '../errors.js';
-import { parseCondition } from '../graph/condition.js';
+import { ConditionInvalid, parseCondition } from '../graph/condition.js';
 import { VERDICTS } from '../council/roles.js';
 
 /** A council's graph, as it is saved. */

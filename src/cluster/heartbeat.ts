@@ -1,6 +1,6 @@
 /** The heartbeats of this instance: appended to its own stream at intervals, each at the exact revision. */
 import type { System } from '../system/system.js';
-import { LogClosed } from '../errors.js';
+import { LogClosed } from '../eventlog/errors.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';

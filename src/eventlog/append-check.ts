@@ -1,5 +1,5 @@
 /** The checks every log makes before it sends an append: one rule for all adapters. */
-import { AppendInvalid, AppendTooLarge } from '../errors.js';
+import { AppendInvalid, AppendTooLarge } from './errors.js';
 import type { ExpectedRevision, NewEvent } from './port.js';
 import { MAX_APPEND_BYTES } from './port.js';
 

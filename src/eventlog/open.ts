@@ -1,7 +1,7 @@
 /** Opens the event log that the settings name. */
 import type { System } from '../system/system.js';
 import type { EventStoreSettings } from '../config.js';
-import type { LogUnavailable } from '../errors.js';
+import type { LogUnavailable } from './errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
 import type { EventLog } from './port.js';
 

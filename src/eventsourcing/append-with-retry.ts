@@ -1,6 +1,6 @@
 /** Retries an append until its outcome is certain: an unknown outcome must never be taken for a failure. */
 import type { System } from '../system/system.js';
-import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
+import { AppendOutcomeUnknown, LogUnavailable } from '../eventlog/errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, retry } from '../system/async/retry.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog/port.js';

@@ -3,7 +3,7 @@
  * and on a conflict again.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { RevisionConflict } from '../errors.js';
+import { RevisionConflict } from '../eventlog/errors.js';
 import type { System } from '../system/system.js';
 import { appendWithRetry } from './append-with-retry.js';
 import type { StreamAppend } from './append-with-retry.js';

@@ -2,7 +2,15 @@
  * The language of conditional edges (contract, "How a blueprint runs"): a bare word compared with the route, or an
  * expression over `score`, `iteration`, `route` and `draft_length`. Read once into closures, never evaluated as code.
  */
-import { ConditionInvalid } from '../errors.js';
+import { CouncilError } from '../errors.js';
+
+/** A text is no condition of the language an edge may use. `position` counts UTF-16 units from 0. */
+export class ConditionInvalid extends CouncilError<{ position: number; reason: string }> {
+  readonly code = 'condition.invalid';
+  constructor(data: { position: number; reason: string }) {
+    super(`Cannot read the condition at position ${data.position}: ${data.reason}`, data);
+  }
+}
 
 /** The variables of a condition. */
 export interface ConditionFacts {

@@ -4,7 +4,7 @@ import { STATUS_CODES, ServerResponse } from 'node:http';
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import Koa from 'koa';
-import { LogUnavailable } from '../errors.js';
+import { LogUnavailable } from '../eventlog/errors.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { Answer } from './answer.js';

@@ -4,7 +4,7 @@ import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';
 import type { HttpContext } from './route.js';
 import type { RouterContext } from '@koa/router';
-import { AppendOutcomeUnknown } from '../errors.js';
+import { AppendOutcomeUnknown } from '../eventlog/errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
 import { keyedRunId } from '../run/request.js';

@@ -2,7 +2,7 @@
  * The runs whose record is corrupt, which are not served as valid again. They are stored beside the views; when those
  * are lost, the next read of such a run finds it again. Memory holds one small entry per corrupt run.
  */
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
 
 /** The list's error for a corrupt run (contract, section 4). */

@@ -1,7 +1,10 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
-import { BlueprintCorrupt, LogClosed, RunCorrupt, ServiceStopping } from '../errors.js';
+import { BlueprintCorrupt } from '../blueprint/errors.js';
+import { LogClosed } from '../eventlog/errors.js';
+import { RunCorrupt } from '../run/errors.js';
+import { ServiceStopping } from '../errors.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';

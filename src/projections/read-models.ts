@@ -1,6 +1,6 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
-import type { RunCorrupt } from '../errors.js';
+import type { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';

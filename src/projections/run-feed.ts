@@ -3,7 +3,8 @@
  * Nothing is buffered for a watcher: one that falls behind reads from the log again.
  */
 import type { System } from '../system/system.js';
-import { RunCorrupt, ServiceStopping } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
+import { ServiceStopping } from '../errors.js';
 import { checkLink } from '../eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';

@@ -1,6 +1,6 @@
 /** Reads and verifies runs from the log; a run that was found corrupt is not read again. */
 import type { System } from '../system/system.js';
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';

@@ -5,7 +5,7 @@
  */
 import { createStore } from '@xstate/store';
 import type { System } from '../system/system.js';
-import type { RunCorrupt } from '../errors.js';
+import type { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';

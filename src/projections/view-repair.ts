@@ -1,6 +1,7 @@
 /** Rebuilds stored rows that cannot be read from the log. */
 import { blueprintAfter, blueprintStream } from '../blueprint/events.js';
-import { BlueprintCorrupt, RunCorrupt } from '../errors.js';
+import { BlueprintCorrupt } from '../blueprint/errors.js';
+import { RunCorrupt } from '../run/errors.js';
 import type { Blueprint } from '../generated/schemas.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import type { DocumentRecord } from '../documents/events.js';

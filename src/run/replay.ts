@@ -1,6 +1,6 @@
 /** Replays a run from its events: verifies every link of its hash chain and every transition of its chart. */
 import type { System } from '../system/system.js';
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from './errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';

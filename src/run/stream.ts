@@ -1,6 +1,6 @@
 /** A run's stream on the log: where facts are appended, recorded events read back and a run folded. */
 import type { System } from '../system/system.js';
-import { RunCorrupt } from '../errors.js';
+import { RunCorrupt } from './errors.js';
 import type { RunFacts } from '../generated/schemas.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';

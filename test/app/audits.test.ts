@@ -5,7 +5,7 @@ import { documentAudits, runAudits } from '../../src/app/audits.js';
 import { CorruptDocuments } from '../../src/documents/corrupt-documents.js';
 import { DocumentCorrupt } from '../../src/documents/errors.js';
 import { documentStream } from '../../src/documents/events.js';
-import { LogUnavailable } from '../../src/errors.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
 import { CorruptRuns } from '../../src/projections/corrupt-runs.js';
 import { Projector } from '../../src/projections/projector.js';

@@ -20,7 +20,7 @@ import { openEventStream } from '../support/event-stream-client.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
-import { RunCorrupt } from '../../src/errors.js';
+import { RunCorrupt } from '../../src/run/errors.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { untilTrue } from '../support/until-true.js';
 

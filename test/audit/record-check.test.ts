@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LogUnavailable } from '../../src/errors.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { recordCheck } from '../../src/audit/record-check.js';
 import { manualAmbient } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';

@@ -2,17 +2,11 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { blueprintStream } from '../../src/blueprint/events.js';
-import { BlueprintMoved, BlueprintStore } from '../../src/blueprint/store.js';
+import { BlueprintContended, BlueprintCorrupt, BlueprintMoved, BlueprintTooLarge } from '../../src/blueprint/errors.js';
+import { BlueprintStore } from '../../src/blueprint/store.js';
 import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/record.js';
-import {
-  AppendOutcomeUnknown,
-  BlueprintContended,
-  BlueprintCorrupt,
-  BlueprintTooLarge,
-  LogUnavailable,
-  RevisionConflict,
-  ServiceStopping,
-} from '../../src/errors.js';
+import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
+import { ServiceStopping } from '../../src/errors.js';
 import { checkLink, exportedOf, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { RunNotPaused } from '../../src/errors.js';
+import { RunNotPaused } from '../../src/run/errors.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { decision, pausedBefore, startGodRun } from '../support/god-run.js';
 import { graphOf } from '../support/given.js';

@@ -4,17 +4,9 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
-import {
-  AppendOutcomeUnknown,
-  KeyReused,
-  LogUnavailable,
-  RunCorrupt,
-  RunFinished,
-  RunUnknown,
-  ServiceStopping,
-  SubscriptionDropped,
-  TooManyPending,
-} from '../../src/errors.js';
+import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
+import { KeyReused, RunCorrupt, RunFinished, RunUnknown, TooManyPending } from '../../src/run/errors.js';
+import { ServiceStopping } from '../../src/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { AppendOutcomeUnknown, LogUnavailable } from '../../src/errors.js';
+import { AppendOutcomeUnknown, LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';

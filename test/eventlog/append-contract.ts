@@ -1,7 +1,7 @@
 /** What every event log must promise about appends. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { AppendInvalid, AppendTooLarge, RevisionConflict } from '../../src/errors.js';
+import { AppendInvalid, AppendTooLarge, RevisionConflict } from '../../src/eventlog/errors.js';
 import type { NewEvent } from '../../src/eventlog/port.js';
 import { MAX_APPEND_BYTES } from '../../src/eventlog/port.js';
 import { rejectionOf } from '../support/rejection.js';

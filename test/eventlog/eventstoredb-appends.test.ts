@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { AppendInvalid, AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../../src/errors.js';
+import {
+  AppendInvalid,
+  AppendOutcomeUnknown,
+  LogClosed,
+  LogUnavailable,
+  RevisionConflict,
+} from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { AppendFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';

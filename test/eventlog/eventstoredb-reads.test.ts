@@ -1,7 +1,7 @@
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
-import { LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
+import { LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { positionOf } from '../../src/eventlog/eventstoredb/position.js';
 import { eventIn } from '../../src/eventlog/eventstoredb/recorded-event.js';
 import { streamNames } from '../../src/eventlog/eventstoredb/recorded-event.js';

@@ -9,7 +9,7 @@ import type { sendUnaryData, ServerWritableStream } from '@grpc/grpc-js';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
-import { LogUnavailable } from '../../src/errors.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventStoreOptions } from '../../src/eventlog/eventstoredb/log.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';

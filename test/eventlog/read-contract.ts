@@ -1,6 +1,6 @@
 /** What every event log must promise about reads, its name and its head. */
 import { expect } from 'chai';
-import { LogClosed } from '../../src/errors.js';
+import { LogClosed } from '../../src/eventlog/errors.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { CurrentLog, OpenLog } from './contract-bench.js';
 import { all, freshCategory, freshStream, idsOf, newEvent, numbered, until } from './contract-bench.js';

@@ -1,6 +1,6 @@
 /** What every event log must promise about subscriptions. */
 import { expect } from 'chai';
-import { SubscriptionDropped } from '../../src/errors.js';
+import { SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { CurrentLog, OpenLog } from './contract-bench.js';
 import { all, eventsIn, freshCategory, idsOf, newEvent, numbered, until } from './contract-bench.js';

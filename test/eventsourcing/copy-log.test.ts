@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { LogUnavailable } from '../../src/errors.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { Copied } from '../../src/eventsourcing/copy-log.js';
 import { CopyRefused, copyLog } from '../../src/eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';

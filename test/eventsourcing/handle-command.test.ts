@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/errors.js';
+import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { StreamHead } from '../../src/eventsourcing/handle-command.js';

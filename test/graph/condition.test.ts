@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { ConditionFacts } from '../../src/graph/condition.js';
-import { MAX_CONDITION_CHARS, parseCondition } from '../../src/graph/condition.js';
-import { ConditionInvalid } from '../../src/errors.js';
+import { ConditionInvalid, MAX_CONDITION_CHARS, parseCondition } from '../../src/graph/condition.js';
 import { EMPTY_BRANCH } from '../../src/run/branch.js';
 import { routingFacts } from '../../src/run/output.js';
 import { seededRandom } from '../support/seeded-random.js';

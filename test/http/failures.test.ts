@@ -2,14 +2,9 @@ import { expect } from 'chai';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import {
-  AppendTooLarge,
-  LogClosed,
-  LogUnavailable,
-  RunCorrupt,
-  ServiceStopping,
-  TooManyPending,
-} from '../../src/errors.js';
+import { AppendTooLarge, LogClosed, LogUnavailable } from '../../src/eventlog/errors.js';
+import { RunCorrupt, TooManyPending } from '../../src/run/errors.js';
+import { ServiceStopping } from '../../src/errors.js';
 import type { HttpDeps } from '../../src/http/app.js';
 import { httpApp } from '../../src/http/app.js';
 import { refuseUnreadable } from '../../src/http/app.js';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { nodeSystem } from '../../src/system/system.js';
-import { RunCorrupt, ServiceStopping } from '../../src/errors.js';
+import { RunCorrupt } from '../../src/run/errors.js';
+import { ServiceStopping } from '../../src/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunFeed } from '../../src/projections/run-feed.js';
 import type { RunEvent } from '../../src/run/events.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { RunCorrupt } from '../../src/errors.js';
+import { RunCorrupt } from '../../src/run/errors.js';
 import type { ExportedEvent, Fact } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import type { EventLog } from '../../src/eventlog/port.js';

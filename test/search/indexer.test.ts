@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { LogUnavailable, ServiceStopping } from '../../src/errors.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
+import { ServiceStopping } from '../../src/errors.js';
 import type { DocumentFact } from '../../src/documents/events.js';
 import { documentIdOf, documentStream, lastEventOf } from '../../src/documents/events.js';
 import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';

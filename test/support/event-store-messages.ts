@@ -7,7 +7,7 @@ import type { ServiceError } from '@grpc/grpc-js';
 import { Metadata, status } from '@grpc/grpc-js';
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
-import { AppendInvalid, AppendTooLarge, RevisionConflict } from '../../src/errors.js';
+import { AppendInvalid, AppendTooLarge, RevisionConflict } from '../../src/eventlog/errors.js';
 import type { ExpectedRevision, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 
 /** Largest append of a server with its default settings. */

@@ -1,5 +1,5 @@
 /** An embedded log as a server's storage: streams of any name, appends at any revision, reads backwards. */
-import { RevisionConflict } from '../../src/errors.js';
+import { RevisionConflict } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import type { AskedAppend, Placed } from './event-store-messages.js';

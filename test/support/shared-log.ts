@@ -1,6 +1,6 @@
 /** One log under several engines of this process, each with a line of its own that a test can cut and mend. */
 import { join } from 'node:path';
-import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../../src/errors.js';
+import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';

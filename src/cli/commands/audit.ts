@@ -1,7 +1,8 @@
 /** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`, in whatever process. */
 import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
-import { CouncilError, DataDirHeld } from '../../errors.js';
+import { CouncilError } from '../../errors.js';
+import { DataDirHeld } from '../../eventlog/errors.js';
 import { openSchemas } from '../../api/schemas.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { machineCache } from '../../run/machine.js';

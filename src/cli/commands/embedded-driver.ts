@@ -8,7 +8,7 @@ import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
 import type { DataDirectory } from '../../app/data-directory.js';
 import type { Engine } from '../../app/engine.js';
 import { openEngine } from '../../app/engine.js';
-import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../errors.js';
+import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import { godModeState, runResult } from '../../api/serializers.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';

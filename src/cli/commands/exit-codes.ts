@@ -1,5 +1,7 @@
 /** Exit codes that scripts can trust (src/cli/README.md, "Exit codes of the commands on a record"). */
-import { ConfigInvalid, DataDirHeld, RunUnknown } from '../../errors.js';
+import { ConfigInvalid } from '../../errors.js';
+import { DataDirHeld } from '../../eventlog/errors.js';
+import { RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { ServiceLost } from '../client/channel.js';
 import { isAway } from '../client/retry.js';

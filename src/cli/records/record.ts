@@ -2,7 +2,8 @@
  * A run's record as the commands read it, from a running service or the data directory of a stopped one; its
  * verification, and the lines of its export.
  */
-import { CouncilError, RunCorrupt } from '../../errors.js';
+import { CouncilError } from '../../errors.js';
+import { RunCorrupt } from '../../run/errors.js';
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';

@@ -3,7 +3,7 @@ import { serverEvents } from '../../system/server-events.js';
 import { BodyTooLarge } from '../../system/untrusted.js';
 import type { System } from '../../system/system.js';
 import { isEvent, readExport } from '../../audit/export.js';
-import { RunCorrupt, RunUnknown } from '../../errors.js';
+import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import type { FoldedRun, ForkPlan, ForkRequest, RunStart } from '../../generated/schemas.js';
 import type { SchemaRegistry } from '../../api/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';

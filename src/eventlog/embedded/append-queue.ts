@@ -2,7 +2,7 @@
  * Group commit: appends that arrive while a batch is being made durable wait and go together into the next one, so many
  * writers cost hardly more syncs than one.
  */
-import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../errors.js';
+import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
 import type { AppendBatch } from './messages.js';
 import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';
 import { positionOf } from './messages.js';

@@ -1,7 +1,7 @@
 /** The embedded log: SQLite in a worker thread behind the EventLog port. For one process, with nothing to install. */
 import { existsSync } from 'node:fs';
-import type { LogUnavailable } from '../../errors.js';
-import { LogClosed } from '../../errors.js';
+import type { LogUnavailable } from '../errors.js';
+import { LogClosed } from '../errors.js';
 import { checkAppend } from '../append-check.js';
 import { LogUnreadable } from '../port.js';
 import { AppendQueue, recordedOf } from './append-queue.js';

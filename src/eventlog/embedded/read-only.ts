@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { DataDirHeld } from '../../errors.js';
+import { DataDirHeld } from '../errors.js';
 import type { EventLog } from '../port.js';
 import { LogUnreadable } from '../port.js';
 import { kindOf } from './file.js';

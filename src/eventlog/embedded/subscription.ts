@@ -1,5 +1,5 @@
 /** Subscriptions: stored events after a position, then live ones, joined without gap or repetition. */
-import { SubscriptionDropped } from '../../errors.js';
+import { SubscriptionDropped } from '../errors.js';
 import { ordinalOf, positionOf } from './messages.js';
 import type { Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
 import { categoryOf } from '../port.js';

@@ -1,7 +1,7 @@
 /** The embedded log's connection to its worker: requests go out, replies come back in the same order. */
 import { Worker } from 'node:worker_threads';
 import { dirname } from 'node:path';
-import { DataDirHeld, LogUnavailable } from '../../errors.js';
+import { DataDirHeld, LogUnavailable } from '../errors.js';
 import { LogUnreadable } from '../port.js';
 import type { Reply, Request } from './messages.js';
 import { isReply } from './messages.js';

@@ -1,5 +1,5 @@
 /** Encodes appends for the wire and interprets the server's answers. */
-import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogUnavailable, RevisionConflict } from '../../errors.js';
+import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogUnavailable, RevisionConflict } from '../errors.js';
 import type { Appended, ExpectedRevision, NewEvent } from '../port.js';
 import { hex, positionOf } from './position.js';
 import type { AppendAnswer, AppendRequest } from './wire.js';

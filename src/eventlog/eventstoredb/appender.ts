@@ -1,6 +1,6 @@
 /** Appends with a deadline each, over a line that is opened when needed and reopened when it ends. */
 import type { System } from '../../system/system.js';
-import { AppendOutcomeUnknown, LogUnavailable } from '../../errors.js';
+import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { Appended } from '../port.js';
 import type { CheckedAppend } from './append-message.js';

@@ -5,7 +5,7 @@
 import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
 import { Client, Metadata, connectivityState } from '@grpc/grpc-js';
 import type { System } from '../../system/system.js';
-import { LogClosed, LogUnavailable } from '../../errors.js';
+import { LogClosed, LogUnavailable } from '../errors.js';
 import { inTime } from '../../system/async/deadline.js';
 import type { Address } from './connection-string.js';
 import { addressIn } from './connection-string.js';

@@ -1,6 +1,7 @@
 /** The event log on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
 import type { System } from '../../system/system.js';
-import { AppendOutcomeUnknown, ConfigInvalid, LogClosed, LogUnavailable, RevisionConflict } from '../../errors.js';
+import { AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../errors.js';
+import { ConfigInvalid } from '../../errors.js';
 import { checkAppend } from '../append-check.js';
 import type {
   AllRange,

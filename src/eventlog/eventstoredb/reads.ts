@@ -1,6 +1,6 @@
 /** Reads that survive a lost connection: they continue where they were if the server comes back in time. */
 import type { System } from '../../system/system.js';
-import { LogClosed, LogUnavailable } from '../../errors.js';
+import { LogClosed, LogUnavailable } from '../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Connection } from './connection.js';

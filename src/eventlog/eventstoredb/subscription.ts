@@ -1,6 +1,6 @@
 /** A subscription to all events of this log: one call that never ends by itself. */
 import type { System } from '../../system/system.js';
-import { LogClosed, SubscriptionDropped } from '../../errors.js';
+import { LogClosed, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/wait.js';
 import type { Followed, SubscribeOptions, Position } from '../port.js';
 import { faultOf } from './server-errors.js';

@@ -1,7 +1,7 @@
 /** The record of a run: its events, its state after each, and its verification (contract, section 4). */
 import type { RouterContext } from '@koa/router';
 import { exportLine } from '../../audit/export.js';
-import { RunUnknown } from '../../errors.js';
+import { RunUnknown } from '../../run/errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Answer } from '../answer.js';
 import { isKnown, tagged } from '../entity-tag.js';

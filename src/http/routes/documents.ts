@@ -1,5 +1,5 @@
 /** Documents that agents read: upload, list, show, verify, delete. */
-import { AppendOutcomeUnknown } from '../../errors.js';
+import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
 import type { UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
 import { documentStream, isDocumentId } from '../../documents/events.js';

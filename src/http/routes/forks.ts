@@ -2,7 +2,7 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { RouterContext } from '@koa/router';
 import { mostNodeExecutions } from '../../graph/limits.js';
-import { RunUnknown } from '../../errors.js';
+import { RunUnknown } from '../../run/errors.js';
 import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import type { ForkChanges } from '../../run/fork.js';
 import { boundReached, planFork, forkedRun } from '../../run/fork.js';

@@ -1,7 +1,7 @@
 /** A human between the steps of a run: shows what is waiting, takes the decision (contract, section 2). */
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { RunNotPaused, SessionUnknown } from '../../errors.js';
+import { RunNotPaused, SessionUnknown } from '../../run/errors.js';
 import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import { bodyOf } from '../body.js';

@@ -1,7 +1,8 @@
 /** A run's events as server-sent events (WHATWG HTML, section 9.2), from where the client left off to the run's end. */
 import type { ServerResponse } from 'node:http';
 import type { RouterContext } from '@koa/router';
-import { RunUnknown, ServiceStopping } from '../../errors.js';
+import { RunUnknown } from '../../run/errors.js';
+import { ServiceStopping } from '../../errors.js';
 import type { RunEvent } from '../../run/events.js';
 import { isFinished } from '../../run/state.js';
 import { brokenRules } from '../../api/problems.js';

@@ -1,6 +1,7 @@
 /** Runs: start one, poll its status, cancel it, look it up in the history. */
 import { fixedGraph } from '../../council/fixed-graph.js';
-import { BlueprintUnknown, RunUnknown } from '../../errors.js';
+import { BlueprintUnknown } from '../../blueprint/errors.js';
+import { RunUnknown } from '../../run/errors.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { requestedRun } from '../../run/request.js';
 import { bodyOf } from '../body.js';

@@ -1,5 +1,5 @@
 /** Cancels an unfinished run, wherever it is: live here or elsewhere, paused or still pending. */
-import { RunFinished, RunUnknown } from '../../errors.js';
+import { RunFinished, RunUnknown } from '../errors.js';
 import type { RunActor } from '../live/actor.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunCommand } from '../decide.js';

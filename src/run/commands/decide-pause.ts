@@ -1,5 +1,5 @@
 /** Decides a pause. Of concurrent decisions on one pause, at any instance, the first append at its revision wins. */
-import { PauseMoved, RunNotPaused } from '../../errors.js';
+import { PauseMoved, RunNotPaused } from '../errors.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';

@@ -1,5 +1,5 @@
 /** Finds the outcome of an earlier request with the same Idempotency-Key in the run's own stream. */
-import { KeyReused } from '../../errors.js';
+import { KeyReused } from '../errors.js';
 import type { RunRequestedData } from '../../generated/schemas.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { GateOutcome } from '../human-decision.js';

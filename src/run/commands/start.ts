@@ -1,5 +1,5 @@
 /** Starts runs: records equal requests once, claims the run if a slot is free and leaves it pending otherwise. */
-import { LogUnavailable, RevisionConflict } from '../../errors.js';
+import { LogUnavailable, RevisionConflict } from '../../eventlog/errors.js';
 import { checkAppend } from '../../eventlog/append-check.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import type { RunActorDeps } from '../live/actor.js';

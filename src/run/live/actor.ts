@@ -10,7 +10,7 @@ import { grantedTools } from '../../council/tools/tool.js';
 import type { Ask } from '../../council/step.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
-import { LogClosed } from '../../errors.js';
+import { LogClosed } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { appendFacts, handleCommand } from '../../eventsourcing/handle-command.js';

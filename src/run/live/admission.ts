@@ -1,5 +1,5 @@
 /** Bounds how many runs are active here at once; the others are queued, first come first served. */
-import { TooManyPending } from '../../errors.js';
+import { TooManyPending } from '../errors.js';
 
 /** Most runs that may be pending (contract, section 1, MAX_ACTIVE_RUNS). */
 export const MAX_PENDING_RUNS = 10_000;

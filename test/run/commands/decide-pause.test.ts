@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { RunFinished, RunNotPaused, ServiceStopping } from '../../../src/errors.js';
+import { RunFinished, RunNotPaused } from '../../../src/run/errors.js';
+import { ServiceStopping } from '../../../src/errors.js';
 import { openGate } from '../../../src/run/state.js';
 import { graphOf } from '../../support/given.js';
 import { decision, pausedBefore, startGodRun } from '../../support/god-run.js';

@@ -1,0 +1,50 @@
+/** Errors of blueprints. */
+import { CouncilError } from '../errors.js';
+
+/** No blueprint has this id, or none any more. */
+export class BlueprintUnknown extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.unknown';
+  constructor(data: { blueprintId: string }) {
+    super(`Cannot find blueprint "${data.blueprintId}"`, data);
+  }
+}
+
+/** Another blueprint has the id already. */
+export class BlueprintTaken extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.taken';
+  constructor(data: { blueprintId: string }) {
+    super(`Cannot create blueprint "${data.blueprintId}": the id is taken`, data);
+  }
+}
+
+/** It is larger than a blueprint may be, or its record, defaults filled in, than the log takes. Nothing is changed. */
+export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes: number; limit: number }> {
+  readonly code = 'blueprint.too-large';
+  constructor(data: { blueprintId: string; bytes: number; limit: number }, options?: ErrorOptions) {
+    super(`Cannot save blueprint "${data.blueprintId}": ${data.bytes} bytes, at most ${data.limit} fit`, data, options);
+  }
+}
+
+/** An event of a blueprint's stream cannot be read. The blueprint can still be deleted. */
+export class BlueprintCorrupt extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
+  readonly code = 'blueprint.damaged';
+  constructor(data: { blueprintId: string; seq: number; reason: string }, options?: ErrorOptions) {
+    super(`The record of blueprint "${data.blueprintId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
+  }
+}
+
+/** Others changed it again and again in the meantime, or too many wait to change it. Nothing is changed. */
+export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
+  readonly code = 'blueprint.contended';
+  constructor(data: { blueprintId: string }, options?: ErrorOptions) {
+    super(`Cannot change blueprint "${data.blueprintId}": others keep changing it`, data, options);
+  }
+}
+
+/** The blueprint is no longer the one that the change expects. Nothing is changed. */
+export class BlueprintMoved extends CouncilError<{ blueprintId: string; version: number }> {
+  readonly code = 'blueprint.moved';
+  constructor(data: { blueprintId: string; version: number }) {
+    super(`Cannot change blueprint "${data.blueprintId}": it is another than expected, version ${data.version}`, data);
+  }
+}

@@ -1,0 +1,68 @@
+/** How an event log fails: a closed set, each saying whether anything was written. */
+import { CouncilError } from '../errors.js';
+
+type Revision = 'none' | number;
+
+/** The stream is at another revision than the append expected. Certainly not written. */
+export class RevisionConflict extends CouncilError<{ stream: string; expected: Revision; actual: Revision }> {
+  readonly code = 'log.conflict';
+  constructor(data: { stream: string; expected: Revision; actual: Revision }) {
+    super(`Cannot append to "${data.stream}": revision ${data.expected} expected, ${data.actual} found`, data);
+  }
+}
+
+/** The append is larger than the log takes. Certainly not written. */
+export class AppendTooLarge extends CouncilError<{ stream: string; bytes: number; limit: number }> {
+  readonly code = 'log.too-large';
+  constructor(data: { stream: string; bytes: number; limit: number }) {
+    super(`Cannot append to "${data.stream}": ${data.bytes} bytes, at most ${data.limit} allowed`, data);
+  }
+}
+
+/** The append is malformed: no events, an id twice, an unusable name or data that is no JSON object. Certainly not written. */
+export class AppendInvalid extends CouncilError<{ stream: string; reason: string }> {
+  readonly code = 'log.invalid';
+  constructor(data: { stream: string; reason: string }) {
+    super(`Cannot append to "${data.stream}": ${data.reason}`, data);
+  }
+}
+
+/** The log was closed before the call. Certainly not written. */
+export class LogClosed extends CouncilError {
+  readonly code = 'log.closed';
+  constructor() {
+    super('Cannot use the event log: it is closed', {});
+  }
+}
+
+/** The log cannot be reached. Certainly not sent. */
+export class LogUnavailable extends CouncilError {
+  readonly code = 'log.unavailable';
+  constructor(options?: ErrorOptions) {
+    super('Cannot reach the event log', {}, options);
+  }
+}
+
+/** It is unknown whether the append was written: retry with the same ids and revision. */
+export class AppendOutcomeUnknown extends CouncilError<{ stream: string }> {
+  readonly code = 'log.outcome-unknown';
+  constructor(data: { stream: string }, options?: ErrorOptions) {
+    super(`Cannot tell whether the append to "${data.stream}" was written`, data, options);
+  }
+}
+
+/** A subscription ended on its own; subscribe again after `last`. */
+export class SubscriptionDropped extends CouncilError<{ last: string | null }> {
+  readonly code = 'log.dropped';
+  constructor(data: { last: string | null }, options?: ErrorOptions) {
+    super(`Subscription dropped after position ${data.last ?? 'start'}`, data, options);
+  }
+}
+
+/** Another process holds the data directory. */
+export class DataDirHeld extends CouncilError<{ path: string; holder: string }> {
+  readonly code = 'data-dir.held';
+  constructor(data: { path: string; holder: string }) {
+    super(`Cannot use the data directory "${data.path}": ${data.holder} holds it`, data);
+  }
+}

@@ -1,0 +1,69 @@
+/** Errors of runs. */
+import { CouncilError } from '../errors.js';
+
+/** No run has this id. */
+export class RunUnknown extends CouncilError<{ runId: string }> {
+  readonly code = 'run.unknown';
+  constructor(data: { runId: string }) {
+    super(`Cannot find run "${data.runId}"`, data);
+  }
+}
+
+/** The run has ended; nothing changes it any more. */
+export class RunFinished extends CouncilError<{ runId: string; status: string; action: string }> {
+  readonly code = 'run.finished';
+  constructor(data: { runId: string; status: string; action: string }) {
+    super(`Cannot ${data.action} run "${data.runId}": it is ${data.status}`, data);
+  }
+}
+
+/** A run's stream is not valid: a broken hash chain, or a transition its chart does not allow. */
+export class RunCorrupt extends CouncilError<{ runId: string; seq: number; reason: string }> {
+  readonly code = 'run.damaged';
+  constructor(data: { runId: string; seq: number; reason: string }, options?: ErrorOptions) {
+    super(`The record of run "${data.runId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
+  }
+}
+
+/** Nothing waits for a human's decision: no such run, no God Mode session, or no open pause. */
+export class RunNotPaused extends CouncilError<{ runId: string; status: string }> {
+  readonly code = 'run.not-paused';
+  constructor(data: { runId: string; status: string }) {
+    super(`Cannot decide on run "${data.runId}": it is not paused in God Mode, it is ${data.status}`, data);
+  }
+}
+
+/** The run waits at another pause than the one that was decided on. */
+export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: number; actualSeq: number }> {
+  readonly code = 'run.pause-moved';
+  constructor(data: { runId: string; expectedSeq: number; actualSeq: number }) {
+    super(
+      `Cannot decide on run "${data.runId}": pause at seq ${data.expectedSeq} expected, it is at ${data.actualSeq}`,
+      data,
+    );
+  }
+}
+
+/** No human decides on this run: there is none, or it was not started in God Mode. */
+export class SessionUnknown extends CouncilError<{ runId: string }> {
+  readonly code = 'run.session-unknown';
+  constructor(data: { runId: string }) {
+    super(`Cannot find a God Mode session of run "${data.runId}"`, data);
+  }
+}
+
+/** The Idempotency-Key was used for another body. */
+export class KeyReused extends CouncilError<{ runId: string }> {
+  readonly code = 'run.key-reused';
+  constructor(data: { runId: string }) {
+    super('Cannot use this Idempotency-Key again: it was sent with another body', data);
+  }
+}
+
+/** No further run may be pending. */
+export class TooManyPending extends CouncilError<{ limit: number }> {
+  readonly code = 'run.too-many-pending';
+  constructor(data: { limit: number }) {
+    super(`Cannot take another run: ${data.limit} are pending`, data);
+  }
+}
