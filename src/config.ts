@@ -313,7 +313,7 @@ function isConnectionOption(option: string): boolean {
 }
 
 function nameOf(option: string): string {
-  return option.split('=', 1)[0] ?? '';
+  return option.replace(/=.*$/s, '');
 }
 
 /** Whatever the text looks like, nothing before an `@` is shown, and no value of an option. */

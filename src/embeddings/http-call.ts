@@ -2,6 +2,7 @@
  * Requests vectors over HTTP with deadline, retries and classified failures, the same for every provider; as much at once
  * as its server takes.
  */
+import { elementAt } from '../system/element.js';
 import type { System } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
@@ -176,7 +177,7 @@ export function asMuchAsFits(embed: Embed): Embed {
       if (texts.length > 1) {
         return [...(await embedAll(texts.slice(0, half), options)), ...(await embedAll(texts.slice(half), options))];
       }
-      const units = texts[0]?.length ?? 0;
+      const units = elementAt(texts, 0).length;
       if (units < 2 * SHORTEST_UNITS) throw error;
       longestUnits = Math.min(longestUnits, Math.ceil(units / 2));
       return await embedAll(texts, options);
@@ -212,7 +213,7 @@ function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Flo
   if (vectors.length === 1) return first;
   const sum = new Float64Array(first.length);
   vectors.forEach((vector, index) => {
-    const weight = texts[index]?.length ?? 0;
+    const weight = elementAt(texts, index).length;
     vector.forEach((value, at) => (sum[at] = (sum[at] ?? 0) + weight * value));
   });
   return normalised(sum) ?? first;

@@ -1,5 +1,6 @@
 /** The checks every log makes before it sends an append: one rule for all adapters. */
 import { AppendInvalid, AppendTooLarge } from './errors.js';
+import { elementAt } from '../system/element.js';
 import type { ExpectedRevision, NewEvent } from './port.js';
 import { MAX_APPEND_BYTES } from './port.js';
 
@@ -56,7 +57,7 @@ function hasEqualIds(events: readonly NewEvent[]): boolean {
 /** UTF-8 takes at most three bytes per UTF-16 code unit, so most appends need no exact count. */
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
   const sizeBy = (size: (text: string) => number): number =>
-    events.reduce((sum, { type, data }, at) => sum + size(type) + size(data) + size(metadata[at] ?? ''), 0);
+    events.reduce((sum, { type, data }, at) => sum + size(type) + size(data) + size(elementAt(metadata, at)), 0);
   if (sizeBy((text) => text.length) * 3 <= MAX_APPEND_BYTES) return;
   const bytes = sizeBy((text) => Buffer.byteLength(text));
   if (bytes > MAX_APPEND_BYTES) throw new AppendTooLarge({ stream, bytes, limit: MAX_APPEND_BYTES });

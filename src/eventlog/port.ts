@@ -132,6 +132,5 @@ export function flatMetadata(json: string): Readonly<Record<string, string>> {
 
 function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>> {
   if (typeof metadata !== 'object' || metadata === null) return false;
-  for (const name in metadata) if (typeof (metadata as Record<string, unknown>)[name] !== 'string') return false;
-  return true;
+  return Object.values(metadata).every((value: unknown) => typeof value === 'string');
 }

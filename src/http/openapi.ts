@@ -7,7 +7,7 @@ import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
 import { TAGS } from './route.js';
-import type { SchemaRegistry } from '../api/schemas.js';
+import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
 /** GET /api/openapi.json, which describes itself too. */
@@ -133,8 +133,21 @@ function problem(description: string, components: Components, headers: readonly 
   return { description, ...withHeaders(headers), content: { [JSON_TYPE]: { schema } } };
 }
 
+function queryParameters(
+  schema: SchemaName,
+  { schemas, components }: Pick<DocumentDeps, 'schemas' | 'components'>,
+): readonly Json[] {
+  const { properties = {} } = schemas.document(schema);
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema: components.placed(rest, schema),
+  }));
+}
+
 function parameters({ path, query, isKeyed, isConditional, header }: Route, deps: DocumentDeps): readonly Json[] {
-  const { schemas, components } = deps;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
@@ -142,14 +155,7 @@ function parameters({ path, query, isKeyed, isConditional, header }: Route, deps
     description: `The id of the ${name.replace(/_id$/, '')}.`,
     schema: TEXT,
   }));
-  const properties = query === undefined ? {} : (schemas.document(query.schema).properties ?? {});
-  const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) => ({
-    name,
-    in: 'query',
-    required: false,
-    description,
-    schema: components.placed(schema, query?.schema ?? ''),
-  }));
+  const inQuery = query === undefined ? [] : queryParameters(query.schema, deps);
   return [
     ...inPath,
     ...inQuery,

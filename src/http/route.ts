@@ -1,4 +1,5 @@
 /** What a route is: one declaration, from which the router and the OpenAPI document are made. */
+import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
 import type { RunVerification } from '../audit/verify.js';
@@ -144,7 +145,12 @@ export function runIdIn(ctx: RouterContext): string {
 
 /** The run id in the path, unchecked. */
 export function runIdText(ctx: RouterContext): string {
-  return ctx.params['run_id'] ?? '';
+  return parameterIn(ctx, 'run_id');
+}
+
+/** A parameter of the route's own path. */
+export function parameterIn({ params }: RouterContext, name: string): string {
+  return present(params[name], `parameter ${name} in the path`);
 }
 
 export function isRunId(text: string): boolean {
@@ -159,7 +165,7 @@ const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
  * @throws {BlueprintUnknown} for any text that can be no blueprint's id
  */
 export function blueprintIdIn(ctx: RouterContext): string {
-  const blueprintId = ctx.params['blueprint_id'] ?? '';
+  const blueprintId = parameterIn(ctx, 'blueprint_id');
   if (!isBlueprintId(blueprintId)) throw new BlueprintUnknown({ blueprintId });
   return blueprintId;
 }

@@ -1,6 +1,6 @@
 /** One extraction child from its start to its end. */
 import { spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../system/system.js';
 import { messageReader, type ChildEnd } from './child-protocol.js';
@@ -47,7 +47,8 @@ export function runChild(
       () => kill({ kind: 'failed', reason: 'The parser said something else than text' }),
       options,
     );
-    const results = child.stdio[3] as Readable;
+    const results = child.stdio[3];
+    if (!(results instanceof Readable)) throw new TypeError('A child process has no pipe of results');
     results.setEncoding('utf8');
     results.on('data', (part: string) => messages.read(part));
     results.on('error', () => undefined);

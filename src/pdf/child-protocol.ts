@@ -61,10 +61,11 @@ export function messageReader(
   };
   return {
     read(part) {
-      const lines = (rest + part).split('\n');
-      rest = lines.pop() ?? '';
+      const text = rest + part;
+      const end = text.lastIndexOf('\n') + 1;
+      rest = text.slice(end);
       if (rest.length > longest) return onInvalid();
-      lines.forEach(take);
+      text.slice(0, end).split('\n').forEach(take);
     },
     end: () => last,
   };

@@ -3,6 +3,7 @@
  * descriptor 3 and exits. The main thread stays free to watch limits: a parser may never yield, and uses memory outside
  * the heap that no flag bounds. The process ends with its parent and with the thread in any case.
  */
+import { elementAt } from '../system/element.js';
 import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { MESSAGE_FD, type ChildMessage, type ChildOptions } from './child-protocol.js';
@@ -11,7 +12,7 @@ import type { ParserTask } from './parser-thread.js';
 /** Milliseconds between two checks of memory and parent. */
 const CHECK_EVERY_MS = 20;
 
-const options = JSON.parse(process.argv[2] ?? '') as ChildOptions;
+const options = JSON.parse(elementAt(process.argv, 2)) as ChildOptions;
 const deadline = performance.now() + options.maxMs;
 
 setInterval(() => {
@@ -64,6 +65,7 @@ function send(message: ChildMessage): void {
 /** All input, in a buffer of exactly its size, to be transferred. `readFileSync(0)` fails on a large pipe. */
 async function standardInput(): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Buffer[] = [];
-  for await (const part of process.stdin) parts.push(part as Buffer);
+  const input: AsyncIterable<Buffer> = process.stdin;
+  for await (const part of input) parts.push(part);
   return new Uint8Array(Buffer.concat(parts));
 }

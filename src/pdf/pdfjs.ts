@@ -70,7 +70,7 @@ async function runsOfPage(document: PdfDocument, number: number): Promise<readon
 function runsOf(items: Items): readonly TextRun[] {
   return items.flatMap((item) => {
     if (!('str' in item) || item.str === '') return [];
-    const [a = 0, b = 0, c = 0, d = 0, x = 0, y = 0] = item.transform as readonly number[];
+    const [a = 0, b = 0, c = 0, d = 0, x = 0, y = 0] = item.transform.map(Number);
     const angle = (Math.round((Math.atan2(b, a) * 180) / Math.PI) + 360) % 360;
     // Its y grows upwards.
     return [{ text: item.str, x, baseline: -y, width: item.width, size: Math.hypot(c, d), angle }];

@@ -1,4 +1,5 @@
 /** Brings one document in the index up to date with an event. */
+import { elementAt, present } from '../system/element.js';
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -60,7 +61,7 @@ async function replace(
 }
 
 function documentOf({ stream }: RecordedEvent): string {
-  return documentIdOf(stream) ?? '';
+  return present(documentIdOf(stream), `document of the stream "${stream}"`);
 }
 
 export interface ChunkReading {
@@ -95,7 +96,7 @@ async function* recordedChunks(
     const { vectors, dimensions } = event.data;
     const texts = chunks.slice(given, given + vectors.length);
     yield texts.map((chunk, at) => {
-      const vector = vectorFromBase64(vectors[at] ?? '', dimensions);
+      const vector = vectorFromBase64(elementAt(vectors, at), dimensions);
       if (vector === null) {
         throw new DocumentCorrupt({ documentId: document, seq: event.seq, reason: `vector ${at} is none` });
       }

@@ -1,4 +1,5 @@
 /** The tables of the chunk index. */
+import { present } from '../system/element.js';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 
 /**
@@ -81,8 +82,12 @@ export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
       const row: unknown = find.get(key);
       const text = bytesOf(row, 'text');
       if (text === null) return null;
-      const numbers = { chunk: numberOf(row, 'chunk') ?? 0, page: numberOf(row, 'page') ?? 0 };
-      return { document: textOf(row, 'document') ?? '', ...numbers, text: new TextDecoder().decode(text) };
+      return {
+        document: present(textOf(row, 'document'), 'document of a passage'),
+        chunk: present(numberOf(row, 'chunk'), 'chunk of a passage'),
+        page: present(numberOf(row, 'page'), 'page of a passage'),
+        text: new TextDecoder().decode(text),
+      };
     },
     vector(key) {
       const bytes = bytesOf(vector.get(key), 'vector');
@@ -97,7 +102,8 @@ export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
     markIncomplete: (document) => void markIncomplete.run(document),
     markComplete: (document) => void markComplete.run(document),
     *codes() {
-      for (const row of allCodes.iterate() as Iterable<unknown>) {
+      const rows: Iterable<unknown> = allCodes.iterate();
+      for (const row of rows) {
         const [key, code] = [numberOf(row, 'key'), bytesOf(row, 'code')];
         if (key !== null && code !== null) yield { key, code };
       }

@@ -23,6 +23,11 @@ export async function boundedText(response: Response, maxBytes: number): Promise
   return text + decoder.decode();
 }
 
+/** The elements of a value from outside that may be anything; none where it is no list. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 /** A field of a value from outside that may be anything; undefined where there is none. */
 export function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;

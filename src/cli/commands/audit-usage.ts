@@ -79,9 +79,8 @@ export function parseCommand([word = '', ...words]: readonly string[]): AuditCom
   if (!isCommand(word)) throw new UsageFault(`There is no command "${word}"`);
   const { values, positionals } = parseWords(words);
   if (values.help === true) return null;
-  const unknown = (Object.keys(values) as (keyof Values)[]).find(
-    (name) => name !== 'url' && name !== 'help' && !OPTIONS[word].includes(name),
-  );
+  const known: readonly string[] = ['url', 'help', ...OPTIONS[word]];
+  const unknown = Object.keys(values).find((name) => !known.includes(name));
   if (unknown !== undefined) throw new UsageFault(`council ${word} takes no --${unknown}`);
   const common = { url: values.url === undefined ? null : serviceUrl(values.url), isJson: values.json === true };
   return commandOf(word, { values, positionals, common });

@@ -23,7 +23,8 @@ export class FileUnreadable extends CouncilError<{ readonly file: string }> {
 /** The bytes of a file, piece by piece; of `input` for `-`. @throws {FileUnreadable} */
 export async function* bytesIn(file: string, input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* file === '-' ? input : (createReadStream(file) as AsyncIterable<Uint8Array>);
+    const bytes: AsyncIterable<Uint8Array> = file === '-' ? input : createReadStream(file);
+    yield* bytes;
   } catch (cause) {
     throw new FileUnreadable({ file, cause: errorOf(cause) });
   }

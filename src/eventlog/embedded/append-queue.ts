@@ -3,6 +3,8 @@
  * writers cost hardly more syncs than one.
  */
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
+import { numberIn } from './file.js';
+import { elementAt } from '../../system/element.js';
 import type { AppendBatch } from './messages.js';
 import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';
 import { positionOf } from './messages.js';
@@ -123,13 +125,13 @@ export class AppendQueue {
 
   #publish(append: Waiting, outcomes: readonly number[], at: number): void {
     if (outcomes[at] !== OUTCOME.written) return;
-    this.#deps.onWritten(append, { revision: outcomes[at + 1] ?? 0, ordinal: outcomes[at + 2] ?? 0 });
+    this.#deps.onWritten(append, { revision: numberIn(outcomes, at + 1), ordinal: numberIn(outcomes, at + 2) });
   }
 
   #nextBatch(): readonly Waiting[] {
     let size = 0;
     for (let chars = 0; size < Math.min(this.#waiting.length, MAX_BATCH) && chars < MAX_BATCH_CHARS; size += 1) {
-      chars += this.#waiting[size]?.chars ?? 0;
+      chars += elementAt(this.#waiting, size).chars;
     }
     const batch = this.#waiting.splice(0, size);
     for (const { chars } of batch) this.#chars -= chars;

@@ -1,6 +1,6 @@
 import type { Position, RecordedEvent } from '../port.js';
 import { flatMetadata } from '../port.js';
-import { textIn } from './file.js';
+import { numberIn, textIn } from './file.js';
 
 /** The events on a page of the worker, in its order and in the port's shape. */
 export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
@@ -12,8 +12,8 @@ export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
       type: textIn(texts, text + 2),
       data: textIn(texts, text + 3),
       metadata: flatMetadata(textIn(texts, text + 4)),
-      position: positionOf(numbers[number] ?? 0),
-      revision: numbers[number + 1] ?? 0,
+      position: positionOf(numberIn(numbers, number)),
+      revision: numberIn(numbers, number + 1),
     });
   }
   return events;

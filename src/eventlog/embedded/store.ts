@@ -50,7 +50,11 @@ export class EmbeddedStore {
     this.#statements.begin.run();
     let text = 0;
     for (let i = 0; i < batch.streams.length; i += 1) {
-      const append = { stream: batch.streams[i] ?? '', expected: batch.expected[i] ?? -1, count: batch.counts[i] ?? 0 };
+      const append = {
+        stream: textIn(batch.streams, i),
+        expected: numberIn(batch.expected, i),
+        count: numberIn(batch.counts, i),
+      };
       outcomes.push(...this.#appendOne(append, batch.texts, text));
       text += append.count * TEXTS_PER_NEW_EVENT;
     }

@@ -1,5 +1,6 @@
 /** Encodes appends for the wire and interprets the server's answers. */
 import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogUnavailable, RevisionConflict } from '../errors.js';
+import { elementAt } from '../../system/element.js';
 import type { Appended, ExpectedRevision, NewEvent } from '../port.js';
 import { hex, positionOf } from './position.js';
 import type { AppendAnswer, AppendRequest } from './wire.js';
@@ -27,7 +28,7 @@ export function appendMessage(
     proposed: events.map(({ id, type, data }, index) => ({
       id: { string: id },
       metadata: { type, 'content-type': 'application/json' },
-      customMetadata: metadata[index] ?? '{}',
+      customMetadata: elementAt(metadata, index),
       data,
     })),
     isFinal: true,

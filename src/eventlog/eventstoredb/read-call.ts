@@ -26,7 +26,7 @@ export function answersTo(
   connection: Connection,
   signal: AbortSignal,
 ): AsyncGenerator<ReadAnswer> {
-  return exchange(request, connection, { signal, answersIn: (call) => call as AsyncIterable<ReadAnswer> });
+  return exchange(request, connection, { signal, answersIn: (call): AsyncIterable<ReadAnswer> => call });
 }
 
 /** The same in non-empty batches: one wait for many answers. `onAnswer` is called for each answer as it arrives. */

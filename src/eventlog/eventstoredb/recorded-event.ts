@@ -1,4 +1,5 @@
 /** Maps the names of this log's streams to names on the server and back. */
+import { present } from '../../system/element.js';
 import type { RecordedEvent } from '../port.js';
 import { categoryOf, flatMetadata } from '../port.js';
 import { positionOf } from './position.js';
@@ -54,13 +55,13 @@ export function isOurs(read: ReadEvent): read is RecordedEvent {
 export function eventIn(answer: ReadAnswer, names: StreamNames): ReadEvent | null {
   const record = answer.event?.event ?? null;
   if (record === null) return null;
-  const type = record.metadata['type'] ?? '';
+  const type = present(record.metadata['type'], 'type of an event');
   const revision = narrow(record.revision);
   // The tombstone of a deleted stream has the greatest revision there is.
   const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
   return {
-    stream: isForReaders ? names.fromServer(record.stream?.name ?? '') : null,
-    id: record.id?.string ?? '',
+    stream: isForReaders ? names.fromServer(present(record.stream, 'stream of an event').name) : null,
+    id: present(record.id?.string, 'id of an event'),
     type,
     data: record.data,
     metadata: flatMetadata(record.customMetadata),

@@ -201,22 +201,31 @@ function encoder(name: string): (message: object) => Buffer {
   return (message) => type.encode(message).finish() as Buffer;
 }
 
-function decoder(name: string): (bytes: Uint8Array) => unknown {
+/** What the server sends. */
+interface Incoming {
+  readonly AppendAnswer: AppendAnswer;
+  readonly ReadAnswer: ReadAnswer;
+  readonly Gossip: Gossip;
+  readonly WrongExpectedVersion: WrongExpectedVersion;
+  readonly MaximumAppendSizeExceeded: { readonly limit: number };
+  readonly BadRequest: { readonly message: string };
+}
+
+function decoder<N extends keyof Incoming>(name: N): Decode<Incoming[N]> {
   const type = ROOT.lookupType(name);
-  return (bytes) => type.decode(bytes);
+  // Built from the description above, with every default filled in by its prototype.
+  return (bytes) => type.decode(bytes) as protobuf.Message & Incoming[N];
 }
 
 const encodeAppend: Encode<AppendRequest> = encoder('AppendRequest');
-const decodeAppendAnswer = decoder('AppendAnswer') as Decode<AppendAnswer>;
+const decodeAppendAnswer = decoder('AppendAnswer');
 const encodeRead: Encode<ReadRequest> = encoder('ReadRequest');
-export const decodeReadAnswer = decoder('ReadAnswer') as Decode<ReadAnswer>;
+export const decodeReadAnswer = decoder('ReadAnswer');
 const encodeEmpty: Encode<Empty> = encoder('Empty');
-const decodeGossip = decoder('Gossip') as Decode<Gossip>;
-export const decodeWrongExpectedVersion = decoder('WrongExpectedVersion') as Decode<WrongExpectedVersion>;
-export const decodeMaximumAppendSizeExceeded = decoder('MaximumAppendSizeExceeded') as Decode<{
-  readonly limit: number;
-}>;
-export const decodeBadRequest = decoder('BadRequest') as Decode<{ readonly message: string }>;
+const decodeGossip = decoder('Gossip');
+export const decodeWrongExpectedVersion = decoder('WrongExpectedVersion');
+export const decodeMaximumAppendSizeExceeded = decoder('MaximumAppendSizeExceeded');
+export const decodeBadRequest = decoder('BadRequest');
 
 /** A number of up to 53 bits; larger ones come out inexact. */
 export function narrow({ low, high }: Wide): number {

@@ -8,7 +8,9 @@ import { pageOf } from '../query.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import { crowded, withPermit, permitsFor } from '../concurrency.js';
+import type { RouterContext } from '@koa/router';
 import type { HttpContext, Route } from '../route.js';
+import { parameterIn } from '../route.js';
 import { assertForm, withUpload } from '../upload.js';
 import { documentRecord, documentVerification, listedDocument } from '../../api/serializers.js';
 
@@ -124,7 +126,7 @@ function getRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The document', schema: 'document.json' },
     problems: [503],
     async handle(ctx) {
-      const documentId = documentIdIn(ctx.params);
+      const documentId = documentIdIn(ctx);
       const found = await http.inTime(http.documents.find(documentId));
       if (found === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentRecord(found) };
@@ -143,7 +145,7 @@ function verifyRoute(http: HttpContext): Route {
     success: { status: 200, description: 'What was found', schema: 'document-verification.json' },
     problems: [503],
     async handle(ctx) {
-      const documentId = documentIdIn(ctx.params);
+      const documentId = documentIdIn(ctx);
       const audit = await withPermit(permits, http, () => http.documents.verify(documentId));
       if (audit === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentVerification(documentId, audit) };
@@ -161,7 +163,7 @@ function deleteRoute(http: HttpContext): Route {
     success: { status: 204, description: 'It is deleted', schema: null },
     problems: [503],
     async handle(ctx) {
-      const documentId = documentIdIn(ctx.params);
+      const documentId = documentIdIn(ctx);
       const late = (): Error => new AppendOutcomeUnknown({ stream: documentStream(documentId) });
       await http.inTime(http.documents.remove(documentId), late);
       http.log.info({ documentId }, 'document deleted');
@@ -171,8 +173,8 @@ function deleteRoute(http: HttpContext): Route {
 }
 
 /** @throws {DocumentUnknown} for any text that is no document's id */
-function documentIdIn(params: Readonly<Record<string, string | undefined>>): string {
-  const documentId = params['document_id'] ?? '';
+function documentIdIn(ctx: RouterContext): string {
+  const documentId = parameterIn(ctx, 'document_id');
   if (!isDocumentId(documentId)) throw new DocumentUnknown({ documentId });
   return documentId;
 }

@@ -1,7 +1,7 @@
 /** Reads Gemini's answers with status 200. */
 import type { FinishReason } from '@google/generative-ai';
 import { ModelFailed } from '../../errors.js';
-import { fieldOf } from '../../system/untrusted.js';
+import { fieldOf, listOf } from '../../system/untrusted.js';
 import { spokenTexts } from './stream.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 
@@ -46,8 +46,7 @@ function readCandidate(response: unknown, { model, takesCalls, isFinished = true
   if (!isFinished) throw unusable(model, 'the stream of its answer broke off', 'unreadable_answer', true);
   const finishReason = fieldOf(candidate, 'finishReason') ?? 'STOP';
   if (finishReason !== 'STOP') throw unfinished(model, finishReason);
-  const found = fieldOf(fieldOf(candidate, 'content'), 'parts');
-  const parts: readonly unknown[] = Array.isArray(found) ? found : [];
+  const parts = listOf(fieldOf(fieldOf(candidate, 'content'), 'parts'));
   const calls = takesCalls ? parts.flatMap(callOf) : [];
   return calls.length === 0 ? { text: textOf(parts, model) } : { text: spokenTexts(parts).join(''), calls };
 }

@@ -1,5 +1,5 @@
 /** Builds requests in Gemini's format. */
-import type { Content, FunctionDeclarationsTool, GenerateContentRequest, Part, Schema } from '@google/generative-ai';
+import type { FunctionDeclarationsTool, GenerateContentRequest, Part, Schema } from '@google/generative-ai';
 import { SchemaType } from '@google/generative-ai';
 import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from '../port.js';
 import { fieldOf } from '../../system/untrusted.js';
@@ -11,8 +11,18 @@ export interface GeminiDialect {
   readonly schemaBesideTools: boolean;
 }
 
+/** The contents hold parts of earlier answers as they came, which are more than the package knows. */
+interface GeminiRequest extends Omit<GenerateContentRequest, 'contents'> {
+  readonly contents: readonly Turn[];
+}
+
+interface Turn {
+  readonly role: 'user' | 'model';
+  readonly parts: readonly unknown[];
+}
+
 /** The body of a call. */
-export function geminiRequest(request: ModelRequest, { schemaBesideTools }: GeminiDialect): GenerateContentRequest {
+export function geminiRequest(request: ModelRequest, { schemaBesideTools }: GeminiDialect): GeminiRequest {
   const { system, prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
   return {
     systemInstruction: { role: 'system', parts: [{ text: system }] },
@@ -31,9 +41,9 @@ export function geminiRequest(request: ModelRequest, { schemaBesideTools }: Gemi
 }
 
 /** A tool round as Gemini requires it: its own parts with their thought signatures, then every result. */
-function turnsOf({ exchanges }: ToolRound): readonly Content[] {
+function turnsOf({ exchanges }: ToolRound): readonly Turn[] {
   return [
-    { role: 'model', parts: exchanges.map(({ call }) => echoed(call.echo)) },
+    { role: 'model', parts: exchanges.map(({ call }) => call.echo) },
     {
       role: 'user',
       parts: exchanges.map(({ call, result }): Part => {
@@ -43,11 +53,6 @@ function turnsOf({ exchanges }: ToolRound): readonly Content[] {
       }),
     },
   ];
-}
-
-/** The original part, which readGeminiAnswer has stored. */
-function echoed(part: unknown): Part {
-  return part as Part;
 }
 
 function functions(tools: readonly ToolDeclaration[]): FunctionDeclarationsTool {

@@ -1,5 +1,5 @@
 /** Joins the chunks of a streamed answer, with every part and thought signature. */
-import { fieldOf } from '../../system/untrusted.js';
+import { fieldOf, listOf } from '../../system/untrusted.js';
 import { answerEvents } from '../exchange.js';
 
 /** The answer as generateContent would have returned it. */
@@ -26,9 +26,8 @@ export async function joinChunks(
     if (candidate === null) continue;
     hasCandidate = true;
     finishReason = fieldOf(candidate, 'finishReason') ?? finishReason;
-    const found = fieldOf(fieldOf(candidate, 'content'), 'parts');
-    if (!Array.isArray(found)) continue;
-    parts.push(...(found as readonly unknown[]));
+    const found = listOf(fieldOf(fieldOf(candidate, 'content'), 'parts'));
+    parts.push(...found);
     spokenTexts(found).forEach(onToken);
   }
   const isBlocked = fieldOf(promptFeedback, 'blockReason') !== undefined;

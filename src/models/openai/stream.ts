@@ -1,5 +1,5 @@
 /** Reads a streamed chat completion and joins it into the form of a plain one. */
-import { fieldOf } from '../../system/untrusted.js';
+import { fieldOf, listOf } from '../../system/untrusted.js';
 import { answerEvents } from '../exchange.js';
 import { textOf } from './answer.js';
 
@@ -60,7 +60,7 @@ function firstChoice(chunk: unknown): unknown {
 
 /** A call's id and name come once, its arguments in chunks. A server that gives no index sends each call whole. */
 function collectCalls(calls: Map<number, CallChunks>, deltas: unknown): void {
-  for (const delta of Array.isArray(deltas) ? (deltas as readonly unknown[]) : []) {
+  for (const delta of listOf(deltas)) {
     const index = fieldOf(delta, 'index');
     const at = typeof index === 'number' ? index : calls.size;
     const call = calls.get(at) ?? { id: '', name: '', arguments: '', extra: undefined };

@@ -3,6 +3,7 @@
  * reading order (reading-order.ts) → lines → text. Lines end in a line feed, paragraphs in two, cells of a row that
  * stand apart are parted by a tab. A word divided at a line's end is joined, the rest of it moves up. Pure.
  */
+import { elementAt } from '../../system/element.js';
 import { isRightToLeft, isUnspaced, readable } from './glyph-text.js';
 import type { Block, Row } from './reading-order.js';
 import { blocksOf, largest, median } from './reading-order.js';
@@ -49,7 +50,7 @@ function turned(run: TextRun): TextRun {
 }
 
 function linesOfBlock(block: Block): readonly Line[] {
-  const steps = block.slice(1).map((row, index) => stepBetween(block[index] ?? row, row));
+  const steps = block.slice(1).map((row, index) => stepBetween(elementAt(block, index), row));
   const usual = median(steps.filter((step) => step > 0));
   const left = median(block.map(leftOf));
   const right = largest(block.flat().map((segment) => segment.right));
@@ -57,7 +58,7 @@ function linesOfBlock(block: Block): readonly Line[] {
     const next = block[index + 1];
     const text = readable(rowText(row));
     if (next === undefined) return { text, after: 'block' };
-    const isFurther = (steps[index] ?? 0) > usual * PARAGRAPH_STEP;
+    const isFurther = elementAt(steps, index) > usual * PARAGRAPH_STEP;
     if (isFurther || isOtherSize(row, next) || isIndented(row, next, left)) return { text, after: 'paragraph' };
     return { text, after: isWrapped(row, next, right) ? 'nothing' : 'line' };
   });
@@ -84,7 +85,7 @@ function isIndented(row: Row, next: Row, usual: number): boolean {
 }
 
 function leftOf(row: Row): number {
-  return row[0]?.left ?? 0;
+  return elementAt(row, 0).left;
 }
 
 function sizeOf(row: Row): number {

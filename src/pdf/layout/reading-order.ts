@@ -4,6 +4,7 @@
  * high; what crosses it (titles, wide figures) ends a band. Bands are read from the top, and each column in the same
  * way again, so that three columns are two and one.
  */
+import { elementAt } from '../../system/element.js';
 import { isUnspaced } from './glyph-text.js';
 import type { Segment } from './segments.js';
 
@@ -102,11 +103,11 @@ function areColumns(left: readonly Segment[], right: readonly Segment[]): boolea
 }
 
 function topOf(sorted: readonly Segment[]): number {
-  return sorted[0]?.baseline ?? 0;
+  return elementAt(sorted, 0).baseline;
 }
 
 function bottomOf(sorted: readonly Segment[]): number {
-  return sorted.at(-1)?.baseline ?? 0;
+  return elementAt(sorted, -1).baseline;
 }
 
 function isProse(segments: readonly Segment[]): boolean {

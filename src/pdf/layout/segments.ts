@@ -2,6 +2,7 @@
  * Puts the runs of a page together to segments: pieces of lines that are certainly read at one go. What stands in
  * between, spaces of more than an em, is for the reading order to decide: a gutter, the cells of a table, or nothing.
  */
+import { elementAt } from '../../system/element.js';
 import { isRightToLeft, isUnspaced } from './glyph-text.js';
 import type { TextRun } from './text-run.js';
 
@@ -110,7 +111,7 @@ function fits(segment: Growing, run: Placed): boolean {
   const em = Math.max(segment.size, run.size);
   const gap = run.x - segment.right;
   if (gap > em * WIDEST_SPACE || gap < -em * DEEPEST_OVERLAP) return false;
-  const isStray = Math.abs(run.order - (segment.runs.at(-1)?.order ?? 0)) > 3;
+  const isStray = Math.abs(run.order - elementAt(segment.runs, -1).order) > 3;
   if (isStray && gap > em * WIDEST_STRAY_SPACE) return false;
   const smaller = Math.min(segment.size, run.size);
   if (drift(segment, run) <= smaller * BASELINE_DRIFT) return true;
@@ -130,12 +131,12 @@ function grow(segment: Growing, run: Placed): void {
 }
 
 function finished({ runs, right, baseline, size }: Growing): Segment {
-  return { text: textOf(runs), left: runs[0]?.x ?? 0, right, baseline, size };
+  return { text: textOf(runs), left: elementAt(runs, 0).x, right, baseline, size };
 }
 
 /** Runs from left to right; those of a script that runs the other way are read from the right. */
 function textOf(runs: readonly TextRun[]): string {
-  if (runs.length === 1) return runs[0]?.text ?? '';
+  if (runs.length === 1) return elementAt(runs, 0).text;
   const isBackwards = isRightToLeft(runs.map(({ text }) => text).join(''));
   let text = '';
   let before: TextRun | null = null;

@@ -1,0 +1,17 @@
+/**
+ * The element of a list at a place where there is one for certain, which the compiler cannot see; from the end for a
+ * negative one.
+ *
+ * @throws {RangeError} there is none: a fault of this program, which a value in its place would hide
+ */
+export function elementAt<T>(list: readonly T[], at: number): T {
+  const element = list.at(at);
+  if (element === undefined) throw new RangeError(`A list of ${list.length} has no element ${at}`);
+  return element;
+}
+
+/** A value that is there for certain. @throws {TypeError} naming what is missing */
+export function present<T>(value: T | null | undefined, what: string): T {
+  if (value === null || value === undefined) throw new TypeError(`There is no ${what}`);
+  return value;
+}
