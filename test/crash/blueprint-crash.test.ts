@@ -9,10 +9,10 @@ import { tempDir } from '../support/temp-dir.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260102);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const CRASHES = IS_SOAK ? 40 : 3;
+const CRASHES = IS_SOAK ? 40 : 2;
 const AUTHORS = 12;
 /** Most answers before the service is killed. */
-const MOST_ANSWERS = IS_SOAK ? 200 : 80;
+const MOST_ANSWERS = IS_SOAK ? 200 : 60;
 
 const COUNCILS = '/api/councils/';
 

@@ -15,6 +15,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { idOf, pdfWith } from '../support/upload-client.js';
 
+const IS_SOAK = process.env['SOAK'] !== undefined;
 const CHILD = fileURLToPath(new URL('../support/ingest-child.js', import.meta.url));
 /** Pages of a passage each: two events of chunks, two of vectors. */
 const PAGES = 70;
@@ -70,7 +71,10 @@ describe('An upload whose process is killed', () => {
     ['append sent', 0],
     ['append unsent', 1],
   ] as const satisfies readonly (readonly [IngestBoundary, number])[]) {
-    it(`at every append, ${boundary}, goes on with the next upload: each chunk once, recorded vectors paid once`, async () => {
+    // Each life reads the file anew: outside of a soak only one of the boundaries is met at every append.
+    const isAtEvery = IS_SOAK || boundary === 'append durable';
+    const where = isAtEvery ? 'every append' : 'one append';
+    it(`goes on with the next upload after a kill at ${where}, ${boundary}, and pays no vector twice`, async () => {
       let lives = 0;
       let outcome: Awaited<ReturnType<typeof live>> = null;
       while (outcome === null) {
@@ -78,9 +82,10 @@ describe('An upload whose process is killed', () => {
         expect(lives).to.be.at.most(4 * APPENDS);
         // Sent appends need not have come through: every other life gets one step further.
         const isFirst = boundary !== 'append sent' || lives % 2 === 1;
-        outcome = await live({ boundary, ordinal: isFirst ? ordinal : ordinal + 1 });
+        const isLast = !isAtEvery && lives > 1;
+        outcome = await live(isLast ? null : { boundary, ordinal: isFirst ? ordinal : ordinal + 1 });
       }
-      expect(lives).to.be.at.least(APPENDS / 2);
+      expect(lives).to.be.at.least(isAtEvery ? APPENDS / 2 : 2);
       expect(outcome.chunks).to.equal(PAGES);
 
       const events = await recorded();

@@ -11,7 +11,7 @@ import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
-import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const council = graphOf(`
@@ -43,32 +43,36 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   let model: ScriptedModel;
   let runId: string;
 
+  before(async () => {
+    service = await startService({ model: currentModel(() => model) });
+    rest = restClient(service.url);
+  });
   beforeEach(async () => {
     model = scriptedModel(councilScript([5, 9]));
-    service = await startService({ model });
-    rest = restClient(service.url);
     runId = await startGodRun(service.engine, council);
   });
   afterEach(async () => {
-    await service.stop();
+    // What goes on would ask the model of the next test.
+    await rest.post(`/api/councils/run/${runId}/cancel`);
     expect(service.faults).to.deep.equal([]);
   });
+  after(() => service.stop());
 
   const send = (body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>
     rest.post(approvePath(runId), body, headers);
   const approve = async (): Promise<void> => void rest.read(await send({ action: 'approve' }), 200, 'run-result.json');
-  const before = (...nodes: readonly string[]): Promise<number> => pausedBefore(service.engine, runId, ...nodes);
+  const pausesBefore = (...nodes: readonly string[]): Promise<number> => pausedBefore(service.engine, runId, ...nodes);
   /** Before what follows the critic's first score, 5. */
   const judged = async (): Promise<void> => {
     await approve();
-    await before('judge');
+    await pausesBefore('judge');
     await approve();
-    await before('write');
+    await pausesBefore('write');
   };
 
   it('goes on until the next node on approve, and answers with nothing but that', async () => {
     expect(rest.read(await send({ action: 'approve' }), 200, 'run-result.json')).to.deep.equal(running(runId));
-    await before('judge');
+    await pausesBefore('judge');
     expect(await rest.poll(runId)).to.deep.include({
       status: 'paused',
       paused: true,
@@ -81,7 +85,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
 
   it('runs to the end over one approval a node', async () => {
     for (const node of ['write', 'judge', 'write', 'judge', 'polish']) {
-      await before(node);
+      await pausesBefore(node);
       await approve();
     }
     expect(await rest.until(runId, isOver)).to.deep.include({
@@ -105,7 +109,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     const override = { input_topic: 'Rivers', current_draft: 'Mine', feedback_history: ['Shorter'] };
     const reply = await send({ action: 'modify', modified_state: override });
     expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
-    await before('judge');
+    await pausesBefore('judge');
     expect(model.requests[0]?.promptInput).to.include({ topic: 'Rivers', draft: 'Mine' });
     expect(model.requests[0]?.promptInput.feedback).to.deep.equal(['Shorter']);
     const record = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
@@ -151,7 +155,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     it(`resumes unchanged on ${what}`, async () => {
       const reply = await rest.send('POST', approvePath(runId), { body, headers: JSON_TYPE });
       expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
-      await before('judge');
+      await pausesBefore('judge');
       expect(model.requests[0]?.promptInput).to.include({ topic: 'The sea', draft: null });
     });
   }
@@ -159,7 +163,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   it('records but does not apply a modified_state sent with approve, whatever it holds', async () => {
     const sent = { input_topic: 7, colour: 'blue', constructor: { prototype: {} } };
     rest.read(await send({ action: 'approve', modified_state: sent }), 200, 'run-result.json');
-    await before('judge');
+    await pausesBefore('judge');
     const [decided] = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
     expect(decided).to.deep.include({ action: 'approve', modifiedState: sent });
     expect(model.requests[0]?.promptInput.topic).to.equal('The sea');
@@ -182,7 +186,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
         const { errors } = rest.problem(await rest.send('POST', path, { body, headers: JSON_TYPE }), 422);
         expect(errors?.[0]?.loc).to.deep.equal(['body', ...loc]);
       }
-      await before('write');
+      await pausesBefore('write');
     });
   }
 
@@ -191,7 +195,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       const { errors } = rest.problem(await send({ action }), 422);
       expect(errors?.[0]?.loc).to.deep.equal(['body', 'action']);
     }
-    await before('write');
+    await pausesBefore('write');
     await approve();
   });
 
@@ -220,7 +224,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       // Before expected_seq is looked at.
       const reply = await send({ action: 'modify', modified_state: override, expected_seq: 999 });
       expect(rest.problem(reply, 422).errors?.[0]?.loc).to.deep.equal(['body', 'modified_state', ...loc]);
-      await before('write');
+      await pausesBefore('write');
     });
   }
 
@@ -234,14 +238,14 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       route_decision: 'approve',
     };
     rest.read(await send({ action: 'modify', modified_state: override }), 200, 'run-result.json');
-    await before('judge');
+    await pausesBefore('judge');
     expect((await stateOf(rest, runId)).current_state).to.include({ iteration_count: 1001, critic_score: 10 });
   });
 
   it('refuses a modified_state over 256 KiB with 413 and takes one of 256 KiB', async () => {
     const sized = (bytes: number) => ({ x: 'x'.repeat(bytes - '{"x":""}'.length) });
     rest.problem(await send({ action: 'approve', modified_state: sized(256 * 1024 + 1) }), 413);
-    await before('write');
+    await pausesBefore('write');
     rest.read(await send({ action: 'approve', modified_state: sized(256 * 1024) }), 200, 'run-result.json');
   });
 
@@ -258,7 +262,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       rest.problem(await send({ action: 'approve', expected_seq: expected }), 409);
     }
     rest.read(await send({ action: 'approve', expected_seq: seq }), 200, 'run-result.json');
-    await before('judge');
+    await pausesBefore('judge');
     rest.problem(await send({ action: 'approve', expected_seq: seq }), 409);
   });
 
@@ -275,11 +279,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   });
 
   it('answers 400 while the run is running', async () => {
-    await service.stop();
     model = scriptedModel(() => 'hold');
-    service = await startService({ model });
-    rest = restClient(service.url);
-    runId = await startGodRun(service.engine, council);
     await approve();
     await model.called(1);
     expect(rest.problem(await send({ action: 'approve' }), 400).detail).to.include('running');
@@ -292,7 +292,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     const statuses = replies.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).to.have.length(1);
     expect(statuses.every((status) => [200, 400, 409].includes(status))).to.equal(true);
-    await before('judge');
+    await pausesBefore('judge');
     expect(model.requests).to.have.length(1);
     expect(factsOf(await recordOf(service.engine.log, runId), 'GateDecided')).to.have.length(1);
   });
@@ -303,16 +303,17 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     it('gives the same answer a hundred times at once and has one effect', async () => {
       const replies = await Promise.all(Array.from({ length: 100 }, () => keyed({ action: 'approve' })));
       for (const reply of replies) expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
-      await before('judge');
-      expect(service.lines.filter(({ msg }) => msg === 'pause decided')).to.have.length(1);
+      await pausesBefore('judge');
+      const decided = service.lines.filter((line) => 'runId' in line && line.runId === runId);
+      expect(decided.filter(({ msg }) => msg === 'pause decided')).to.have.length(1);
       expect(model.requests).to.have.length(1);
     });
 
     it('gives the same answer at the next pause, after the end, and with a trailing slash', async () => {
       await keyed({ action: 'approve' });
-      await before('judge');
+      await pausesBefore('judge');
       rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
-      await before('judge');
+      await pausesBefore('judge');
       const last = await keyed({ action: 'reject' }, 'l');
       expect(rest.read(last, 200, 'run-result.json')).to.deep.equal(rejected(runId));
       expect(rest.read(await keyed({ action: 'reject' }, 'l'), 200, 'run-result.json')).to.deep.equal(rejected(runId));
@@ -324,7 +325,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     it('stands for the same decision with nulls written out, as an earlier version recorded it too', async () => {
       rest.read(await keyed({ action: 'approve', modified_state: null, expected_seq: null }), 200, 'run-result.json');
       rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
-      await before('judge');
+      await pausesBefore('judge');
       const { sha256 } = nodeSystem();
       const sent = { action: 'approve', modified_state: null };
       await service.engine.registry.decideGate(runId, {
@@ -359,7 +360,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
 
     it('is refused with 422 when it is empty', async () => {
       rest.problem(await keyed({ action: 'approve' }, ''), 422);
-      await before('write');
+      await pausesBefore('write');
     });
   });
 });

@@ -16,11 +16,11 @@ import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
-/** A ring of so many nodes runs three times round: 36 MB of drafts. */
-const NODES = 100;
+/** A ring of so many nodes runs three times round: 18 MB of drafts. */
+const NODES = 50;
 const DRAFT = 'x'.repeat(120_000);
 const READERS = 8;
-/** Of memory that grows while readers pause. The records they have asked for are 290 MB, what may be read ahead 1 MB each. */
+/** Of memory that grows while readers pause. The records they have asked for are 145 MB, what may be read ahead 1 MB each. */
 const MAX_GROWTH_BYTES = 64e6;
 
 onEmbeddedLog(() =>

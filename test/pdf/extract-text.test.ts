@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { nodeSystem } from '../../src/system/system.js';
 import type { Parser } from '../../src/pdf/child-protocol.js';
-import { runChild } from '../../src/pdf/child-process.js';
-import type { ChildEnd } from '../../src/pdf/child-protocol.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
+import { textOfPages } from '../../src/pdf/layout/page-text.js';
+import { pdf2jsonRuns } from '../../src/pdf/pdf2json.js';
+import { pdfjsRuns } from '../../src/pdf/pdfjs.js';
 import { characterErrorRate } from '../support/character-errors.js';
 import { linesAt, pdfOf, widthOf, type PdfOptions, type PlacedText } from '../support/pdf-writer.js';
 
@@ -34,7 +34,7 @@ describe('Text of PDFs with known text', () => {
   for (const parser of ['pdfjs', 'pdf2json'] as const) {
     describe(`by ${parser}`, () => {
       const textOf = async (texts: readonly PlacedText[], options?: PdfOptions): Promise<string> => {
-        const { texts: found } = await readBy(parser, pdfOf([texts], options));
+        const found = await readBy(parser, pdfOf([texts], options));
         return found[0] ?? '';
       };
 
@@ -148,7 +148,7 @@ describe('Text of PDFs with known text', () => {
         const pages = Array.from({ length: 300 }, (_, index) =>
           index % 50 === 7 ? [] : linesAt([`This is page ${index + 1} of the book.`, ...LEFT], { x: 50, y: 100 }),
         );
-        const { texts } = await readBy(parser, pdfOf(pages));
+        const texts = await readBy(parser, pdfOf(pages));
         expect(texts).to.have.length(300);
         for (const [index, text] of texts.entries()) {
           if (index % 50 === 7) expect(text).to.equal('');
@@ -159,13 +159,13 @@ describe('Text of PDFs with known text', () => {
   }
 });
 
-async function readBy(parser: Parser, bytes: Buffer): Promise<Extract<ChildEnd, { kind: 'text' }>> {
-  const { signal } = new AbortController();
-  const maxMemoryBytes = EXTRACT_LIMITS.maxMemoryMb * 1024 * 1024;
-  const order = { ...EXTRACT_LIMITS, parser, maxMs: EXTRACT_LIMITS.timeoutMs, maxMemoryBytes, parentPid: process.pid };
-  const end = await runChild({ ...order, bytes, signal }, nodeSystem());
-  if (end.kind !== 'text') throw new Error(`${parser} read no text: ${JSON.stringify(end)}`);
-  return end;
+/** Here, without a process for each file: what stands between is told in extract.test.ts. */
+async function readBy(parser: Parser, bytes: Buffer): Promise<readonly string[]> {
+  const data = new Uint8Array(bytes);
+  if (parser === 'pdf2json') return textOfPages(await pdf2jsonRuns(data));
+  const found = await pdfjsRuns(data, EXTRACT_LIMITS);
+  if (found.kind !== 'pages') throw new Error(`pdfjs read no text: ${JSON.stringify(found)}`);
+  return textOfPages(found.pages);
 }
 
 function errorRate(lines: readonly string[], found: string): number {

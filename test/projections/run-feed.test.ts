@@ -18,7 +18,7 @@ import { untilTrue } from '../support/until-true.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260107);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const SCHEDULES = IS_SOAK ? 5_000 : 150;
+const SCHEDULES = IS_SOAK ? 5_000 : 60;
 const { sha256 } = nodeSystem();
 
 describe(`RunFeed (SEED=${SEED})`, () => {

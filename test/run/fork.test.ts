@@ -28,9 +28,9 @@ import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/r
 import { wholeOf } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const HISTORIES = IS_SOAK ? 200 : 25;
+const HISTORIES = IS_SOAK ? 200 : 12;
 /** Forks are played out at every event of a history in a soak; else at one of so many, not the same in each history. */
-const STRIDE = IS_SOAK ? 1 : 9;
+const STRIDE = IS_SOAK ? 1 : 11;
 
 const { sha256 } = nodeSystem();
 const FORK_ID = '00000000-0000-4000-8000-000000000002';

