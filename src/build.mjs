@@ -19,12 +19,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** Made from the schemas, not transpiled: the validators of recorded events. */
+const VALIDATORS = 'src/generated/recorded-events.ts';
+
 /** Brings dist up to date with the folders named; returns whether anything had to be written. */
 export async function build(folders) {
   const sources = folders
     .flatMap((folder) => filesUnder(folder))
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
   const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+  if (folders.includes('src')) for (const text of schemaTexts()) texts.set(VALIDATORS, text);
   const stampFile = join(root, 'dist', `.stamp-${folders.join('-')}`);
   const stamp = stampOf(texts);
   const last = readIfThere(stampFile);
@@ -39,6 +43,11 @@ export async function build(folders) {
     const output = join('dist', path.replace(/\.ts$/, '.js'));
     outputs.add(output).add(`${output}.map`);
     if (unchanged.has(path) && existsSync(join(root, output))) continue;
+    if (path === VALIDATORS) {
+      const { validators } = await import('../schemas/generate-validators.mjs');
+      writeWhole(join(root, output), validators());
+      continue;
+    }
     const { outputText, sourceMapText = '' } = ts.transpileModule(text, {
       fileName: join(root, path),
       compilerOptions: {
@@ -59,6 +68,19 @@ export async function build(folders) {
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
   writeWhole(stampFile, stamp.text);
   return true;
+}
+
+/** All that the validators are made of, as one text; none where there are no schemas. */
+function schemaTexts() {
+  const files = filesUnder('schemas').filter((path) => /\.(json|mjs)$/.test(path));
+  return files.length === 0
+    ? []
+    : [
+        files
+          .sort()
+          .map((path) => readFileSync(join(root, path), 'utf8'))
+          .join('\n'),
+      ];
 }
 
 /** Paths of a folder's files at any depth, from the root; a missing folder has none. */

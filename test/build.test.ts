@@ -67,6 +67,22 @@ describe('Build', () => {
     expect(built()).to.include.members(['.stamp-test', 'test/greeting.test.js']);
   });
 
+  it('makes the validators of recorded events again when a schema changes', async () => {
+    cpSync(join(root, 'schemas'), inHouse('schemas'), { recursive: true });
+    await build();
+    const load = async (name: string): Promise<Record<string, Record<string, (data: unknown) => boolean>>> => {
+      cpSync(inHouse('dist/src/generated/recorded-events.js'), inHouse(name));
+      return (await import(pathToFileURL(inHouse(name)).href)) as Awaited<ReturnType<typeof load>>;
+    };
+    const started = { epoch: 1 };
+    expect((await load('before.mjs'))['runEvents']?.['RunStarted']?.(started)).to.equal(true);
+    const file = inHouse('schemas/run-events.json');
+    const changed = readFileSync(file, 'utf8').replace('"required": ["epoch"]', '"required": ["epoch", "why"]');
+    writeFileSync(file, changed);
+    await build();
+    expect((await load('after.mjs'))['runEvents']?.['RunStarted']?.(started)).to.equal(false);
+  });
+
   it('writes nothing when nothing has changed', async () => {
     await build('--all');
     const before = statesOf(inHouse('dist'));

@@ -51,14 +51,14 @@ const RULES: Readonly<Record<string, Rule>> = {
   council: { ...PURE, ours: ['errors', 'system', 'graph'], types: [...SHARED_TYPES, 'models', 'search'] },
   run: {
     ...PURE,
-    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council'],
+    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'graph', 'council'],
     types: [...SHARED_TYPES, 'models'],
     npm: ['xstate'],
   },
-  blueprint: { ...PURE, ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council'] },
+  blueprint: { ...PURE, ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'graph', 'council'] },
   documents: {
     ...PURE,
-    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'embeddings'],
+    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'embeddings'],
     types: [...SHARED_TYPES, 'pdf'],
   },
   search: {

@@ -2,6 +2,8 @@
 import { BlueprintCorrupt } from './errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../eventlog/port.js';
+import { misfitOf } from '../eventsourcing/event-data.js';
+import { blueprintEvents } from '../generated/recorded-events.js';
 import { rolesOf } from '../council/roles.js';
 import { defaultEdgeId } from './record.js';
 import { isTooLong } from './record.js';
@@ -48,17 +50,20 @@ function withoutId(edge: SavedEdge): RecordedEdge {
 /** An event that a record is read from, and its place on the log. */
 type Source = Pick<RecordedEvent, 'type' | 'data' | 'stream' | 'revision'>;
 
+/** Whether an event of each type leaves a blueprint behind. */
+const LEAVES_ONE: Readonly<Record<keyof BlueprintFacts, boolean>> = {
+  BlueprintCreated: true,
+  BlueprintUpdated: true,
+  BlueprintDeleted: false,
+};
+
 /** Whether an event leaves a blueprint behind; undefined for an event of another kind. */
 export function isKeptAfter({ type }: Pick<RecordedEvent, 'type'>): boolean | undefined {
-  switch (type) {
-    case 'BlueprintCreated':
-    case 'BlueprintUpdated':
-      return true;
-    case 'BlueprintDeleted':
-      return false;
-    default:
-      return undefined;
-  }
+  return isOfBlueprint(type) ? LEAVES_ONE[type] : undefined;
+}
+
+function isOfBlueprint(type: string): type is keyof BlueprintFacts {
+  return Object.hasOwn(LEAVES_ONE, type);
 }
 
 /**
@@ -71,54 +76,18 @@ export function blueprintAfter(event: Source): Blueprint | null | undefined {
   return isKept === true ? recordIn(event) : isKept === false ? null : undefined;
 }
 
-function recordIn({ data, stream, revision }: Source): Blueprint {
+function recordIn({ type, data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
-  const corrupt = (reason: string, cause?: unknown): BlueprintCorrupt =>
-    new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
-  let held: unknown;
   try {
-    held = JSON.parse(data);
-  } catch (error) {
-    throw corrupt('its data is no JSON', error);
+    const saved: unknown = JSON.parse(data);
+    if (!holdsRecord(saved)) throw new Error(misfitOf({ type, data: saved }, blueprintEvents) ?? 'it holds no record');
+    if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
+    return blueprintOf(saved.blueprint);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
   }
-  const record = fieldOf(held, 'blueprint');
-  if (!isRecord(record)) throw corrupt('it holds no record of a blueprint');
-  if (record.id !== blueprintId) throw corrupt(`it holds the record of "${record.id}"`);
-  return blueprintOf(record);
 }
 
-/** Checks what the list, the compiler and clients rely on. The rest is not validated: only this service writes the stream. */
-function isRecord(value: unknown): value is BlueprintRecord {
-  const texts = ['id', 'name', 'createdAt', 'updatedAt'].every((field) => typeof fieldOf(value, field) === 'string');
-  return (
-    texts &&
-    Number.isInteger(fieldOf(value, 'version')) &&
-    isListOf(fieldOf(value, 'nodes'), isNode) &&
-    isListOf(fieldOf(value, 'edges'), isEdge) &&
-    isListOf(fieldOf(value, 'warnings'), isObject)
-  );
-}
-
-function isNode(value: unknown): boolean {
-  const texts = ['id', 'label', 'systemPrompt'].every((field) => typeof fieldOf(value, field) === 'string');
-  return texts && isObject(fieldOf(value, 'tools'));
-}
-
-function isEdge(value: unknown): boolean {
-  const condition = fieldOf(value, 'condition');
-  const texts = ['source', 'target'].every((field) => typeof fieldOf(value, field) === 'string');
-  const id = fieldOf(value, 'id');
-  return texts && (id === undefined || typeof id === 'string') && (condition === null || typeof condition === 'string');
-}
-
-function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isItem);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
-function fieldOf(value: unknown, field: string): unknown {
-  return isObject(value) && Object.hasOwn(value, field) ? Reflect.get(value, field) : undefined;
-}
+/** An update holds what a creation does. */
+const holdsRecord = blueprintEvents.BlueprintCreated;

@@ -1,6 +1,8 @@
 /** The events of a document's stream: its receipt, chunks, vectors, and whether it can be found. */
 import type { System } from '../system/system.js';
+import { documentEvents } from '../generated/recorded-events.js';
 import type { DocumentFacts } from '../generated/schemas.js';
+import { misfitOf } from '../eventsourcing/event-data.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { exportedOf } from '../eventsourcing/hash-chain.js';
 import { readVerified } from '../eventsourcing/verified-stream.js';
@@ -33,7 +35,7 @@ export function isDocumentId(text: string): boolean {
 export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
   try {
     const event = exportedOf(recorded);
-    if (!isDocumentEvent(event)) throw new Error(`${recorded.type} is no event of a document`);
+    assertDocumentEvent(event);
     return event;
   } catch (error) {
     throw corruption({ documentId: documentIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, error);
@@ -61,18 +63,11 @@ export function readDocument(
   );
 }
 
-/** Checks the type alone, not the data: only this service writes the stream, and the hash chain protects it. */
-function isDocumentEvent(event: ExportedEvent): event is ExportedEvent & DocumentEvent {
-  return Object.hasOwn(TYPES, event.type);
+/** @throws {Error} when it is no event of a document, or its data does not fit the schema of its type */
+function assertDocumentEvent(event: ExportedEvent): asserts event is ExportedEvent & DocumentEvent {
+  const misfit = misfitOf(event, documentEvents);
+  if (misfit !== null) throw new Error(misfit);
 }
-
-const TYPES: Readonly<Record<keyof DocumentFacts, true>> = {
-  DocumentReceived: true,
-  ChunksAdded: true,
-  ChunksEmbedded: true,
-  DocumentIngested: true,
-  DocumentDeleted: true,
-};
 
 function corruption(at: { readonly documentId: string; readonly seq: number }, cause: unknown): DocumentCorrupt {
   return new DocumentCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });

@@ -7,7 +7,7 @@ import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { MachineCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import { assertFollows, verified, isRunEvent, readRun } from './stream.js';
+import { assertFollows, assertRunEvent, readRun, verified } from './stream.js';
 import type { Upcast } from './events.js';
 import { upcast } from './events.js';
 
@@ -73,8 +73,8 @@ export class RunReplayer {
   }
 
   #follow(exported: ExportedEvent): Replay {
-    if (!isRunEvent(exported)) throw new Error(`${exported.type} is no event of a run`);
     const event = upcast(exported, this.#deps.upcasts);
+    assertRunEvent(event);
     if (this.#replay !== null) {
       const { chart, snapshot } = this.#replay;
       return { chart, snapshot: chart.next(snapshot, event) };

@@ -1,7 +1,8 @@
 /** A run's stream on the log: where facts are appended, recorded events read back and a run folded. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from './errors.js';
-import type { RunFacts } from '../generated/schemas.js';
+import { runEvents } from '../generated/recorded-events.js';
+import { misfitOf } from '../eventsourcing/event-data.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';
 import type { VerifiedRange } from '../eventsourcing/verified-stream.js';
@@ -19,42 +20,43 @@ export function factsAfter(head: StreamHead | null, runId: string, facts: readon
 }
 
 /**
- * A recorded event as the domain reads it.
+ * A recorded event as the domain reads it. Of an older version only its type is looked at: what its upcasts make of its
+ * data is validated where it is folded.
  *
- * @throws {RunCorrupt} when it is no event of a run
+ * @throws {RunCorrupt} when it is no event of a run, or its data does not fit the schema of its type
  */
 export function runEventOf(recorded: RecordedEvent): RunEvent {
   return verified({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
     const event = exportedOf(recorded);
-    if (!isRunEvent(event)) throw new Error(`${recorded.type} is no event of a run`);
     const schemaVersion = Number(recorded.metadata['schemaVersion'] ?? SCHEMA_VERSION);
-    return schemaVersion < SCHEMA_VERSION ? { ...event, schemaVersion } : event;
+    if (schemaVersion < SCHEMA_VERSION && isOfRun(event)) return { ...event, schemaVersion };
+    assertRunEvent(event);
+    return event;
   });
 }
 
-/**
- * Whether an event is one of a run, by its type. Its data is not validated: only this service writes run streams, and the
- * hash chain protects them.
- */
-export function isRunEvent(event: ExportedEvent): event is ExportedEvent & RunEvent {
-  return Object.hasOwn(RUN_FACT_TYPES, event.type);
+/** @throws {Error} when it is no event of a run, or its data does not fit the schema of its type */
+export function assertRunEvent(event: ExportedEvent): asserts event is ExportedEvent & RunEvent {
+  const misfit = misfitOf(event, runEvents);
+  if (misfit !== null) throw new Error(misfit);
 }
 
-const RUN_FACT_TYPES: Readonly<Record<keyof RunFacts, true>> = {
-  RunRequested: true,
-  RunClaimed: true,
-  RunReleased: true,
-  RunStarted: true,
-  RunResumed: true,
-  NodeStarted: true,
-  ToolCalled: true,
-  NodeCompleted: true,
-  NodeFailed: true,
-  RunPaused: true,
-  GateDecided: true,
-  RunCompleted: true,
-  RunFailed: true,
-};
+function isOfRun(event: ExportedEvent): event is ExportedEvent & RunEvent {
+  return Object.hasOwn(runEvents, event.type);
+}
+
+/**
+ * An event as today's version would have written it: what is folded.
+ *
+ * @throws {RunCorrupt} when what its upcasts make of an older event does not fit today's schema
+ */
+export function currentEvent(runId: string, recorded: RunEvent, upcasts?: readonly Upcast[]): RunEvent {
+  return verified({ runId, seq: recorded.seq }, () => {
+    const event = upcast(recorded, upcasts);
+    if (event !== recorded || recorded.schemaVersion !== undefined) assertRunEvent(event);
+    return event;
+  });
+}
 
 /** A run's events in order; an unknown run has none. */
 export async function* readRun(
@@ -116,7 +118,7 @@ export function foldNext(
   upcasts?: readonly Upcast[],
 ): RunState {
   return verified({ runId, seq: recorded.seq }, () => {
-    const event = upcast(recorded, upcasts);
+    const event = currentEvent(runId, recorded, upcasts);
     if (run !== null) return evolve(run, event);
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
     if (event.data.runId !== runId) throw new Error(`it is the request of run "${event.data.runId}"`);

@@ -5,7 +5,7 @@ import type { Genealogy } from '../../src/generated/schemas.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
-import { isRunEvent } from '../../src/run/stream.js';
+import { assertRunEvent } from '../../src/run/stream.js';
 import { given, graphOf, playOut, scored, wrote } from '../support/given.js';
 import { eventIn, readGolden } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
@@ -24,7 +24,10 @@ async function genealogy(events: readonly ExportedEvent[]): Promise<Genealogy> {
 }
 
 async function* runEvents(events: readonly ExportedEvent[]) {
-  for (const event of events) if (isRunEvent(event)) yield event;
+  for (const event of events) {
+    assertRunEvent(event);
+    yield event;
+  }
 }
 
 const golden = (name: string): Promise<Genealogy> => {

@@ -23,12 +23,11 @@ import { callOf, decisionContext } from '../pending-events.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunEvent, RunFact } from '../events.js';
-import { upcast } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { reportOf } from './attempts.js';
-import { factsAfter, readRun } from '../stream.js';
+import { currentEvent, factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 
 /** What every run of an instance works with. */
@@ -151,7 +150,7 @@ export class RunActor {
     const { runId, head } = this.run;
     for await (const event of readRun(this.#deps.log, runId, { from: head.seq + 1 })) {
       if (this.#stopped.signal.aborted) return;
-      this.adopt([upcast(event)]);
+      this.adopt([currentEvent(runId, event)]);
     }
   }
 

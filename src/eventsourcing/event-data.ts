@@ -1,0 +1,17 @@
+/** Validates what is read from the log, once, where a recorded event first becomes one of the domain. */
+import type { EventValidator } from '../generated/recorded-events.js';
+
+/**
+ * Why an event is none of its stream's: it has a type that the stream has no events of, or its data has not the shape
+ * that its type's schema gives it. Null when it is one.
+ */
+export function misfitOf(
+  { type, data }: { readonly type: string; readonly data: unknown },
+  validators: Readonly<Record<string, EventValidator<unknown>>>,
+): string | null {
+  const fits = Object.hasOwn(validators, type) ? validators[type] : undefined;
+  if (fits === undefined) return `${type} is no event of this stream`;
+  if (fits(data)) return null;
+  const [{ instancePath, message } = { instancePath: '', message: 'is not valid' }] = fits.errors ?? [];
+  return `the data of ${type} does not fit its schema: ${instancePath === '' ? 'it' : instancePath} ${message}`;
+}
