@@ -12,7 +12,7 @@ import type { RunReader } from '../projections/run-reader.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { RunServicesDeps } from './runs.js';
 import type { EngineDeps } from './context.js';
-import type { CorruptDocuments } from '../documents/corrupt-documents.js';
+import type { CorruptDocuments } from '../documents/verify.js';
 import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
 import { verifyDocument } from '../documents/verify.js';
 import { documentIdOf } from '../documents/events.js';

@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
-import type { ChunkSearch } from '../search/port.js';
+import type { ChunkSearch } from '../search/document-search.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import type { openLog } from '../eventlog/open.js';
 import type { LanguageModel } from '../models/port.js';

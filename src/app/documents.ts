@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { documentAudits } from './audits.js';
 import { ServiceStopping } from '../errors.js';
-import { CorruptDocuments } from '../documents/corrupt-documents.js';
+import { CorruptDocuments } from '../documents/verify.js';
 import type { DocumentCheck } from '../documents/verify.js';
 import { DocumentCorrupt, DocumentUnknown } from '../documents/errors.js';
 import { pdfExtractor } from '../pdf/extract.js';
@@ -11,7 +11,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import { isDecisive } from '../documents/events.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
 import { SearchIndexer } from '../search/indexer.js';
-import type { ChunkSearch } from '../search/port.js';
+import type { ChunkSearch } from '../search/document-search.js';
 import { openSearchIndex } from '../search/index-client.js';
 import { embeddingsOf } from '../embeddings/provider.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
@@ -21,7 +21,7 @@ import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import { isLasting, reportFailureOnce } from '../embeddings/provider.js';
-import { wait } from '../system/async/wait.js';
+import { wait } from '../system/async/deadline.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
 const APPEND_DEADLINE_MS = 10_000;

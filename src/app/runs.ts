@@ -11,7 +11,7 @@ import type { RunState } from '../run/state.js';
 import { failureOf } from '../run/state.js';
 import type { TokenBus } from '../run/live/tokens.js';
 import type { EngineConfig, EngineDeps } from './context.js';
-import type { ChunkSearch } from '../search/port.js';
+import type { ChunkSearch } from '../search/document-search.js';
 import { pdfReader } from '../council/tools/pdf-reader.js';
 import type { Toolbox } from '../council/tools/tool.js';
 import type { SearchProvider } from '../council/tools/web-search.js';

@@ -5,7 +5,7 @@ import type { DocumentFacts } from '../generated/schemas.js';
 import { misfitOf } from '../eventsourcing/event-data.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { exportedOf } from '../eventsourcing/hash-chain.js';
-import { readVerified } from '../eventsourcing/verified-stream.js';
+import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
 

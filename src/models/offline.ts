@@ -1,5 +1,5 @@
 /** A stand-in for a language model: needs no network, and says in what it writes that it is none. */
-import { wait } from '../system/async/wait.js';
+import { wait } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import type { LanguageModel, ModelRequest, PromptInput, ToolRound } from './port.js';
 import { callAborted } from './port.js';

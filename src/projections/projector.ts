@@ -12,7 +12,7 @@ import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
-import { wait } from '../system/async/wait.js';
+import { wait } from '../system/async/deadline.js';
 import { blueprintRowAfter } from './blueprint-row.js';
 import type { History } from './run-history.js';
 import type { RunViews } from './run-views.js';

@@ -6,7 +6,7 @@
 import type { System } from '../system/system.js';
 import { CouncilError, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { wait } from '../system/async/wait.js';
+import { wait } from '../system/async/deadline.js';
 import { isDecisive } from '../documents/events.js';
 import type { SearchIndex } from './index-client.js';
 import type { IndexDocumentDeps } from './index-document.js';

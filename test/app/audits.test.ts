@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { documentAudits, runAudits } from '../../src/app/audits.js';
-import { CorruptDocuments } from '../../src/documents/corrupt-documents.js';
+import { CorruptDocuments } from '../../src/documents/verify.js';
 import { DocumentCorrupt } from '../../src/documents/errors.js';
 import { documentStream } from '../../src/documents/events.js';
 import { LogUnavailable } from '../../src/eventlog/errors.js';

@@ -4,7 +4,7 @@ import { geminiModel } from '../../src/models/gemini/client.js';
 import { offlineModel } from '../../src/models/offline.js';
 import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import type { ChunkSearch } from '../../src/search/port.js';
+import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import { wait } from '../../src/system/async/wait.js';
+import { wait } from '../../src/system/async/deadline.js';
 import type { ServiceProcess } from '../bench/service-process.js';
 import { startServiceProcess } from '../bench/service-process.js';
 import type { Child } from '../support/child.js';

@@ -5,7 +5,7 @@ import type { DocumentEvent, DocumentFact } from '../../src/documents/events.js'
 import type { DocumentSource, DocumentState } from '../../src/documents/state.js';
 import { evolveDocument, nextStep } from '../../src/documents/state.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
-import { checkAppend } from '../../src/eventlog/append-check.js';
+import { checkAppend } from '../../src/eventlog/port.js';
 
 const { uuid, sha256 } = nodeSystem();
 const VECTOR = 'A'.repeat(4096);

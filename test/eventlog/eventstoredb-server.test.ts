@@ -8,7 +8,7 @@ import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../..
 import { ConfigInvalid } from '../../src/errors.js';
 import { addressIn } from '../../src/eventlog/eventstoredb/connection-string.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
-import { positionOf, serverPositionOf } from '../../src/eventlog/eventstoredb/position.js';
+import { positionOf, serverPositionOf } from '../../src/eventlog/eventstoredb/read-message.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';

@@ -6,7 +6,7 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { StreamHead } from '../../src/eventsourcing/handle-command.js';
 import { appendFacts, handleCommand } from '../../src/eventsourcing/handle-command.js';
 import { exportedOf } from '../../src/eventsourcing/hash-chain.js';
-import { readVerified } from '../../src/eventsourcing/verified-stream.js';
+import { readVerified } from '../../src/eventsourcing/hash-chain.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';

@@ -1,5 +1,5 @@
 import { nodeSystem } from '../../src/system/system.js';
-import { wait } from '../../src/system/async/wait.js';
+import { wait } from '../../src/system/async/deadline.js';
 
 /** Between two requests, in milliseconds: what is measured should not be their own load. */
 const PAUSE_MS = 20;

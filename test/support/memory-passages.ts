@@ -1,6 +1,6 @@
 /** A search over a handful of passages in memory: the more words of the query a passage holds, the nearer it is. */
 import { createHash } from 'node:crypto';
-import type { FoundChunk, ChunkSearch } from '../../src/search/port.js';
+import type { FoundChunk, ChunkSearch } from '../../src/search/document-search.js';
 
 /** Pages of one document, in order; each is one passage. */
 export interface MemoryDocument {

@@ -9,7 +9,7 @@ import { openDataDirectory } from '../../src/app/data-directory.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import type { ChunkSearch } from '../../src/search/port.js';
+import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { requestedRun } from '../../src/run/request.js';
 import type { Engine } from '../../src/app/engine.js';

@@ -1,6 +1,6 @@
 /** Retries while a service is away. */
 import type { System } from '../../system/system.js';
-import { wait } from '../../system/async/wait.js';
+import { wait } from '../../system/async/deadline.js';
 import { ServiceRefused, ServiceUnreachable } from './rest.js';
 
 /** Time between two tries, in milliseconds. */

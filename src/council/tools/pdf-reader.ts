@@ -1,5 +1,5 @@
 /** The tool that reads uploaded PDF documents: finds the chunks nearest to a query. */
-import type { FoundChunk, ChunkSearch } from '../../search/port.js';
+import type { FoundChunk, ChunkSearch } from '../../search/document-search.js';
 import { countOf, queryOf } from './tool.js';
 import { renderItems } from './tool.js';
 import type { Tool } from './tool.js';

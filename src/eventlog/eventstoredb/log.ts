@@ -2,7 +2,7 @@
 import type { System } from '../../system/system.js';
 import { AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../errors.js';
 import { ConfigInvalid } from '../../errors.js';
-import { checkAppend } from '../append-check.js';
+import { checkAppend } from '../port.js';
 import type {
   AllRange,
   Appended,
@@ -16,17 +16,17 @@ import type {
   StreamRange,
 } from '../port.js';
 import { categoryOf } from '../port.js';
-import type { CheckedAppend } from './append-message.js';
+import type { CheckedAppend } from './appender.js';
 import { Appender, MAX_WAITING } from './appender.js';
 import { Connection } from './connection.js';
 import { follow } from './subscription.js';
 import type { LogName, Reader } from './reads.js';
 import { allEvents, headPosition, nameIn, roundTrip, streamEvents } from './reads.js';
-import { streamNames } from './recorded-event.js';
+import { streamNames } from './read-message.js';
 import { untilDeadline } from '../../system/async/deadline.js';
 import type { Backoff } from '../../system/async/retry.js';
 import { backoffMs } from '../../system/async/retry.js';
-import { wait } from '../../system/async/wait.js';
+import { wait } from '../../system/async/deadline.js';
 
 /**
  * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so less would leave more outcomes

@@ -1,15 +1,15 @@
 /** Reads that survive a lost connection: they continue where they were if the server comes back in time. */
 import type { System } from '../../system/system.js';
 import { LogClosed, LogUnavailable } from '../errors.js';
-import { wait } from '../../system/async/wait.js';
+import { wait } from '../../system/async/deadline.js';
 import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Connection } from './connection.js';
-import { faultOf } from './server-errors.js';
+import { faultOf } from './connection.js';
 import { idleTimeout } from './read-call.js';
 import { answersTo, ServerSilent } from './read-call.js';
 import { NEWEST_OF_ALL, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
-import { eventIn, isOurs } from './recorded-event.js';
-import type { StreamNames } from './recorded-event.js';
+import { eventIn, isOurs } from './read-message.js';
+import type { StreamNames } from './read-message.js';
 import type { ReadAnswer, ReadRequest } from './wire.js';
 
 export interface Reader {

@@ -1,16 +1,16 @@
 /** A subscription to all events of this log: one call that never ends by itself. */
 import type { System } from '../../system/system.js';
 import { LogClosed, SubscriptionDropped } from '../errors.js';
-import { wait } from '../../system/async/wait.js';
+import { wait } from '../../system/async/deadline.js';
 import type { Followed, SubscribeOptions, Position } from '../port.js';
-import { faultOf } from './server-errors.js';
+import { faultOf } from './connection.js';
 import { idleTimeout } from './read-call.js';
-import { positionOf } from './position.js';
+import { positionOf } from './read-message.js';
 import { answersTo, batchesTo } from './read-call.js';
 import { readAllMessage, subscribeMessage } from './read-message.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
-import { eventIn, isOurs } from './recorded-event.js';
+import { eventIn, isOurs } from './read-message.js';
 import type { ReadAnswer } from './wire.js';
 
 /** Events skipped here before the subscriber is sent a checkpoint; the server sends its own for those it skips. */

@@ -1,13 +1,12 @@
 /** Decides a pause. Of concurrent decisions on one pause, at any instance, the first append at its revision wins. */
-import { PauseMoved, RunNotPaused } from '../errors.js';
+import { KeyReused, PauseMoved, RunNotPaused } from '../errors.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
 import type { GateOutcome } from '../human-decision.js';
 import { decideGate, effectiveChoice, outcomeOf } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
-import { decidedBefore } from './repeated.js';
-import type { Gate } from '../state.js';
+import type { Gate, RunState } from '../state.js';
 import { openGate } from '../state.js';
 import type { Replay } from '../replay.js';
 
@@ -96,4 +95,19 @@ function decisionOn(
   }
   const facts = decideGate(replayed.chart, replayed.snapshot, { decision: { ...choice, keyHash, bodyHash }, context });
   return { outcome: outcomeOf(choice.action), decided: { replayed, facts } };
+}
+
+/**
+ * The outcome of an earlier decision with this key; null when there was none, or no key is given.
+ *
+ * @throws {KeyReused} when its body was another
+ */
+function decidedBefore(
+  { runId, decisions }: RunState,
+  { keyHash, bodyHash, sentHash }: GateRequest,
+): GateOutcome | null {
+  const earlier = decisions.find((each) => each.keyHash === keyHash);
+  if (earlier === undefined) return null;
+  if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
+  return outcomeOf(earlier.action);
 }

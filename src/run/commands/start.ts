@@ -1,6 +1,8 @@
 /** Starts runs: records equal requests once, claims the run if a slot is free and leaves it pending otherwise. */
 import { LogUnavailable, RevisionConflict } from '../../eventlog/errors.js';
-import { checkAppend } from '../../eventlog/append-check.js';
+import { KeyReused } from '../errors.js';
+import { checkAppend } from '../../eventlog/port.js';
+import type { EventLog } from '../../eventlog/port.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import type { RunActorDeps } from '../live/actor.js';
 import type { Admission } from '../live/admission.js';
@@ -8,9 +10,8 @@ import type { MachineCache } from '../machine.js';
 import type { RunFact } from '../events.js';
 import type { Chart } from '../machine.js';
 import { decisionContext } from '../pending-events.js';
-import { requestedBefore } from './repeated.js';
 import { refuseRun, requestRun } from '../request.js';
-import { factsAfter } from '../stream.js';
+import { factsAfter, readRun } from '../stream.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 
 export interface RunStartsDeps {
@@ -111,4 +112,23 @@ export class RunStarts {
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;
   }
+}
+
+/**
+ * The recorded request of a run; null when there is no such run.
+ *
+ * @param bodyHashes hashes that an equal body may have been recorded with
+ * @throws {KeyReused} when its body was another
+ */
+export async function requestedBefore(
+  log: EventLog,
+  runId: string,
+  bodyHashes: readonly string[],
+): Promise<RunRequestedData | null> {
+  for await (const { type, data } of readRun(log, runId, { max: 1 })) {
+    if (type !== 'RunRequested') break;
+    if (!bodyHashes.includes(data.bodyHash)) throw new KeyReused({ runId });
+    return data;
+  }
+  return null;
 }

@@ -17,7 +17,7 @@ import { appendFacts, handleCommand } from '../../eventsourcing/handle-command.j
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import { line } from '../../system/async/turns.js';
-import { wait } from '../../system/async/wait.js';
+import { wait } from '../../system/async/deadline.js';
 import type { Assignment, PendingEvents } from '../pending-events.js';
 import { callOf, decisionContext } from '../pending-events.js';
 import type { RunCommand } from '../decide.js';

@@ -1,6 +1,19 @@
-/** Work that may take only so long. */
+/** Waiting no longer than wanted: waits that can be cut short, and work that may take only so long. */
 import type { System } from '../system.js';
-import { wait } from './wait.js';
+
+/** Resolves after a time, or at once when the signal aborts. */
+export function wait(system: Pick<System, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = system.after(delayMs, end);
+    signal.addEventListener('abort', end);
+  });
+}
 
 /** How long work may take. */
 export interface Deadline {

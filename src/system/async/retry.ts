@@ -1,6 +1,6 @@
 /** Trying again, with growing waits. */
 import type { System } from '../system.js';
-import { wait } from './wait.js';
+import { wait } from './deadline.js';
 
 /** Waits between tries, in milliseconds: the first, doubled with every failure up to the longest. */
 export interface Backoff {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { section } from '../../../src/council/prompt.js';
-import type { FoundChunk } from '../../../src/search/port.js';
+import type { FoundChunk } from '../../../src/search/document-search.js';
 import { pdfReader } from '../../../src/council/tools/pdf-reader.js';
 import { toolbox } from '../../../src/app/runs.js';
 import { documentId, markOf, memoryPassages } from '../../support/memory-passages.js';
