@@ -58,40 +58,21 @@ describe('The process', () => {
     return { child, ended, url };
   }
 
-  it('shows its address on the first log line and on the ready line', async () => {
-    const { child, ended, url } = run();
-    const address = await url;
-    child.kill('SIGTERM');
-    const { stdout } = await ended;
-    const [first = ''] = stdout.split('\n');
-    expect(JSON.parse(first)).to.have.property('msg').that.includes(address);
-    expect(stdout.split('\n')).to.include(`listening on ${address}`);
-  });
-
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`exits 0 on ${signal}, also when it is heard twice at once`, async () => {
+    it(`shows its address on the first log line, and exits 0 on ${signal}, also when it is heard twice`, async () => {
       const { child, ended, url } = run();
-      await url;
+      const address = await url;
       child.kill(signal);
       child.kill(signal);
-      expect(await ended).to.include({ code: 0, signal: null });
+      const { stdout, ...end } = await ended;
+      expect(end).to.include({ code: 0, signal: null });
+      const [first = ''] = stdout.split('\n');
+      expect(JSON.parse(first)).to.have.property('msg').that.includes(address);
+      expect(stdout.split('\n')).to.include(`listening on ${address}`);
     });
   }
 
-  it('stops within its time while a refused upgrade holds its side open', async () => {
-    const { child, ended, url } = run();
-    const { hostname, port } = new URL(await url);
-    const silent = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
-    silent.on('error', () => undefined);
-    silent.write('GET /nope HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-    const answer = await new Promise<string>((resolve) => silent.once('data', (data) => resolve(data.toString())));
-    expect(answer).to.match(/^HTTP\/1\.1 404 /);
-    child.kill('SIGTERM');
-    expect(await ended).to.include({ code: 0 });
-    silent.destroy();
-  });
-
-  it('goes on when its standard output has no reader any more', async () => {
+  it('goes on when its output has no reader any more, and stops while a refused upgrade holds its side open', async () => {
     const { child, ended, url } = run();
     const address = await url;
     child.stdout.destroy();
@@ -103,17 +84,28 @@ describe('The process', () => {
       });
       expect(started.status).to.equal(202);
     }
+    const { hostname, port } = new URL(address);
+    const silent = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    silent.on('error', () => undefined);
+    silent.write('GET /nope HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    const answer = await new Promise<string>((resolve) => silent.once('data', (data) => resolve(data.toString())));
+    expect(answer).to.match(/^HTTP\/1\.1 404 /);
     child.kill('SIGTERM');
     expect(await ended).to.include({ code: 0 });
+    silent.destroy();
   });
 
-  it('is refused a data directory that another one holds, and names that one', async () => {
+  it('is refused the data directory and the port of another one, in one line each that names it', async () => {
     const first = run();
-    await first.url;
-    const { code, stderr } = await run().ended;
-    expect(code).to.equal(1);
+    const { port } = new URL(await first.url);
+    const folder = await run().ended;
+    expect(folder.code).to.equal(1);
+    expect(folder.stderr.trim().split('\n')).to.have.lengthOf(1);
+    expect(folder.stderr).to.include(`process ${first.child.pid}`);
+    const { code, stderr } = await run({ PORT: port, DATA_DIR: join(dir.path, 'other') }).ended;
+    expect(code).to.equal(2);
     expect(stderr.trim().split('\n')).to.have.lengthOf(1);
-    expect(stderr).to.include(`process ${first.child.pid}`);
+    expect(stderr).to.include('PORT').and.include(port);
   });
 
   for (const [what, bytes] of [
@@ -132,10 +124,8 @@ describe('The process', () => {
     });
   }
 
-  // What the settings say by themselves is told in config.test.ts, without a process.
+  // What the settings say by themselves is told in config.test.ts.
   const refusals: readonly (readonly [string, Record<string, string>])[] = [
-    ['PORT', { PORT: 'eighty' }],
-    ['PORT', { PORT: '8000\n9' }],
     ['HOST', { HOST: '192.0.2.1' }],
     ['HOST', { HOST: 'no such host' }],
     ['DATA_DIR', { DATA_DIR: MAIN }],
@@ -149,12 +139,4 @@ describe('The process', () => {
       expect(stderr).to.include(variable).and.include('is accepted');
     });
   }
-
-  it('refuses a port in use in one line with exit code 2', async () => {
-    const { port } = new URL(await run().url);
-    const { code, stderr } = await run({ PORT: port, DATA_DIR: join(dir.path, 'other') }).ended;
-    expect(code).to.equal(2);
-    expect(stderr.trim().split('\n')).to.have.lengthOf(1);
-    expect(stderr).to.include('PORT').and.include(port);
-  });
 });

@@ -221,7 +221,8 @@ describe('POST /api/councils/upload-pdf', () => {
   });
 
   describe('by size', () => {
-    const large = (size: number): Buffer => Buffer.concat([TREES, Buffer.alloc(size - TREES.length, '\n')]);
+    // Blanks are in no boundary: the parser passes them over quickly.
+    const large = (size: number): Buffer => Buffer.concat([TREES, Buffer.alloc(size - TREES.length, ' ')]);
 
     it('takes 50 MiB', async () => {
       const reply = await sendFile('x.pdf', large(MAX_FILE));
@@ -250,13 +251,16 @@ describe('POST /api/councils/upload-pdf', () => {
     }
 
     for (const [what, part] of [
-      ['heads of parts', partOf([`Content-Disposition: form-data; ${'filename="'.repeat(7_000_000)}`], 'x')],
-      ['other parts', partOf(['Content-Disposition: form-data; name="other"'], Buffer.alloc(70 * MIB))],
-      ['parts', Buffer.concat(Array.from({ length: 20_000 }, () => Buffer.from(`a: b\r\n\r\n\r\n--${BOUNDARY}\r\n`)))],
+      ['heads of parts', () => partOf([`Content-Disposition: form-data; ${'filename="'.repeat(7_000_000)}`], 'x')],
+      ['other parts', () => partOf(['Content-Disposition: form-data; name="other"'], Buffer.alloc(70 * MIB))],
+      [
+        'parts',
+        () => Buffer.concat(Array.from({ length: 20_000 }, () => Buffer.from(`a: b\r\n\r\n\r\n--${BOUNDARY}\r\n`))),
+      ],
     ] as const) {
       it(`answers 413 to ${what} without end, and others meanwhile`, async () => {
         const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`;
-        const answered = rawExchange(service.url, [head, ...pieces(formOf(part), true)]);
+        const answered = rawExchange(service.url, [head, ...pieces(formOf(part()), true)]);
         const from = performance.now();
         expect((await rest.get('/api/health')).status).to.equal(200);
         expect(performance.now() - from).to.be.below(20_000);

@@ -17,6 +17,7 @@ import { all, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventStoreBench, heldDeadline, SHORT_MS, surely } from './eventstoredb-bench.js';
 import { following } from './open-subscription.js';
 
+const KILLS = process.env['SOAK'] === undefined ? 1 : 10;
 const SERVER = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
 
 describe('EventStoreDB log: its name and its streams', () => {
@@ -101,7 +102,7 @@ describe('EventStoreDB log: its server as a process', () => {
       }
       return ids;
     });
-    for (let kill = 0; kill < 3; kill += 1) {
+    for (let kill = 0; kill < KILLS; kill += 1) {
       for (let n = 0; n < 20; n += 1) await surely(log, `kill-${kill}`, numbered(1), n === 0 ? 'none' : n - 1);
       await child.kill();
       ({ child, url } = await serve(file, port));
