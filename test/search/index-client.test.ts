@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FULL_TEXT_SCHEMA, fullText } from '../../src/search/full-text.js';
+import { FULL_TEXT_SCHEMA, fullText } from '../../src/search/rows.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
 import {
   MAX_ADDED,
