@@ -5,28 +5,9 @@ import { geminiModel } from '../../src/models/gemini/client.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import type { FakeGemini, GeminiReply } from '../support/fake-gemini.js';
 import { fakeGemini, refuses, says, streams } from '../support/fake-gemini.js';
+import { modelFailureOf, REQUEST, TOOLS } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
-const REQUEST: ModelRequest = {
-  system: 'You are "Master".',
-  prompt: 'Write the draft.',
-  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
-  answer: 'text',
-};
-const TOOLS: NonNullable<ModelRequest['tools']> = [
-  {
-    name: 'look',
-    description: 'Looks.',
-    parameters: {
-      type: 'object',
-      properties: {
-        query: { type: 'string', description: 'What.' },
-        top_k: { type: 'integer', description: 'How many.' },
-      },
-      required: ['query'],
-    },
-  },
-];
 const CALLS = [
   { text: 'Hm.', thought: true },
   { functionCall: { name: 'look', args: { query: 'oaks' }, id: 'f1' }, thoughtSignature: 'c2lnbmVk' },
@@ -42,11 +23,9 @@ describe('Gemini with tools', () => {
 
   const ask = (request: Partial<ModelRequest> = {}): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, new AbortController());
-  const failureOn = async (reply: GeminiReply, request: Partial<ModelRequest> = {}): Promise<ModelFailed> => {
+  const failureOn = (reply: GeminiReply, request: Partial<ModelRequest> = {}): Promise<ModelFailed> => {
     server.answerBy([reply]);
-    const error = await rejectionOf(ask(request));
-    if (!(error instanceof ModelFailed)) throw error;
-    return error;
+    return modelFailureOf(ask(request));
   };
 
   beforeEach(async () => {

@@ -17,18 +17,11 @@ import {
   saysSlowly,
   sends,
 } from '../support/fake-gemini.js';
+import { modelFailureOf, REQUEST, SPENT } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const KEY = 'AIza-secret-key-of-this-test';
-/** What says() tells of its cost. */
-const SPENT = { inputTokens: 11, outputTokens: 7 };
 const NOW = '2026-01-02T03:04:05.000Z';
-const REQUEST: ModelRequest = {
-  system: 'You are "Master".',
-  prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
-  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
-  answer: 'text',
-};
 
 describe('Gemini', () => {
   let server: FakeGemini;
@@ -38,17 +31,7 @@ describe('Gemini', () => {
     geminiModel({ apiKey: KEY, baseUrl, model: 'gemini-x', system: { ...nodeSystem(), now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, { signal });
-  const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {
-    const error = await rejectionOf(call);
-    if (!(error instanceof ModelFailed)) throw error;
-    for (const text of [error.message, error.stack ?? '', JSON.stringify(error.data)]) {
-      expect(text).not.to.include(KEY);
-      expect(text).not.to.include(REQUEST.prompt);
-    }
-    expect(error.cause).to.equal(undefined);
-    expect(error.message.length).to.be.lessThan(600);
-    return error;
-  };
+  const failureOf = (call: Promise<unknown>): Promise<ModelFailed> => modelFailureOf(call, KEY);
   const failureOn = (reply: GeminiReply): Promise<ModelFailed> => {
     server.answerBy([reply]);
     return failureOf(ask());

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
-import { ModelFailed } from '../../src/errors.js';
+import type { ModelFailed } from '../../src/errors.js';
 import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import type { FakeOpenAi } from '../support/fake-openai.js';
@@ -16,28 +16,11 @@ import {
   sends,
   streams,
 } from '../support/fake-server.js';
+import { modelFailureOf, REQUEST, SPENT, TOOLS } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const KEY = 'sk-secret-key-of-this-test';
 const NOW = '2026-01-02T03:04:05.000Z';
-const SPENT = { inputTokens: 11, outputTokens: 7 };
-const REQUEST: ModelRequest = {
-  system: 'You are "Master". Answer with JSON.',
-  prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
-  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
-  answer: 'text',
-};
-const TOOLS: NonNullable<ModelRequest['tools']> = [
-  {
-    name: 'look',
-    description: 'Looks.',
-    parameters: {
-      type: 'object',
-      properties: { query: { type: 'string', description: 'What.' } },
-      required: ['query'],
-    },
-  },
-];
 
 describe('An OpenAI-compatible server', () => {
   let server: FakeOpenAi;
@@ -47,17 +30,7 @@ describe('An OpenAI-compatible server', () => {
     openAiModel({ apiKey, baseUrl, model: 'model-x', system: { now: () => NOW } });
   const ask = (request: Partial<ModelRequest> = {}, signal = new AbortController().signal): Promise<ModelAnswer> =>
     model.ask({ ...REQUEST, ...request }, { signal });
-  const failureOf = async (call: Promise<unknown>): Promise<ModelFailed> => {
-    const error = await rejectionOf(call);
-    if (!(error instanceof ModelFailed)) throw error;
-    for (const text of [error.message, error.stack ?? '', JSON.stringify(error.data)]) {
-      expect(text).not.to.include(KEY);
-      expect(text).not.to.include(REQUEST.prompt);
-    }
-    expect(error.cause).to.equal(undefined);
-    expect(error.message.length).to.be.lessThan(600);
-    return error;
-  };
+  const failureOf = (call: Promise<unknown>): Promise<ModelFailed> => modelFailureOf(call, KEY);
   const failureOn = (reply: Reply, request: Partial<ModelRequest> = {}): Promise<ModelFailed> => {
     server.answerBy([reply]);
     return failureOf(ask(request));

@@ -7,25 +7,8 @@ import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import type { FakeServer, Reply } from '../support/fake-server.js';
 import { fakeServer, sends, streams } from '../support/fake-server.js';
+import { REQUEST, TOOLS } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
-
-const REQUEST: ModelRequest = {
-  system: 'You are "Master".',
-  prompt: 'Write the draft.',
-  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
-  answer: 'text',
-};
-const TOOLS: NonNullable<ModelRequest['tools']> = [
-  {
-    name: 'look',
-    description: 'Looks.',
-    parameters: {
-      type: 'object',
-      properties: { query: { type: 'string', description: 'What.' } },
-      required: ['query'],
-    },
-  },
-];
 
 /** Every path an answer can be asked for on. */
 const PATHS: readonly (readonly [path: string, request: Partial<ModelRequest>])[] = [

@@ -1,0 +1,43 @@
+/** What models are asked in tests, and how their failures are looked at. */
+import { expect } from 'chai';
+import { ModelFailed } from '../../src/errors.js';
+import type { ModelRequest } from '../../src/models/port.js';
+import { rejectionOf } from './rejection.js';
+
+export const REQUEST: ModelRequest = {
+  system: 'You are "Master". Answer with JSON.',
+  prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
+  promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
+  answer: 'text',
+};
+
+/** One tool with a parameter of each type. */
+export const TOOLS: NonNullable<ModelRequest['tools']> = [
+  {
+    name: 'look',
+    description: 'Looks.',
+    parameters: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'What.' },
+        top_k: { type: 'integer', description: 'How many.' },
+      },
+      required: ['query'],
+    },
+  },
+];
+
+/** What `says()` of a fake server reports as its cost. */
+export const SPENT = { inputTokens: 11, outputTokens: 7 };
+
+/** How a call failed: briefly, and with nothing in it of the prompt or of other texts that are not to be shown. */
+export async function modelFailureOf(call: Promise<unknown>, ...hidden: readonly string[]): Promise<ModelFailed> {
+  const error = await rejectionOf(call);
+  if (!(error instanceof ModelFailed)) throw error;
+  for (const text of [error.message, error.stack ?? '', JSON.stringify(error.data)]) {
+    for (const each of [REQUEST.prompt, ...hidden]) expect(text).not.to.include(each);
+  }
+  expect(error.cause).to.equal(undefined);
+  expect(error.message.length).to.be.lessThan(600);
+  return error;
+}
