@@ -4,7 +4,7 @@ import { exportLine } from '../../audit/export.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Answer } from '../answer.js';
-import { isKnown, tagged } from '../entity-tag.js';
+import { isKnown, tagged } from '../answer.js';
 import { readAhead, chunkedBody } from '../chunked-body.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';

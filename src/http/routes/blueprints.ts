@@ -10,7 +10,7 @@ import { BlueprintUnknown } from '../../blueprint/errors.js';
 import type { Blueprint, BlueprintValidation } from '../../generated/schemas.js';
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
 import { bodyOf } from '../body.js';
-import { IF_MATCH, ifMatch, isKnown, tagged } from '../entity-tag.js';
+import { IF_MATCH, ifMatch, isKnown, tagged } from '../answer.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn } from '../route.js';
 import { nextLink } from '../query.js';

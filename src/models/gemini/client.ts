@@ -11,7 +11,7 @@ import { kindOfStatus } from '../failed-exchange.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../port.js';
 import { callAborted } from '../port.js';
 import { readGeminiAnswer } from './answer.js';
-import { geminiChunks, joinChunks } from './stream.js';
+import { geminiChunks, joinChunks } from './answer.js';
 import type { GeminiDialect } from './request.js';
 import { geminiRequest } from './request.js';
 

@@ -10,7 +10,7 @@ import type { OpenAiReading } from './answer.js';
 import { isBlocked, readOpenAiAnswer, unusable } from './answer.js';
 import type { Dialect } from './request.js';
 import { FIRST_DIALECT, openAiRequest, plainerDialect } from './request.js';
-import { joinCompletion } from './stream.js';
+import { joinCompletion } from './answer.js';
 import type { FaultKind } from '../failed-exchange.js';
 import { isModelUnknown, kindOfStatus, wordsOfError } from '../failed-exchange.js';
 
