@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { RunNotPaused } from '../../src/run/errors.js';
+import type { Position } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { decision, pausedBefore, startGodRun } from '../support/god-run.js';
 import { graphOf } from '../support/given.js';
@@ -14,16 +15,25 @@ import { scriptedModel } from '../support/scripted-model.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { LogLine, SharedLog } from '../support/shared-log.js';
 import { openSharedLog } from '../support/shared-log.js';
+import type { PassingSystem } from '../support/passing-time.js';
+import { passingSystem } from '../support/passing-time.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260103);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const CLUSTER = { heartbeatMs: 100, suspectAfterMs: 1_000 };
+/** By a clock that the tests let pass: however slow the machine, nobody is taken for dead who beats. */
+const CLUSTER = { heartbeatMs: 9_000, suspectAfterMs: 60_000 };
+/** Of the timers of a cluster: beats, and looks for orphans. */
+const INTERVALS = [CLUSTER.heartbeatMs, 1_000];
+/** More than anyone is silent who is not taken for dead. */
+const LONG_MS = CLUSTER.suspectAfterMs + CLUSTER.heartbeatMs;
 const { uuid } = nodeSystem();
 const line = graphOf('one -> two; two -> three');
 
 interface Instance extends TestEngine {
+  readonly system: PassingSystem;
   readonly line: LogLine;
 }
 
@@ -31,11 +41,13 @@ describe('Instances on one log', () => {
   let dir: TempDir;
   let shared: SharedLog;
   let instances: Instance[];
+  let stopped: Set<Instance>;
 
   beforeEach(async () => {
     dir = tempDir();
     shared = await openSharedLog(dir.path);
     instances = [];
+    stopped = new Set();
   });
   afterEach(async () => {
     for (const { line: each } of instances) each.turn('up');
@@ -51,12 +63,38 @@ describe('Instances on one log', () => {
     const ownLine = shared.line();
     const path = join(dir.path, uuid());
     const openLog = () => Promise.resolve(ownLine.log);
-    const engine = await openTestEngine({ path, model, cluster: CLUSTER, openLog, ...options });
+    const system = passingSystem(INTERVALS);
+    const engine = await openTestEngine({ path, model, system, cluster: CLUSTER, openLog, ...options });
     if (beatsOnly) engine.beat();
     else await engine.recover();
-    const instance = { ...engine, line: ownLine };
+    const stop = (): Promise<void> => {
+      stopped.add(instance);
+      return engine.stop();
+    };
+    const instance: Instance = { ...engine, stop, system, line: ownLine };
     instances.push(instance);
     return instance;
+  }
+
+  /** Lets time go by at all of them, in steps in which those that can beat and hear each other. */
+  async function pass(ms: number): Promise<void> {
+    for (let passedMs = 0; passedMs < ms; passedMs += CLUSTER.heartbeatMs) {
+      for (const { system } of instances) system.pass(CLUSTER.heartbeatMs);
+      const up = instances.filter((each) => !stopped.has(each) && each.line.isUp());
+      const from = await shared.log.head();
+      // The first may have been on its way before.
+      await untilTrue(async () => (await beatersSince(from, 2)) >= up.length);
+      await Promise.all(up.map((each) => each.queries.list({ limit: 1, offset: 0 })));
+    }
+  }
+
+  /** How many instances have beaten so often after a position. */
+  async function beatersSince(from: Position | null, times: number): Promise<number> {
+    const beats = new Map<string, number>();
+    for await (const { stream } of shared.log.readAll(from, { categories: ['instance'] })) {
+      beats.set(stream, (beats.get(stream) ?? 0) + 1);
+    }
+    return [...beats.values()].filter((count) => count >= times).length;
   }
 
   const startAt = async (instance: Instance, runs: number): Promise<readonly string[]> => {
@@ -76,6 +114,7 @@ describe('Instances on one log', () => {
     const second = await open();
     const third = await open();
     first.line.turn('silent');
+    await pass(LONG_MS);
     await allFinished(second, runIds);
     await allFinished(third, runIds);
     await expectCompleted(runIds);
@@ -110,7 +149,7 @@ describe('Instances on one log', () => {
     const runIds = await startAt(first, 5);
     const second = await open();
     // Long enough to be taken for dead, were it so.
-    await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
+    await pass(2 * LONG_MS);
     expect(runIds.map((runId) => second.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(held.held).to.have.length(5);
@@ -125,7 +164,7 @@ describe('Instances on one log', () => {
     const theirs = await startAt(waiting, 3);
     const terminal = await open(held, { beatsOnly: true });
     const [runId = ''] = await startAt(terminal, 1);
-    await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
+    await pass(2 * LONG_MS);
     expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(terminal.registry.live(runId)?.phase.status).to.equal('running');
     expect(theirs.map((id) => terminal.registry.live(id))).to.deep.equal([null, null, null]);
@@ -212,6 +251,7 @@ describe('Instances on one log', () => {
       ({ signal }) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
     );
     first.line.turn('down');
+    first.system.pass(LONG_MS);
     await Promise.all(aborted);
     expect(await first.isReady().catch(() => false)).to.equal(false);
     first.line.turn('up');
@@ -226,8 +266,11 @@ describe('Instances on one log', () => {
     const models = all.map(() => scriptedModel(() => 'hold'));
     const slow = await Promise.all(models.map((model) => open(model)));
     const runIds = (await Promise.all(slow.map((each) => startAt(each, 5)))).flat();
+    await Promise.all(models.map((model) => model.called(5)));
     for (const each of instances) each.line.turn('lossy');
-    await new Promise<void>((resolve) => void nodeSystem().after(3 * CLUSTER.suspectAfterMs, resolve));
+    for (const each of instances) each.system.pass(LONG_MS);
+    const calls = models.flatMap(({ held }) => held);
+    await untilTrue(() => calls.every(({ signal }) => signal.aborted));
     for (const each of instances) each.line.turn('up');
     await Promise.all(models.map((model) => model.called(10)));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
@@ -240,6 +283,7 @@ describe('Instances on one log', () => {
     await held.called(10);
     const second = await open();
     first.line.turn('silent');
+    await pass(LONG_MS);
     await allFinished(second, runIds);
     first.line.turn('up');
     for (const call of [...held.held]) call.release('too late');
@@ -267,8 +311,7 @@ describe('Instances on one log', () => {
         alive = [...alive.filter((each) => each !== victim), await open()];
       } else if (victim !== undefined && mood !== undefined && mood !== 'stop') {
         victim.line.turn(mood);
-        const outageMs = random() * 2 * CLUSTER.suspectAfterMs;
-        await new Promise<void>((resolve) => void nodeSystem().after(outageMs, resolve));
+        await pass(random() * 2 * CLUSTER.suspectAfterMs);
         victim.line.turn('up');
       }
     }

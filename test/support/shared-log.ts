@@ -10,6 +10,7 @@ export type LineState = 'up' | 'down' | 'lossy' | 'silent';
 
 export interface LogLine {
   readonly log: EventLog;
+  isUp(): boolean;
   turn(state: LineState): void;
 }
 
@@ -36,6 +37,7 @@ function lineTo(log: EventLog): LogLine {
   }
 
   return {
+    isUp: () => state === 'up',
     turn(next) {
       state = next;
       for (const go of waiting) go();
