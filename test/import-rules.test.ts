@@ -83,7 +83,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   api: {
     ...PURE,
     ours: ['errors', 'system', 'graph', 'blueprint'],
-    types: [...SHARED_TYPES, 'run', 'documents', 'projections', 'audit'],
+    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit'],
     node: ['node:fs'],
     npm: ['ajv'],
   },

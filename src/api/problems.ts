@@ -1,6 +1,13 @@
 /** Every failure as an answer: the one table from error code to status (contract, section 2). */
 import { CouncilError } from '../errors.js';
+import type * as CommonErrors from '../errors.js';
+import type * as BlueprintErrors from '../blueprint/errors.js';
+import type * as DocumentErrors from '../documents/errors.js';
+import type * as LogErrors from '../eventlog/errors.js';
 import type { FieldError, Problem } from '../generated/schemas.js';
+import type * as PdfErrors from '../pdf/errors.js';
+import type * as RunErrors from '../run/errors.js';
+import { isKeyOf } from '../system/element.js';
 
 export interface Refusal {
   readonly status: number;
@@ -28,7 +35,29 @@ interface Row {
   readonly retryAfterSeconds?: number;
 }
 
-const TABLE: Readonly<Record<string, Row>> = {
+/** A failure of the service itself, of which a client is told no more. */
+const FAULT: Row = { status: 500, detail: 'The service failed to answer this request' };
+
+/** The literal codes of a module's error classes; the base class has none. */
+type CodesOf<Errors> = {
+  [Name in keyof Errors]: Errors[Name] extends abstract new (...given: never) => { readonly code: infer Code }
+    ? string extends Code
+      ? never
+      : Code
+    : never;
+}[keyof Errors];
+
+/** Codes of all errors that can reach a route; one without a row does not compile. */
+type ErrorCode = CodesOf<
+  typeof CommonErrors &
+    typeof RunErrors &
+    typeof BlueprintErrors &
+    typeof DocumentErrors &
+    typeof LogErrors &
+    typeof PdfErrors
+>;
+
+const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'run.unknown': { status: 404 },
   'run.finished': { status: 409 },
   'run.not-paused': { status: 400 },
@@ -59,9 +88,12 @@ const TABLE: Readonly<Record<string, Row>> = {
     retryAfterSeconds: 2,
   },
   'log.too-large': { status: 422, detail: 'The run is too large to be recorded' },
+  'log.conflict': FAULT,
+  'log.dropped': FAULT,
+  'log.invalid': FAULT,
+  'config.invalid': FAULT,
+  'data-dir.held': FAULT,
 };
-
-const FAULT: Row = { status: 500, detail: 'The service failed to answer this request' };
 
 /** How a failure is answered. */
 export interface ProblemAnswer {
@@ -74,7 +106,7 @@ export interface ProblemAnswer {
 /** The answer to a failure. Of a fault it shows a fixed sentence and the request id, never the error. */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (error instanceof RequestRefused) return refusalAnswer(error);
-  const row = (error instanceof CouncilError ? TABLE[error.code] : undefined) ?? FAULT;
+  const row = error instanceof CouncilError && isKeyOf(TABLE, error.code) ? TABLE[error.code] : FAULT;
   const detail = row.detail ?? (error instanceof Error ? error.message : String(error));
   const wait = row.retryAfterSeconds;
   return {

@@ -120,8 +120,14 @@ class GenealogyFold {
         return this.#ended(event, before);
       case 'RunFailed':
         return void (this.#outcome = outcomeOf(event, null));
-      default:
+      case 'RunRequested':
+      case 'RunClaimed':
+      case 'RunReleased':
+      case 'RunStarted':
+      case 'RunResumed':
         return;
+      default:
+        return event satisfies never;
     }
   }
 

@@ -1,7 +1,15 @@
 /** A saved council as a graph that can be run, frozen with every setting of its nodes. */
 import type { NodeDefaults } from '../graph/limits.js';
-import type { Blueprint, Graph, GraphNode, RunFailedData, SavedEdge, SavedNode } from '../generated/schemas.js';
-import { roleAmong } from '../council/roles.js';
+import type {
+  Blueprint,
+  Graph,
+  GraphNode,
+  NodeRole,
+  RunFailedData,
+  SavedEdge,
+  SavedNode,
+} from '../generated/schemas.js';
+import { ROLES, roleAmong } from '../council/roles.js';
 import { entryOf, inspectGraph } from './validate.js';
 
 export type Compiled =
@@ -32,7 +40,7 @@ export function compileBlueprint(
 }
 
 /** Copies field by field: unknown fields that clients keep in nodes do not belong in a run. */
-function graphNode(node: SavedNode, role: GraphNode['role'], defaults: NodeDefaults): GraphNode {
+function graphNode(node: SavedNode, role: NodeRole, defaults: NodeDefaults): GraphNode {
   const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools } = node;
   return {
     id,
@@ -43,7 +51,7 @@ function graphNode(node: SavedNode, role: GraphNode['role'], defaults: NodeDefau
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     tools: { webSearch: tools.webSearch, pdfReader: tools.pdfReader },
-    countsIteration: role === 'agent',
+    countsIteration: ROLES[role].countsIteration,
     timeoutMs: node.timeoutMs ?? defaults.timeoutMs,
     maxAttempts: node.maxAttempts ?? defaults.maxAttempts,
   };

@@ -1,4 +1,5 @@
 /** Renders a node's prompt: a pure function of its input, so that the recorded hash of the text can be verified later. */
+import type { NodeRole } from '../generated/schemas.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import { PASS_SCORE } from '../graph/limits.js';
 
@@ -14,18 +15,14 @@ export interface RenderedPrompt {
  */
 export function renderPrompt(input: PromptInput): RenderedPrompt {
   return {
-    system: [
-      identity(input),
-      ...grantedTools(input),
-      ...promisedTools(input),
-      DATA_RULE,
-      input.role === 'critic' ? CRITIC_RULE : AGENT_RULE,
-    ].join('\n\n'),
+    system: [identity(input), ...grantedTools(input), ...promisedTools(input), DATA_RULE, WORK[input.role].rule].join(
+      '\n\n',
+    ),
     prompt: [
       section('topic', '', input.topic),
       input.draft === null ? 'There is no draft yet.' : section('draft', '', input.draft),
       ...input.feedback.map((text, index) => section('feedback', ` number="${index + 1}"`, text)),
-      taskOf(input),
+      WORK[input.role].task(input),
     ].join('\n\n'),
   };
 }
@@ -58,8 +55,7 @@ export function section(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text.replace(OUR_TAGS, '&lt;')}\n</${tag}>`;
 }
 
-function taskOf({ role, draft, feedback }: PromptInput): string {
-  if (role === 'critic') return 'Score the draft.';
+function writingTask({ draft, feedback }: PromptInput): string {
   if (draft === null) return 'Write the draft.';
   return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';
 }
@@ -85,3 +81,9 @@ const CRITIC_RULE =
   'Answer with one JSON object and nothing around it, no code fence: {"score": number, "feedback": string}. ' +
   `"score" is a number from 0 (useless) to 10 (could not be better); ${PASS_SCORE} or more approves the draft as it ` +
   'stands. "feedback" says in at most 4000 characters what would raise the score.';
+
+/** What a node of each role is asked for: how it answers, and its task at this draft. */
+const WORK: Readonly<Record<NodeRole, { readonly rule: string; readonly task: (input: PromptInput) => string }>> = {
+  agent: { rule: AGENT_RULE, task: writingTask },
+  critic: { rule: CRITIC_RULE, task: () => 'Score the draft.' },
+};

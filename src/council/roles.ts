@@ -1,15 +1,28 @@
 /** Which nodes of a council are critics (contract, "How a blueprint runs"). A node's prompt is not considered. */
-import type { BlueprintRoles, GraphNode, SavedEdge, SavedNode } from '../generated/schemas.js';
+import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
+import type { ModelRequest } from '../models/port.js';
 import { conditionOrNull } from '../graph/condition.js';
 
-type Role = GraphNode['role'];
 type Edge = Pick<SavedEdge, 'source' | 'type' | 'condition'>;
+
+/** What the nodes of each role do; what they are told to do is in prompt.ts. */
+export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
+  agent: { answer: 'text', countsIteration: true },
+  critic: { answer: 'critique', countsIteration: false },
+};
+
+interface RoleTraits {
+  /** What it asks its model for: the text of a draft, or a score with feedback. */
+  readonly answer: ModelRequest['answer'];
+  /** Whether what it writes counts as a draft of the run. */
+  readonly countsIteration: boolean;
+}
 
 /**
  * The role of a node among these edges: its `type`; without one it is a critic when an edge with a bare verdict as its
  * condition leaves it, or when its label names a critic.
  */
-export function roleAmong(edges: readonly Edge[]): (node: SavedNode) => Role {
+export function roleAmong(edges: readonly Edge[]): (node: SavedNode) => NodeRole {
   const judging = new Set(edges.filter(isVerdict).map(({ source }) => source));
   return ({ id, type, label }) => type ?? (judging.has(id) || namesCritic(label) ? 'critic' : 'agent');
 }

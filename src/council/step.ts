@@ -3,6 +3,7 @@ import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
 import type { RenderedPrompt } from './prompt.js';
+import { ROLES } from './roles.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critic-answer.js';
@@ -81,7 +82,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
-    const result = step.promptInput.role === 'critic' ? await score(step, ask) : await draft(step, ask);
+    const result = await STEPS[ROLES[step.promptInput.role].answer](step, ask);
     if (result.kind === 'failed') return withUsage(result, spent);
     return { usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs), ...result };
   } catch (error) {
@@ -137,6 +138,12 @@ function withUsage({ failure }: Failed, usage: ModelUsage): Failed {
   return { kind: 'failed', failure: isFree ? failure : { ...failure, usage } };
 }
 
+/** How a step is executed whose model is asked for this. */
+const STEPS: Readonly<Record<ModelRequest['answer'], (step: Step, ask: Ask) => Promise<StepResult>>> = {
+  text: draft,
+  critique: score,
+};
+
 async function draft(step: Step, ask: Ask): Promise<StepResult> {
   const { node } = step;
   const answer = await converseWith(requestOf(step), step, ask);
@@ -185,7 +192,7 @@ function emptyAnswer(error: unknown): Conversation {
 function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
   return {
     promptInput,
-    answer: promptInput.role === 'critic' ? 'critique' : 'text',
+    answer: ROLES[promptInput.role].answer,
     ...rendered,
     ...(node.model === undefined ? {} : { model: node.model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),

@@ -1,5 +1,6 @@
 /** The language model as the council sees it. Adapters: offline (no network), Gemini, any OpenAI-compatible server. */
 import { ModelFailed } from '../errors.js';
+import type { NodeRole } from '../generated/schemas.js';
 
 /** A tool, by its name in a node's `tools`. */
 export type ToolName = 'webSearch' | 'pdfReader';
@@ -7,7 +8,7 @@ export type ToolName = 'webSearch' | 'pdfReader';
 /** What a prompt is made of. Adapters of real models send `system` and `prompt`; the offline model reads this. */
 export interface PromptInput {
   readonly label: string;
-  readonly role: 'agent' | 'critic';
+  readonly role: NodeRole;
   readonly systemPrompt: string;
   readonly topic: string;
   readonly draft: string | null;

@@ -202,11 +202,24 @@ function eventType(fact: RunEvent, keys: ReadonlyMap<string, string>): string {
     case 'ToolCalled':
     case 'NodeCompleted':
     case 'NodeFailed':
-      return `${fact.type}.${keys.get(fact.data.node) ?? 'unknown'}`;
-    default:
+      return `${fact.type}.${keys.get(fact.data.node) ?? UNKNOWN_NODE}`;
+    case 'RunRequested':
+    case 'RunClaimed':
+    case 'RunReleased':
+    case 'RunStarted':
+    case 'RunResumed':
+    case 'RunPaused':
+    case 'GateDecided':
+    case 'RunCompleted':
+    case 'RunFailed':
       return fact.type;
+    default:
+      return fact satisfies never;
   }
 }
+
+/** No key of a state: a fact of a node that the graph does not have may follow nowhere. */
+const UNKNOWN_NODE = 'unknown';
 
 /** `machine.transition` needs an actor scope; the exported `transition` would build one for every call. */
 function inertScope(machine: RunMachine): Parameters<RunMachine['transition']>[2] {
@@ -234,8 +247,19 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
       return isFrontierDone(run);
     case 'RunCompleted':
       return isResult(run, fact.data);
-    default:
+    case 'RunRequested':
+    case 'RunClaimed':
+    case 'RunReleased':
+    case 'RunStarted':
+    case 'RunResumed':
+    case 'ToolCalled':
+    case 'NodeCompleted':
+    case 'NodeFailed':
+    case 'GateDecided':
+    case 'RunFailed':
       return true;
+    default:
+      return fact satisfies never;
   }
 }
 

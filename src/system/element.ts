@@ -15,3 +15,8 @@ export function present<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new TypeError(`There is no ${what}`);
   return value;
 }
+
+/** Whether a text from outside is a key of a table. */
+export function isKeyOf<T extends object>(table: T, text: PropertyKey): text is keyof T {
+  return Object.hasOwn(table, text);
+}

@@ -5,8 +5,16 @@ import { BodyTooLarge, boundedText } from '../system/untrusted.js';
 
 /** Builds the adapter of a provider; sends nothing. Null: the environment names none. */
 export function searchProvider(settings: Config['webSearch']): SearchProvider | null {
-  if (settings === null) return null;
-  return settings.name === 'tavily' ? tavily(settings) : searxng(settings);
+  switch (settings?.name) {
+    case undefined:
+      return null;
+    case 'tavily':
+      return tavily(settings);
+    case 'searxng':
+      return searxng(settings);
+    default:
+      return settings satisfies never;
+  }
 }
 
 /**

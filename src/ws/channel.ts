@@ -204,8 +204,18 @@ class MessageTranslator {
       }
       case 'RunFailed':
         return [{ event: 'run_failed', ...run, error: data.error }];
-      default:
+      case 'RunRequested':
+      case 'RunClaimed':
+      case 'RunReleased':
+      case 'RunStarted':
+      case 'RunResumed':
+      case 'ToolCalled':
+      case 'NodeFailed':
+      case 'RunPaused':
+      case 'GateDecided':
         return [];
+      default:
+        return type satisfies never;
     }
   }
 

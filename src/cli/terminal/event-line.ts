@@ -1,5 +1,7 @@
 /** An event in one line: its place, time, type, node, and the gist of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import type { RunFactType } from '../../run/events.js';
+import { isKeyOf } from '../../system/element.js';
 import { inOneLine } from './printer.js';
 import type { Styler, Style } from './printer.js';
 
@@ -9,7 +11,7 @@ const [SEQ, TYPE, NODE] = [4, 13, 14];
 const [GIST, EXCERPT] = [140, 60];
 
 /** Styles by event type; types that are absent are printed plain. */
-const STYLES: Readonly<Record<string, Style>> = {
+const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
   RunCompleted: 'green',
   NodeCompleted: 'green',
   RunFailed: 'red',
@@ -30,13 +32,14 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
   const node = cut(inOneLine(typeof data['node'] === 'string' ? data['node'] : ''), 40).padEnd(NODE);
   const head = `${seq}  ${at}  ${type}  ${node}  `;
   const width = columns === null ? GIST : Math.min(GIST, Math.max(20, columns - 1 - head.length));
-  const gist = cut(inOneLine((GISTS[event.type] ?? JSON.stringify)(data)), width);
-  const typeStyle = STYLES[event.type];
+  const gist = cut(inOneLine((of(GISTS, event.type) ?? JSON.stringify)(data)), width);
+  const typeStyle = of(STYLES, event.type);
   const styledType = typeStyle === undefined ? type : style(typeStyle, type);
   return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${gist}`.trimEnd();
 }
 
-const GISTS: Readonly<Record<string, (data: Data) => string>> = {
+/** By event type; of those that are absent, and of a later version's, all data is printed. */
+const GISTS: Readonly<Partial<Record<RunFactType, (data: Data) => string>>> = {
   RunRequested: ({ inputTopic, blueprintName, godMode, parent }) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
     const { runId, at } = recordIn(parent);
@@ -72,6 +75,10 @@ const GISTS: Readonly<Record<string, (data: Data) => string>> = {
   },
   RunFailed: ({ kind, error }) => `${textOf(kind)}: ${textOf(error)}`,
 };
+
+function of<T>(table: Readonly<Partial<Record<RunFactType, T>>>, type: string): T | undefined {
+  return isKeyOf(table, type) ? table[type] : undefined;
+}
 
 function draftGist(draft: string): string {
   return `draft of ${[...draft].length} characters ${quoted(draft)}`;
