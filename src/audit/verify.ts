@@ -5,6 +5,7 @@ import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
@@ -32,7 +33,7 @@ export interface VerifyRunDeps extends ReplayDeps {
  */
 export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<RunVerification | null> {
   const { log, onCorrupt } = deps;
-  const recorded = await headOf(log, runId);
+  const recorded = (await lastEvent(log, runStream(runId)))?.revision ?? null;
   // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
   const stored = await deps.stored(runId);
   const witness: Witness = { first: null, viewed: null };
@@ -65,12 +66,6 @@ interface Witness {
 interface Before {
   readonly recorded: number | null;
   readonly stored: RunSummary | null;
-}
-
-async function headOf(log: VerifyRunDeps['log'], runId: string): Promise<number | null> {
-  for await (const { revision } of log.readStream(runStream(runId), { direction: 'backwards', max: 1 }))
-    return revision;
-  return null;
 }
 
 async function* witnessed<T extends ExportedEvent>(events: AsyncIterable<T>, witness: Witness): AsyncIterable<T> {

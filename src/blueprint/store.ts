@@ -9,6 +9,7 @@ import { ServiceStopping } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import { turns } from '../system/async/turns.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
@@ -124,12 +125,8 @@ export class BlueprintStore {
     }
   }
 
-  async #last(blueprintId: string): Promise<RecordedEvent | null> {
-    const { log } = this.#options;
-    for await (const event of log.readStream(blueprintStream(blueprintId), { direction: 'backwards', max: 1 })) {
-      return event;
-    }
-    return null;
+  #last(blueprintId: string): Promise<RecordedEvent | null> {
+    return lastEvent(this.#options.log, blueprintStream(blueprintId));
   }
 }
 

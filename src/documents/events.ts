@@ -7,6 +7,7 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { exportedOf } from '../eventsourcing/hash-chain.js';
 import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
 
 export type DocumentFact = {
@@ -121,24 +122,14 @@ type ReadableLog = Pick<EventLog, 'readStream'>;
 
 /** @throws {DocumentCorrupt} an event on the way is not one of a document */
 export async function documentStatusOf(log: ReadableLog, documentId: string): Promise<DocumentStatus> {
-  const head = await eventAt(log, documentId);
-  for (let event = head; event !== null; event = await eventAt(log, documentId, event.revision - 1)) {
+  const stream = documentStream(documentId);
+  const head = await lastEvent(log, stream);
+  // One event at a time, because those with vectors are large.
+  for (let event = head; event !== null; event = await lastEvent(log, stream, event.revision - 1)) {
     const { type, data, seq } = documentEventOf(event);
     if (type === 'DocumentReceived') return { head, decisive: null, since: seq };
     if (type === 'DocumentIngested') return { head, decisive: event, since: data.since };
     if (type === 'DocumentDeleted') return { head, decisive: event, since: seq };
   }
   return { head, decisive: null, since: 0 };
-}
-
-/** Its last event; null: it has none. */
-export function lastEventOf(log: ReadableLog, documentId: string): Promise<RecordedEvent | null> {
-  return eventAt(log, documentId);
-}
-
-/** Reads one event at a time, because those with vectors are large. */
-async function eventAt(log: ReadableLog, documentId: string, revision?: number): Promise<RecordedEvent | null> {
-  const range = { direction: 'backwards', max: 1, ...(revision !== undefined && { from: revision }) } as const;
-  for await (const event of log.readStream(documentStream(documentId), range)) return event;
-  return null;
 }

@@ -7,6 +7,7 @@ import { ModelFailed, ServiceStopping } from '../errors.js';
 import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
 import { untilDeadline } from '../system/async/deadline.js';
 import { turns } from '../system/async/turns.js';
@@ -15,7 +16,7 @@ import { chunkedPages } from './chunk.js';
 import { DocumentContended, DocumentCorrupt, DocumentUnknown } from './errors.js';
 import type { DocumentFact } from './events.js';
 import type { DocumentRecord } from './events.js';
-import { documentRecordOf, documentStatusOf, documentStream, lastEventOf, readDocument } from './events.js';
+import { documentRecordOf, documentStatusOf, documentStream, readDocument } from './events.js';
 import type { DocumentSource, DocumentState } from './state.js';
 import { evolveDocument, nextStep } from './state.js';
 import type { Embeddings } from '../embeddings/port.js';
@@ -107,7 +108,7 @@ export class DocumentStore {
    */
   async remove(documentId: string): Promise<Position> {
     return await handleCommand({
-      read: () => lastEventOf(this.#options.log, documentId),
+      read: () => lastEvent(this.#options.log, documentStream(documentId)),
       decide: async (last): Promise<DocumentFact> => {
         if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
         return { type: 'DocumentDeleted', data: {} };

@@ -4,9 +4,10 @@
 import type { System } from '../system/system.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
 import type { DocumentRecord } from './events.js';
-import { documentStatusOf, isDecisive, lastEventOf, readDocument, recordAfter } from './events.js';
+import { documentStatusOf, documentStream, isDecisive, readDocument, recordAfter } from './events.js';
 
 export interface DocumentCheck {
   /** Number of valid events, from the first. */
@@ -36,7 +37,7 @@ export interface VerifyDocumentDeps {
  */
 export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
   const { log, onCorrupt, onValid } = deps;
-  const recorded = (await lastEventOf(log, documentId))?.revision ?? -1;
+  const recorded = (await lastEvent(log, documentStream(documentId)))?.revision ?? -1;
   // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
   const stored = await deps.stored(documentId);
   const record = await wholeRecord(documentId, deps);

@@ -119,6 +119,17 @@ export class LogUnreadable extends CouncilError<{ readonly file: string }> {
   }
 }
 
+/** The last event of a stream, or the last up to a revision; null: there is none. */
+export async function lastEvent(
+  log: Pick<EventLog, 'readStream'>,
+  stream: string,
+  upTo?: number,
+): Promise<RecordedEvent | null> {
+  const range = { direction: 'backwards', max: 1, ...(upTo !== undefined && { from: upTo }) } as const;
+  for await (const event of log.readStream(stream, range)) return event;
+  return null;
+}
+
 /**
  * An event's metadata as flat texts. Corrupt metadata, or another program's, is read as none: the event then has no
  * hash, and the check of the hash chain finds it.

@@ -4,7 +4,7 @@ import { appendWithRetry } from './append-with-retry.js';
 import type { RetryPolicy } from './append-with-retry.js';
 import { checkLink, exportedOf, GENESIS_HASH } from './hash-chain.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
-import { MAX_APPEND_BYTES } from '../eventlog/port.js';
+import { MAX_APPEND_BYTES, lastEvent } from '../eventlog/port.js';
 
 export interface CopyOptions extends RetryPolicy {
   /** SHA-256 of a text's UTF-8 as lower-case hex. */
@@ -93,10 +93,8 @@ function sizeOf({ type, data, metadata }: RecordedEvent): number {
 }
 
 async function endOf(log: EventLog, stream: string): Promise<StreamEnd | null> {
-  for await (const event of log.readStream(stream, { direction: 'backwards', max: 1 })) {
-    return { revision: event.revision, id: event.id, hash: event.metadata['hash'] ?? '' };
-  }
-  return null;
+  const event = await lastEvent(log, stream);
+  return event && { revision: event.revision, id: event.id, hash: event.metadata['hash'] ?? '' };
 }
 
 /** The events of a batch that are not copied yet. */

@@ -57,11 +57,10 @@ export interface Sealing {
 /** A fact as it will be read once it is recorded. */
 export type SealedEvent<F extends Fact> = F & Pick<ExportedEvent, 'seq' | 'id' | 'at' | 'hash'>;
 
-/** Events ready for one append, the same events as they will be exported, and the stream's head once they are in. */
+/** Events ready for one append, and the same events as they will be exported. */
 export interface Sealed<F extends Fact> {
   readonly events: readonly NewEvent[];
   readonly exported: readonly SealedEvent<F>[];
-  readonly head: ChainHead;
 }
 
 /**
@@ -86,7 +85,7 @@ export function sealEvents<F extends Fact>(head: ChainHead, facts: readonly F[],
     exported.push({ seq, id, at, hash, ...fact });
     causationId = id;
   }
-  return { events, exported, head: { seq, hash } };
+  return { events, exported };
 }
 
 /** Hash of an event that follows one with the hash `previous`: SHA-256 over it and canonical({at, data, id, seq, type}). */

@@ -4,6 +4,7 @@
  */
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
@@ -104,16 +105,10 @@ export class RunQueries {
   ): Promise<RecordPage | null> {
     const { reader, corruptRuns } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
-    const head = await this.#head(runId);
+    const head = (await lastEvent(this.#options.log, runStream(runId)))?.revision ?? null;
     if (head === null) return null;
     const max = Math.max(0, Math.min(limit, head + 1 - from));
     const events = (): AsyncIterable<ExportedEvent> => reader.events(runId, { from, max });
     return { head, next: from + limit <= head ? from + limit : null, events };
-  }
-
-  async #head(runId: string): Promise<number | null> {
-    const last = this.#options.log.readStream(runStream(runId), { direction: 'backwards', max: 1 });
-    for await (const { revision } of last) return revision;
-    return null;
   }
 }

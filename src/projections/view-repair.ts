@@ -8,6 +8,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import { documentRecordOf } from '../documents/events.js';
 import { documentStatusOf } from '../documents/events.js';
 import type { EventLog } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import type { RunReader } from './run-reader.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
@@ -64,9 +65,8 @@ async function runOf(id: string, reader: ViewRepairDeps['reader']): Promise<RunS
 }
 
 async function blueprintOf(id: string, log: ViewRepairDeps['log']): Promise<Blueprint | null> {
-  const last = log.readStream(blueprintStream(id), { direction: 'backwards', max: 1 });
-  for await (const event of last) return blueprintAfter(event) ?? null;
-  return null;
+  const last = await lastEvent(log, blueprintStream(id));
+  return last === null ? null : (blueprintAfter(last) ?? null);
 }
 
 async function documentOf(id: string, log: ViewRepairDeps['log']): Promise<DocumentRecord | null> {

@@ -4,6 +4,7 @@ import type { Chunk } from '../../src/documents/chunk.js';
 import type { DocumentEvent, DocumentFact } from '../../src/documents/events.js';
 import type { DocumentSource, DocumentState } from '../../src/documents/state.js';
 import { evolveDocument, nextStep } from '../../src/documents/state.js';
+import type { ChainHead } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import { checkAppend } from '../../src/eventlog/port.js';
 
@@ -20,13 +21,13 @@ function fileOf(passages: number, units = 1_200, character = 'x'): DocumentSourc
 
 /** Facts as they are recorded one append after the other; each must fit the log. */
 function recorded(facts: readonly (readonly DocumentFact[])[]): readonly DocumentEvent[] {
-  let head = { seq: -1, hash: GENESIS_HASH };
+  let head: ChainHead = { seq: -1, hash: GENESIS_HASH };
   return facts.flatMap((some) => {
     const instanceId = uuid();
     const at = '2026-01-01T00:00:00.000Z';
     const sealed = sealEvents(head, some, { at, nextId: uuid, sha256, instanceId, correlationId: '', causationId: '' });
     checkAppend('document-x', sealed.events, head.seq < 0 ? 'none' : head.seq);
-    head = sealed.head;
+    head = sealed.exported.at(-1) ?? head;
     return sealed.exported;
   });
 }

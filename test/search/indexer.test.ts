@@ -4,7 +4,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import type { DocumentFact } from '../../src/documents/events.js';
-import { documentIdOf, documentStream, lastEventOf } from '../../src/documents/events.js';
+import { documentIdOf, documentStream } from '../../src/documents/events.js';
 import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
@@ -13,6 +13,7 @@ import type { SearchIndex } from '../../src/search/index-client.js';
 import { openSearchIndex } from '../../src/search/index-client.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
+import { lastEvent } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -60,7 +61,7 @@ describe('PassageFeed', () => {
     return feed;
   };
   const append = async (id: string, ...facts: readonly DocumentFact[]): Promise<Position> => {
-    const last = await lastEventOf(log, id);
+    const last = await lastEvent(log, documentStream(id));
     const { position } = await appendFacts(
       { log, system: nodeSystem(), instanceId: 'i' },
       { stream: documentStream(id), subject: id, head: last && headAt(last), facts },
