@@ -96,25 +96,22 @@ export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
       // A Float32Array needs 4-byte alignment, which a blob's own buffer has.
       return bytes === null ? null : new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
     },
-    keysOf: (document) => keysOf.all(document).flatMap(keyIn),
-    keysAt: (document, chunk) => keysAt.all(document, chunk).flatMap(keyIn),
-    keysAfter: (key) => keysAfter.all(key).flatMap(keyIn),
+    keysOf: (document) => keysOf.all(document).map(keyIn),
+    keysAt: (document, chunk) => keysAt.all(document, chunk).map(keyIn),
+    keysAfter: (key) => keysAfter.all(key).map(keyIn),
     lastKey: () => numberOf(lastKey.get(), 'key') ?? 0,
-    incomplete: () => incomplete.all().flatMap((row) => textOf(row, 'document') ?? []),
+    incomplete: () => incomplete.all().map((row) => present(textOf(row, 'document'), 'document of an incomplete one')),
     markIncomplete: (document) => void markIncomplete.run(document),
     markComplete: (document) => void markComplete.run(document),
     *codes() {
       const rows: Iterable<unknown> = allCodes.iterate();
-      for (const row of rows) {
-        const [key, code] = [numberOf(row, 'key'), bytesOf(row, 'code')];
-        if (key !== null && code !== null) yield { key, code };
-      }
+      for (const row of rows) yield { key: keyIn(row), code: present(bytesOf(row, 'code'), 'code of a passage') };
     },
   };
 }
 
-function keyIn(row: unknown): number | readonly number[] {
-  return numberOf(row, 'key') ?? [];
+function keyIn(row: unknown): number {
+  return present(numberOf(row, 'key'), 'key of a passage');
 }
 
 function numberOf(row: unknown, column: string): number | null {

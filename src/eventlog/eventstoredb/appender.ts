@@ -65,7 +65,7 @@ export class Appender {
    * in flight shares its answer: the server would leave the second without one.
    */
   append(append: CheckedAppend, serverStream: string): Promise<Appended> {
-    const key = `${String(append.expected)} ${append.events[0]?.id ?? ''} ${append.stream}`;
+    const key = `${String(append.expected)} ${elementAt(append.events, 0).id} ${append.stream}`;
     const first = this.#inFlight.get(key);
     if (first !== undefined && hasSameIds(first.append, append)) return first.answer;
     const chars = append.events.reduce((sum, { data }) => sum + data.length, 0);

@@ -4,7 +4,7 @@
  * high; what crosses it (titles, wide figures) ends a band. Bands are read from the top, and each column in the same
  * way again, so that three columns are two and one.
  */
-import { elementAt } from '../../system/element.js';
+import { elementAt, present } from '../../system/element.js';
 import { isUnspaced } from './glyph-text.js';
 import type { Segment } from './segments.js';
 
@@ -118,7 +118,9 @@ function isProse(segments: readonly Segment[]): boolean {
     const key = column(each);
     widest.set(key, Math.max(widest.get(key) ?? 0, each.right - each.left));
   }
-  const full = segments.filter((each) => each.right - each.left >= FULL * (widest.get(column(each)) ?? 0));
+  const full = segments.filter(
+    (each) => each.right - each.left >= FULL * present(widest.get(column(each)), 'width of a column'),
+  );
   return full.length >= segments.length * FULL_LINES;
 }
 
