@@ -19,7 +19,8 @@ export function leave(
   { node, step, branch, next }: Leaving,
 ): Pick<RunProgress, 'arrivals' | 'ended'> {
   if (next.length === 0) {
-    // In a rework loop a branch may end at a node again, which replaces its end of the round before.
+    // In a rework loop a branch may end at a node again, which replaces its end of the round before. Runs recorded while
+    // edges that lead back counted as ways to a node ended at most once at each, so both rules fold them alike.
     const others = progress.ended.filter((each) => each.node !== node);
     return { arrivals: progress.arrivals, ended: [...others, { node, from: step, branch }] };
   }

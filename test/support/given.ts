@@ -62,10 +62,21 @@ export function begun(requested: RunRequestedData, { pending = false }: Pick<Giv
   const deps = { system: manualAmbient(), instanceId: 'one' };
   const facts = requestRun(chart, requested, { claim: !pending, context: contextOf('one') });
   const { recorded } = sealAppend(deps, factsAfter(null, requested.runId, facts));
-  const [first, ...rest] = recorded;
+  return storyOf(chart, recorded, { latest: facts, deps });
+}
+
+/** A run whose events were recorded before, whatever version did it. */
+export function retold(events: readonly RunEvent[]): Story {
+  const [first] = events;
+  if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
+  const deps = { system: manualAmbient(2), instanceId: 'one' };
+  return storyOf(compileChart(first.data.graph), events, { latest: [], deps });
+}
+
+function storyOf(chart: Chart, [first, ...rest]: readonly RunEvent[], told: Pick<Told, 'latest' | 'deps'>): Story {
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   const start = { snapshot: chart.first(deepFreeze(first)), fold: deepFreeze(firstState(first)) };
-  return new Story(chart, { events: [first], latest: facts, deps, ...start }).followedBy(rest);
+  return new Story(chart, { events: [first], ...told, ...start }).followedBy(rest);
 }
 
 interface Told {
