@@ -73,7 +73,7 @@ export function godModeState({ run, gate, seq, branches }: PauseView): GodModeSt
   return {
     run_id: runId,
     paused: gate !== null,
-    next_nodes: [...(gate?.nextNodes ?? [])],
+    next_nodes: gate === null ? [] : [...gate.nextNodes],
     current_state: {
       input_topic: progress.inputTopic,
       current_draft: shown.draft,

@@ -2,8 +2,9 @@
  * A request's way from bytes to a value that may be used: parsed strictly, nulls left out, validated against its schema.
  * Broken rules are reported as FastAPI does: location, message and type.
  */
-import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import type { DefinedError, JSONType, ValidateFunction } from 'ajv/dist/2020.js';
 import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
+import { elementAt, isKeyOf, present } from '../system/element.js';
 import { brokenRules } from './problems.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
 import type { JsonSchema, SchemaName, SchemaRegistry } from './schemas.js';
@@ -19,64 +20,57 @@ const MAX_REPORTED = 20;
  */
 export function validated<T>(validate: ValidateFunction<T>, value: unknown, source: Source): T {
   if (validate(value)) return value;
-  const errors = (validate.errors ?? []).slice(0, MAX_REPORTED);
-  throw brokenRules(errors.map((error) => fieldError(error, source)));
+  const errors = present(validate.errors, 'broken rule').slice(0, MAX_REPORTED);
+  // No keyword of our own reports errors, so ajv's union by keyword is all there are.
+  throw brokenRules(errors.map((error) => fieldError(error as DefinedError, source)));
 }
 
 /** The part of a request a value came from, or the way to it there. */
 type Source = 'body' | 'query' | readonly string[];
 
-interface Parameters {
-  readonly missingProperty?: string;
-  readonly limit?: number;
-  readonly pattern?: string;
-  readonly type?: string | readonly string[];
-  readonly allowedValues?: readonly unknown[];
-  readonly additionalProperty?: string;
-}
-
-function fieldError({ keyword, instancePath, params, message }: ErrorObject, source: Source): FieldError {
-  const { missingProperty, limit = 0, pattern, type, allowedValues = [] }: Parameters = params;
-  const { additionalProperty = '' }: Parameters = params;
-  const loc = [source, partsOf(instancePath)].flat();
-  switch (keyword) {
+function fieldError(error: DefinedError, source: Source): FieldError {
+  const loc = [source, partsOf(error.instancePath)].flat();
+  switch (error.keyword) {
     case 'required':
-      return { loc: [...loc, missingProperty ?? ''], msg: 'Field required', type: 'missing' };
+      return { loc: [...loc, error.params.missingProperty], msg: 'Field required', type: 'missing' };
     case 'type':
-      return { loc, ...wrongType([type ?? []].flat()) };
+      return { loc, ...wrongType([error.params.type].flat()) };
     case 'minLength':
-      return { loc, msg: `String should have at least ${characters(limit)}`, type: 'string_too_short' };
+      return { loc, msg: `String should have at least ${characters(error.params.limit)}`, type: 'string_too_short' };
     case 'maxLength':
-      return { loc, msg: `String should have at most ${characters(limit)}`, type: 'string_too_long' };
+      return { loc, msg: `String should have at most ${characters(error.params.limit)}`, type: 'string_too_long' };
     case 'minimum':
-      return { loc, msg: `Input should be greater than or equal to ${limit}`, type: 'greater_than_equal' };
+      return { loc, msg: `Input should be greater than or equal to ${error.params.limit}`, type: 'greater_than_equal' };
     case 'maximum':
-      return { loc, msg: `Input should be less than or equal to ${limit}`, type: 'less_than_equal' };
+      return { loc, msg: `Input should be less than or equal to ${error.params.limit}`, type: 'less_than_equal' };
     case 'maxItems':
-      return { loc, msg: `List should have at most ${limit} items`, type: 'too_long' };
+      return { loc, msg: `List should have at most ${error.params.limit} items`, type: 'too_long' };
     case 'pattern':
-      return { loc, msg: `String should match ${String(pattern)}`, type: 'string_pattern_mismatch' };
+      return { loc, msg: `String should match ${error.params.pattern}`, type: 'string_pattern_mismatch' };
     case 'enum':
-      return { loc, msg: `Input should be one of ${JSON.stringify(allowedValues)}`, type: 'enum' };
+      return { loc, msg: `Input should be one of ${JSON.stringify(error.params.allowedValues)}`, type: 'enum' };
     case 'additionalProperties':
-      return { loc: [...loc, additionalProperty], msg: 'Field is not known', type: 'extra_forbidden' };
+      return { loc: [...loc, error.params.additionalProperty], msg: 'Field is not known', type: 'extra_forbidden' };
     default:
-      return { loc, msg: `Input ${message ?? 'is not valid'}`, type: 'value_error' };
+      return { loc, msg: `Input ${error.message ?? 'is not valid'}`, type: 'value_error' };
   }
 }
 
+/** @param wanted types of JSON, as the schema lists them */
 function wrongType(wanted: readonly string[]): Pick<FieldError, 'msg' | 'type'> {
-  const type = WRONG_TYPES[wanted[0] ?? ''] ?? 'value_error';
+  const first = elementAt(wanted, 0);
+  const type = isKeyOf(WRONG_TYPES, first) ? WRONG_TYPES[first] : 'value_error';
   return { msg: `Input should be a valid ${wanted.join(' or ')}`, type };
 }
 
-const WRONG_TYPES: Readonly<Record<string, string>> = {
+const WRONG_TYPES: Readonly<Record<JSONType, string>> = {
   string: 'string_type',
   boolean: 'bool_type',
   integer: 'int_type',
   number: 'float_type',
   object: 'dict_type',
   array: 'list_type',
+  null: 'value_error',
 };
 
 function characters(count: number): string {

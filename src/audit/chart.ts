@@ -88,8 +88,8 @@ export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>)
   const active = run.progress.frontier.filter(isInFlight).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
   const { running } = machine.states;
   if (running?.type !== 'parallel') return { running: active[0] ?? 'idle' };
-  const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle']);
-  return { running: Object.fromEntries(regions) as Record<string, string> };
+  const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle'] as const);
+  return { running: Object.fromEntries(regions) };
 }
 
 /** A fork's outstanding node counts as in flight only once it has started. */

@@ -50,7 +50,7 @@ function innerLines({ initial, states = {} }: ChartState): readonly string[] {
 }
 
 function nodeLines(nodes: readonly (readonly [string, ChartState])[], { entry, edges }: Graph): readonly string[] {
-  const keys = new Map(nodes.map(([key, { meta }]) => [meta?.node ?? '', key]));
+  const keys = new Map(nodes.flatMap(([key, { meta }]) => (meta === undefined ? [] : [[meta.node, key] as const])));
   const keyOf = (node: string): string => keys.get(node) ?? '[*]';
   const sources = new Set(edges.map(({ source }) => source));
   const conditional = new Set(edges.flatMap(({ source, condition }) => (condition === null ? [] : [source])));
@@ -167,7 +167,7 @@ function isOf(value: unknown, seq: number): boolean {
 }
 
 function outcomeLines({ seq, status, final_draft: draft, kind, error }: GenealogyOutcome): readonly string[] {
-  const why = status === 'completed' ? [] : [mermaidText(kind ?? ''), mermaidText(error ?? '')];
+  const why = status === 'completed' ? [] : [kind, error].flatMap((text) => (text === null ? [] : [mermaidText(text)]));
   return [
     box('outcome', ['([', '])'], [`${seq} ${status}`, ...why]),
     ...(draft === null ? [] : [`  ${nameOf(draft)} ==> outcome`]),

@@ -2,6 +2,7 @@
 import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
+import { fieldOf } from '../system/untrusted.js';
 
 /** An event as a line of an export, without its line feed. */
 export function exportLine({ at, data, hash, id, seq, type }: ExportedEvent): string {
@@ -47,8 +48,7 @@ function canonicalOf(event: ExportedEvent): string | null {
 
 /** Whether a value has the shape of an event, of whatever type. */
 export function isEvent(value: unknown): value is ExportedEvent {
-  if (typeof value !== 'object' || value === null) return false;
-  const { at, data, hash, id, seq, type } = value as Record<string, unknown>;
-  const isText = [at, hash, id, type].every((each) => typeof each === 'string');
-  return isText && typeof seq === 'number' && typeof data === 'object' && data !== null;
+  const isText = ['at', 'hash', 'id', 'type'].every((name) => typeof fieldOf(value, name) === 'string');
+  const data = fieldOf(value, 'data');
+  return isText && typeof fieldOf(value, 'seq') === 'number' && typeof data === 'object' && data !== null;
 }

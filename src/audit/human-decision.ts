@@ -151,7 +151,7 @@ function changesOf(
   const nodes = branches.map(({ node }) => node).filter((node) => drafts.has(node));
   const given = nodes.map((node) => drafts.get(node)).filter((each) => each !== undefined);
   const idsOf = given.map(({ draft: text, from }) => provenance.draftOf({ draft: text, draftFrom: from }));
-  changed('input_topic', shown.input_topic, firstLine(topic ?? ''));
+  changed('input_topic', shown.input_topic, topic === undefined ? null : firstLine(topic));
   changed('current_draft', shown.draft, provenance.draftOf({ draft: draft ?? null, draftFrom: source }));
   if (nodes.length > 0) changed('branches', heldBefore(before, provenance, nodes), distinct(idsOf));
   changed('critic_score', shown.critic_score, score ?? null);

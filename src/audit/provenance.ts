@@ -2,6 +2,7 @@
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { firstLine, digest } from './digest.js';
+import { elementAt } from '../system/element.js';
 
 type Sha256 = (text: string) => string;
 
@@ -31,12 +32,13 @@ export class Provenance {
 
   /** Id of a branch's draft; null when it has none. */
   draftOf({ draft, draftFrom }: Pick<Branch, 'draft' | 'draftFrom'>): string | null {
-    return draft === null ? null : (this.#draftsFrom.get(draftFrom ?? '')?.id ?? null);
+    return draft === null || draftFrom === null ? null : (this.#draftsFrom.get(draftFrom)?.id ?? null);
   }
 
   /** Whether the draft of a branch is there as it reads. */
   holds({ draft, draftFrom }: Branch): boolean {
-    return draft !== null && this.#draftsFrom.get(draftFrom ?? '')?.hash === this.#sha256(draft);
+    if (draft === null || draftFrom === null) return false;
+    return this.#draftsFrom.get(draftFrom)?.hash === this.#sha256(draft);
   }
 
   /** Ids of a branch's feedback, oldest first. */
@@ -58,7 +60,7 @@ export class Provenance {
   addFeedback({ seq, at }: Moment, from: string, { texts, ...feedback }: NewFeedback): string {
     const id = idAt('f', seq, this.feedback);
     const { hash, characters } = digest(texts.join('\n'), this.#sha256);
-    const shortened = { count: texts.length, hash, characters, first_line: firstLine(texts[0] ?? '') };
+    const shortened = { count: texts.length, hash, characters, first_line: firstLine(elementAt(texts, 0)) };
     this.feedback.push({ id, seq, at, tools: [], ...feedback, ...shortened });
     this.#feedbackFrom.set(sourceOf(from), id);
     return id;

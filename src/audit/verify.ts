@@ -14,6 +14,7 @@ import type { ReplayDeps } from '../run/replay.js';
 import { RunReplayer } from '../run/replay.js';
 import { readChecked, readRun } from '../run/stream.js';
 import type { System } from '../system/system.js';
+import { fieldOf } from '../system/untrusted.js';
 
 export type RunVerification = Pick<Verified, 'events' | 'headHash' | 'firstDifference'>;
 
@@ -182,8 +183,8 @@ export async function parentDifference(
 
 /** The parent named by a run's first event; null when the run is not a fork. */
 export function parentIn(first: ExportedEvent | null): Parent | null {
-  const parent: unknown = first === null ? null : Reflect.get(first.data, 'parent');
+  const parent = fieldOf(first?.data, 'parent');
   if (typeof parent !== 'object' || parent === null) return null;
-  const { runId, at, hash } = parent as Record<string, unknown>;
+  const [runId, at, hash] = ['runId', 'at', 'hash'].map((name) => fieldOf(parent, name));
   return { runId: String(runId), at: Number(at), hash: String(hash) };
 }

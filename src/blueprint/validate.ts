@@ -142,7 +142,7 @@ function directionIssues(graph: CouncilGraph): readonly GraphIssue[] {
   return ambiguousBackEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(
     ({ id, target, index }) => {
       if (reported.has(target)) return [];
-      for (const each of cycleOf(target, ways) ?? []) reported.add(each);
+      cycleOf(target, ways)?.forEach((each) => reported.add(each));
       const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
       return [
         warning(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),

@@ -24,7 +24,7 @@ export function unknownMarks(
   if (sources === null) return {};
   const known = new Set(sources);
   const unknown = new Set<string>();
-  for (const mark of marksIn(draft ?? '')) {
+  for (const mark of draft === null ? [] : marksIn(draft)) {
     if (!known.has(sourceOf(mark.document, mark.page))) unknown.add(`${mark.document}:${mark.page}`);
     if (unknown.size === MAX_UNKNOWN) break;
   }

@@ -9,6 +9,7 @@ import type { ToolSpending } from './tools/call.js';
 import { withoutThoughts } from './thoughts.js';
 import type { ToolKit } from './tools/call.js';
 import { executeCall, utf8Bytes } from './tools/call.js';
+import { elementAt } from '../system/element.js';
 
 export interface ConversationDeps {
   readonly kit: ToolKit;
@@ -74,7 +75,7 @@ async function allSettledFirst(calls: readonly Promise<string>[]): Promise<reado
 }
 
 function pairs(calls: readonly ToolCall[], results: readonly string[]): ToolRound['exchanges'] {
-  return calls.map((call, index) => ({ call, result: results[index] ?? '' }));
+  return calls.map((call, index) => ({ call, result: elementAt(results, index) }));
 }
 
 /** Milliseconds since its first reading, less the time calls to the model waited for their turn or for a server. */

@@ -1,5 +1,6 @@
 /** Cuts pages into chunks: the unit that is embedded, searched and quoted. Pure but for the pauses between turns. */
 import type { System } from '../system/system.js';
+import { present } from '../system/element.js';
 
 /** UTF-16 units cut in one event loop turn, about 2 ms; a page is cut in one turn. */
 const UNITS_AT_ONCE = 200_000;
@@ -137,7 +138,7 @@ function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): 
 function graphemeAt(text: string, at: number, since: number): number {
   if (at >= text.length) return text.length;
   const near = text.slice(since, at + LONGEST_GRAPHEME);
-  return since + (GRAPHEMES.segment(near).containing(at - since)?.index ?? 0);
+  return since + present(GRAPHEMES.segment(near).containing(at - since), 'grapheme there').index;
 }
 
 function isLowSurrogate(text: string, at: number): boolean {

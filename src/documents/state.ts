@@ -125,10 +125,11 @@ function isBeginningOf(recorded: readonly Chunk[], chunks: readonly Chunk[]): bo
 /** As many chunks as fit into one event, at least one if there is any. */
 function packFrom(chunks: readonly Chunk[], from: number): Chunk[] {
   let units = 0;
-  let to = from;
-  for (; to < chunks.length; to += 1) {
-    units += chunks[to]?.text.length ?? 0;
-    if (units > UNITS_PER_EVENT && to > from) break;
+  const packed: Chunk[] = [];
+  for (const chunk of chunks.slice(from)) {
+    units += chunk.text.length;
+    if (units > UNITS_PER_EVENT && packed.length > 0) break;
+    packed.push(chunk);
   }
-  return chunks.slice(from, to);
+  return packed;
 }

@@ -1,4 +1,5 @@
 /** Validates what is read from the log, once, where a recorded event first becomes one of the domain. */
+import { present } from '../system/element.js';
 import type { EventValidator } from '../generated/recorded-events.js';
 
 /**
@@ -12,6 +13,6 @@ export function misfitOf(
   const fits = Object.hasOwn(validators, type) ? validators[type] : undefined;
   if (fits === undefined) return `${type} is no event of this stream`;
   if (fits(data)) return null;
-  const [{ instancePath, message } = { instancePath: '', message: 'is not valid' }] = fits.errors ?? [];
+  const { instancePath, message } = present(fits.errors?.[0], 'reason of the validator');
   return `the data of ${type} does not fit its schema: ${instancePath === '' ? 'it' : instancePath} ${message}`;
 }

@@ -186,7 +186,8 @@ interface Reader {
 
 function readerOf(tokens: readonly Token[]): Reader {
   let place = 0;
-  const end: Token = { kind: 'end', at: tokens.at(-1)?.at ?? 0, text: '' };
+  const last = tokens.at(-1);
+  const end: Token = { kind: 'end', at: last === undefined ? 0 : last.at, text: '' };
   const peek = (): Token => tokens[place] ?? end;
   const next = (): Token => {
     const token = peek();

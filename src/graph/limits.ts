@@ -63,7 +63,8 @@ export function isLonger(text: string, bytes: number): boolean {
 export function codePoints(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at += 1, count += 1) {
-    if ((text.codePointAt(at) ?? 0) > 0xffff) at += 1;
+    const point = text.codePointAt(at);
+    if (point !== undefined && point > 0xffff) at += 1;
   }
   return count;
 }

@@ -46,7 +46,8 @@ export function documentTable(database: DatabaseSyncInstance): DocumentTable {
 
 /** A row, if it is as this service wrote it: another program may have changed it. */
 function storedDocument(row: unknown): Stored<DocumentRecord> {
-  const id = textOf(row, 'id') ?? '';
+  const id = textOf(row, 'id');
+  if (id === null) return { id: '', row: null };
   const record = parsed(textOf(row, 'record'));
   const isWhole = isDocumentRecord(record) && record.id === id && record.ingestedAt === textOf(row, 'ingested_at');
   return { id, row: isWhole ? record : null };

@@ -132,7 +132,8 @@ export class Projector {
       const runId = runIdOf(recorded.stream);
       const run = runId === null ? null : await this.#fold(runId, recorded);
       if (blueprintIdOf(recorded.stream) !== null) await this.#foldBlueprint(recorded);
-      if (documentIdOf(recorded.stream) !== null) await this.#foldDocument(recorded);
+      const documentId = documentIdOf(recorded.stream);
+      if (documentId !== null) await this.#foldDocument(documentId, recorded);
       this.#options.onFolded?.(recorded, run);
     } catch (error) {
       this.#passOver(error);
@@ -184,8 +185,7 @@ export class Projector {
     if (row !== null) await this.#options.history.putBlueprint(row);
   }
 
-  async #foldDocument(recorded: RecordedEvent): Promise<void> {
-    const id = documentIdOf(recorded.stream) ?? '';
+  async #foldDocument(id: string, recorded: RecordedEvent): Promise<void> {
     this.#options.onDocument?.(recorded);
     if (isDecisive(recorded)) await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
   }

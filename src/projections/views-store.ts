@@ -91,7 +91,7 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
     find: (id) => storedRun(find.get(id)).row,
     // SQLite reads skipped rows too, so a page in the older half is read from the other end.
     list({ limit, offset }) {
-      const all = Number(Reflect.get(count.get() ?? {}, 'rows') ?? 0);
+      const all = Number(fieldOf(count.get(), 'rows'));
       const taken = Math.max(0, Math.min(limit, all - offset));
       const isOld = offset > all / 2;
       const found = isOld ? listBackwards.all(taken, all - offset - taken).reverse() : list.all(limit, offset);
@@ -122,7 +122,10 @@ function notEnded(database: DatabaseSyncInstance): Pick<ViewsStore, 'unfinished'
         return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
       }),
     paused: (after) =>
-      paused.all(after).map((row) => ({ key: Number(fieldOf(row, 'key')), id: textOf(row, 'id') ?? '' })),
+      paused.all(after).flatMap((row) => {
+        const id = textOf(row, 'id');
+        return id === null ? [] : [{ key: Number(fieldOf(row, 'key')), id }];
+      }),
   };
 }
 
@@ -130,17 +133,18 @@ function corruptTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'corrupt
   const save = database.prepare('INSERT OR IGNORE INTO damaged VALUES (?, ?)');
   const list = database.prepare('SELECT run_id, damage FROM damaged');
   return {
-    corruptRuns: () => list.all().map(corruptionIn),
+    corruptRuns: () => list.all().flatMap(corruptionIn),
     saveCorrupt: (corruption) => void save.run(corruption.runId, JSON.stringify(corruption)),
   };
 }
 
 /** A run stored as corrupt stays so, even if place and reason cannot be read. */
-function corruptionIn(row: unknown): Corruption {
-  const [runId, corruption] = [textOf(row, 'run_id') ?? '', parsed(textOf(row, 'damage'))];
+function corruptionIn(row: unknown): readonly Corruption[] {
+  const [runId, corruption] = [textOf(row, 'run_id'), parsed(textOf(row, 'damage'))];
+  if (runId === null) return [];
   const [seq, reason] = [fieldOf(corruption, 'seq'), fieldOf(corruption, 'reason')];
   const isWhole = typeof seq === 'number' && typeof reason === 'string';
-  return { runId, ...(isWhole ? { seq, reason } : { seq: 0, reason: 'it was found so before' }) };
+  return [{ runId, ...(isWhole ? { seq, reason } : { seq: 0, reason: 'it was found so before' }) }];
 }
 
 function blueprintTable(database: DatabaseSyncInstance) {
@@ -168,7 +172,7 @@ function blueprintTable(database: DatabaseSyncInstance) {
         const found: unknown = find.get(id);
         const row = textOf(found, 'record');
         records.push(found === undefined ? null : { id, row });
-        chars += row?.length ?? 0;
+        if (row !== null) chars += row.length;
         if (chars >= CHUNK_CHARS) break;
       }
       return records;
@@ -178,7 +182,8 @@ function blueprintTable(database: DatabaseSyncInstance) {
 
 /** A row, if it is as this service wrote it: another program may have changed it. */
 function storedRun(row: unknown): Stored<RunSummary> {
-  const id = textOf(row, 'id') ?? '';
+  const id = textOf(row, 'id');
+  if (id === null) return { id: '', row: null };
   const summary = parsed(textOf(row, 'summary'));
   const isWhole =
     isRunSummary(summary) &&

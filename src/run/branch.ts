@@ -121,7 +121,9 @@ function joinDrafts(
     const { draft, draftFrom, draftBy } = only ?? branches[0] ?? EMPTY_BRANCH;
     return { draft, draftFrom, draftBy };
   }
-  const parts = written.map((branch) => `## ${into.labelOf(branch.draftBy ?? '')}\n${branch.draft}`);
+  // By the first rule of overrides a human's draft has no author.
+  const headingOf = ({ draftBy }: Branch): string => (draftBy === null ? '' : into.labelOf(draftBy));
+  const parts = written.map((branch) => `## ${headingOf(branch)}\n${branch.draft}`);
   return { draft: parts.join('\n\n'), draftFrom: into.from, draftBy: into.by };
 }
 
@@ -129,19 +131,24 @@ function joinVerdicts(
   branches: readonly Branch[],
   fork: Fork | undefined,
 ): Pick<Branch, 'score' | 'scoreFrom' | 'scoreBy' | 'givenScore' | 'decision'> {
-  const scored = branches.filter((branch) => branch.score !== null && branch.scoreFrom !== (fork?.scoreFrom ?? null));
-  const given = scored.filter((branch) => !scored.some((other) => isOutdated(branch, other)));
-  const lowest = given.reduce(
-    (low, branch) => ((branch.score ?? 0) < (low.score ?? 0) ? branch : low),
-    given[0] ?? branches[0] ?? EMPTY_BRANCH,
-  );
+  const scored = branches.filter(isScored).filter(({ scoreFrom }) => scoreFrom !== (fork?.scoreFrom ?? null));
+  const [first, ...others] = scored.filter((branch) => !scored.some((other) => isOutdated(branch, other)));
+  const lowest =
+    first === undefined
+      ? (branches[0] ?? EMPTY_BRANCH)
+      : others.reduce((low, branch) => (branch.score < low.score ? branch : low), first);
   const { score, scoreFrom, scoreBy, givenScore, decision } = lowest;
   return { score, scoreFrom, scoreBy, givenScore, decision };
 }
 
+function isScored(branch: Branch): branch is Branch & { readonly score: number } {
+  return branch.score !== null;
+}
+
 /** Whether the same critic has scored the other branch later. */
 function isOutdated({ scoreBy, scoreFrom }: Branch, other: Branch): boolean {
-  return scoreBy !== null && other.scoreBy === scoreBy && ageOf(other.scoreFrom ?? '') > ageOf(scoreFrom ?? '');
+  if (scoreBy === null || scoreFrom === null || other.scoreFrom === null) return false;
+  return other.scoreBy === scoreBy && ageOf(other.scoreFrom) > ageOf(scoreFrom);
 }
 
 function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {

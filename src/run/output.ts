@@ -15,18 +15,18 @@ class RoutingFacts implements ConditionFacts {
   readonly route: Branch['decision'];
   readonly score: number | null;
   readonly iteration: number;
-  readonly #draft: string;
+  readonly #draft: string | null;
   #counted: number | null = null;
 
   constructor({ decision, score, draft }: Branch, iteration: number) {
     this.route = decision;
     this.score = score;
     this.iteration = iteration;
-    this.#draft = draft ?? '';
+    this.#draft = draft;
   }
 
   get draftLength(): number {
-    return (this.#counted ??= codePoints(this.#draft));
+    return (this.#counted ??= this.#draft === null ? 0 : codePoints(this.#draft));
   }
 }
 

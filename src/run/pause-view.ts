@@ -29,7 +29,8 @@ export function pauseViewOf(run: RunState): PauseView | null {
 /** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
-  const next = gateOf(run)?.nextNodes ?? [];
+  const gate = gateOf(run);
+  const next = gate === null ? [] : gate.nextNodes;
   const reached = [...run.progress.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
   const waiting = [...new Set([...next, ...reached])].map((node) => ({
     node,

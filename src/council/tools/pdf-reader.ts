@@ -3,6 +3,7 @@ import type { FoundChunk, ChunkSearch } from '../../search/document-search.js';
 import { countOf, queryOf } from './tool.js';
 import { renderItems } from './tool.js';
 import type { Tool } from './tool.js';
+import { present } from '../../system/element.js';
 
 /** `pdf_reader(query, top_k)` over a search; available while that has chunks. */
 export function pdfReader(search: ChunkSearch): Tool {
@@ -29,7 +30,7 @@ export function pdfReader(search: ChunkSearch): Tool {
     },
     async run(given, { signal, maxBytes }) {
       const topK = Number(given['top_k'] ?? DEFAULT_TOP_K);
-      const chunks = await search.search(String(given['query'] ?? ''), topK, { signal });
+      const chunks = await search.search(String(present(given['query'], 'query')), topK, { signal });
       return { isFound: true, ...renderItems('passage', chunks.slice(0, topK).map(itemOf), maxBytes) };
     },
   };

@@ -5,6 +5,7 @@
 import { queryOf } from './tool.js';
 import { renderItems } from './tool.js';
 import type { Tool } from './tool.js';
+import { present } from '../../system/element.js';
 
 export interface SearchResult {
   readonly url: string;
@@ -45,7 +46,7 @@ export function webSearch(provider: SearchProvider): Tool {
       return { isUsable: true, arguments: { query } };
     },
     async run(given, { signal, maxBytes }) {
-      const outcome = await provider.search(String(given['query'] ?? ''), signal);
+      const outcome = await provider.search(String(present(given['query'], 'query')), signal);
       if (!outcome.isFound) return outcome;
       const items = outcome.results.filter(isWebPage).slice(0, MAX_RESULTS).map(itemOf);
       return { isFound: true, ...renderItems('page', items, maxBytes) };
