@@ -103,19 +103,22 @@ class FormReading {
     if (req.destroyed) throw cutOff();
     const rules = this.#rules(formidable);
     const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: rules });
-    // Formidable bounds neither the heads of parts nor parts that are passed over. It handles an error of the request
-    // as its own and ignores what comes after; the request itself continues, so that the client can read the answer.
+    // Formidable bounds neither the heads of parts, nor parts that are passed over, nor time.
+    let refuse: (why: RequestRefused) => void = () => undefined;
+    const refused = new Promise<never>((_, reject) => (refuse = reject));
     const guard = (chunk: Buffer): void => {
-      if (this.#isTooLarge()) req.emit('error', tooLarge());
+      if (this.#isTooLarge()) refuse(tooLarge());
       this.#bytes += chunk.length;
     };
+    const cancel = after(MAX_FORM_MS, () => refuse(late()));
     // It listens by the time that data flows: nothing it waits for before takes a turn of the loop.
-    const parsed: unknown = parse(ctx, async () => undefined);
+    const parsed = Promise.resolve(parse(ctx, async () => undefined));
     req.on('data', guard);
-    const cancel = after(MAX_FORM_MS, () => req.emit('error', late()));
     try {
-      await parsed;
+      await Promise.race([parsed, refused]);
     } catch (error) {
+      // It parses no further; the request itself continues, so that the client can read the answer.
+      req.removeAllListeners('data');
       throw this.#refusal(ctx, error);
     } finally {
       cancel();
