@@ -10,7 +10,7 @@ import type { Page, RunSummary } from './run-summary.js';
 import type { Corruption } from './corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import type { KeyedRun, ViewsRows } from './views-store.js';
+import type { KeyedRun, ViewsRows, ViewsStore } from './views-store.js';
 
 export interface ViewsOptions {
   readonly file: string;
@@ -19,20 +19,6 @@ export interface ViewsOptions {
 
 /** The worker's message once it is ready. */
 export type ViewsReady = LogRefused | { readonly checkpoint: string | null };
-
-export type ViewsCall =
-  | { readonly call: 'write'; readonly rows: ViewsRows; readonly checkpoint: Position | null }
-  | { readonly call: 'find'; readonly runId: string }
-  | { readonly call: 'list'; readonly page: Page }
-  | { readonly call: 'unfinished' }
-  | { readonly call: 'paused'; readonly after: number }
-  | { readonly call: 'blueprintIds'; readonly page: Page }
-  | { readonly call: 'blueprintRecords'; readonly ids: readonly string[] }
-  | { readonly call: 'documents'; readonly page: Page }
-  | { readonly call: 'document'; readonly documentId: string }
-  | { readonly call: 'corruptRuns' }
-  | { readonly call: 'saveCorrupt'; readonly corruption: Corruption }
-  | { readonly call: 'close' };
 
 export interface ViewsClient {
   /** Position the rows were folded to when the file was opened; null: nothing is folded yet. */
@@ -58,29 +44,27 @@ export interface ViewsClient {
  */
 export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: options });
-  const calls = new WorkerRpc<ViewsCall>(worker, 'The stored read models');
-  // The worker answers each call with what views-store.ts returns for it.
-  const call = async <T>(request: ViewsCall): Promise<T> => (await calls.call(request)) as T;
-  const ready = (await calls.ready()) as ViewsReady;
+  const calls = new WorkerRpc<ViewsReady, ViewsStore>(worker, 'The stored read models');
+  const ready = await calls.ready();
   if ('refused' in ready) {
-    await calls.close({ call: 'close' });
+    await calls.close();
     throw refusal(ready, dirname(options.file));
   }
   const checkpoint = ready.checkpoint as Position | null;
   return {
     checkpoint,
-    write: (rows, position) => call({ call: 'write', rows, checkpoint: position }),
-    find: (runId) => call({ call: 'find', runId }),
-    list: (page) => call({ call: 'list', page }),
-    unfinished: () => call({ call: 'unfinished' }),
-    paused: (after) => call({ call: 'paused', after }),
-    blueprintIds: (page) => call({ call: 'blueprintIds', page }),
-    blueprintRecords: (ids) => call({ call: 'blueprintRecords', ids }),
-    documents: (page) => call({ call: 'documents', page }),
-    document: (documentId) => call({ call: 'document', documentId }),
-    corruptRuns: () => call({ call: 'corruptRuns' }),
-    saveCorrupt: (corruption) => call({ call: 'saveCorrupt', corruption }),
-    close: () => calls.close({ call: 'close' }),
+    write: (rows, position) => calls.call('write', rows, position),
+    find: (runId) => calls.call('find', runId),
+    list: (page) => calls.call('list', page),
+    unfinished: () => calls.call('unfinished'),
+    paused: (after) => calls.call('paused', after),
+    blueprintIds: (page) => calls.call('blueprintIds', page),
+    blueprintRecords: (ids) => calls.call('blueprintRecords', ids),
+    documents: (page) => calls.call('documents', page),
+    document: (documentId) => calls.call('document', documentId),
+    corruptRuns: () => calls.call('corruptRuns'),
+    saveCorrupt: (corruption) => calls.call('saveCorrupt', corruption),
+    close: () => calls.close(),
   };
 }
 

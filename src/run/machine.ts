@@ -93,10 +93,7 @@ function withContext(snapshot: RunSnapshot, context: RunContext): RunSnapshot {
 function compileMachine(graph: Graph) {
   const keys = graph.nodes.map((_, index) => stateKeyOf(index));
   return setup({
-    types: {
-      context: {} as { readonly run: RunState },
-      events: {} as ChartEvent,
-    },
+    types: {} as { context: { readonly run: RunState }; events: ChartEvent },
     actions: {
       adopt: assign(({ context, event }) => ({ run: evolve(context.run, event.fact) })),
     },

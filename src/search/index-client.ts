@@ -49,10 +49,12 @@ export interface ScoredChunk extends ChunkRow {
   readonly score: number;
 }
 
-export type SearchCall =
-  | { readonly call: 'write'; readonly change: ChunksWrite }
-  | { readonly call: 'search'; readonly query: ChunkQuery }
-  | { readonly call: 'close' };
+/** What the worker serves. */
+export interface ServedIndex {
+  write(change: ChunksWrite): Counted<void>;
+  search(query: ChunkQuery): Counted<readonly ScoredChunk[]>;
+  close(): void;
+}
 
 /** What a file holds when it is opened. */
 export interface IndexProgress {
@@ -63,8 +65,8 @@ export interface IndexProgress {
 }
 
 /** The form of the worker's answers, including the one when it is ready. */
-export interface Counted {
-  readonly value: unknown;
+export interface Counted<T> {
+  readonly value: T;
   /** Number of visible chunks. */
   readonly count: number;
 }
@@ -95,15 +97,14 @@ const MAX_TOP_K = 100;
 /** Starts the index worker on a file; rejects when the file cannot be opened. */
 export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
-  const calls = new WorkerRpc<SearchCall>(worker, 'The passage index');
+  const calls = new WorkerRpc<Counted<IndexProgress>, ServedIndex>(worker, 'The passage index');
   let count = 0;
-  // The worker answers each call with what store.ts returns for it.
-  const valueOf = async <T>(answer: Promise<unknown>): Promise<T> => {
-    const answered = (await answer) as Counted;
-    count = answered.count;
-    return answered.value as T;
+  const valueOf = async <T>(answer: Promise<Counted<T>>): Promise<T> => {
+    const counted = await answer;
+    count = counted.count;
+    return counted.value;
   };
-  const progress = await valueOf<IndexProgress>(calls.ready());
+  const progress = await valueOf(calls.ready());
   let searches = 0;
   return {
     ...progress,
@@ -111,14 +112,14 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
       if (change.added.length > MAX_ADDED) {
         throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);
       }
-      await valueOf(calls.call({ call: 'write', change }));
+      await valueOf(calls.call('write', change));
     },
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
       if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
-      const found = valueOf<readonly ScoredChunk[]>(calls.call({ call: 'search', query: { ...query, ...bounded } }));
+      const found = valueOf(calls.call('search', { ...query, ...bounded }));
       return unlessAborted(
         found.finally(() => (searches -= 1)),
         signal,
@@ -126,7 +127,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
     },
     count: () => count,
     stopped: calls.stopped,
-    close: () => calls.close({ call: 'close' }),
+    close: () => calls.close(),
   };
 }
 

@@ -21,7 +21,7 @@ import type {
   Counted,
   IndexProgress,
   ScoredChunk,
-  SearchCall,
+  ServedIndex,
   SearchIndexOptions,
 } from './index-client.js';
 import type { Int8Index } from './int8-index.js';
@@ -254,21 +254,10 @@ function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonl
 
 const options = workerData as SearchIndexOptions;
 const store = openSearchStore(options);
-const counted = (value: unknown): Counted => ({ value, count: store.count() });
-serveRpc(parentPort, {
-  ready: counted(store.progress),
-  answerTo: (call) => counted(answerTo(call as SearchCall)),
-});
-
-function answerTo(request: SearchCall): unknown {
-  switch (request.call) {
-    case 'write':
-      return store.write(request.change);
-    case 'search':
-      return store.search(request.query);
-    case 'close':
-      return store.close();
-    default:
-      return request satisfies never;
-  }
-}
+const counted = <T>(value: T): Counted<T> => ({ value, count: store.count() });
+const api: ServedIndex = {
+  write: (change) => counted(store.write(change)),
+  search: (query) => counted(store.search(query)),
+  close: () => store.close(),
+};
+serveRpc(parentPort, { ready: counted(store.progress), api });

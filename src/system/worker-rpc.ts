@@ -1,24 +1,34 @@
 /** Calls to a worker thread, which answers one after the other: client and server. */
 import type { MessagePort, Worker } from 'node:worker_threads';
 
-interface NamedCall {
-  readonly call: string;
-}
+/** A function that can be called from another thread: its arguments and its result are cloned. */
+type Callable = (...given: never[]) => unknown;
+
+/** Those members of what a thread serves that can be called. */
+type Called<Api> = { [Name in keyof Api]: Api[Name] extends Callable ? Name : never }[keyof Api] & string;
+
+type Given<Member> = Parameters<Extract<Member, Callable>>;
+type Result<Member> = ReturnType<Extract<Member, Callable>>;
 
 /** A call with its number; number 0 is the thread's message that it is ready. */
-type Numbered<Call> = Call & { readonly id: number };
+interface Call {
+  readonly id: number;
+  readonly name: string;
+  readonly given: readonly unknown[];
+}
 
+/** `value` is of the type that its caller waits for, which no compiler sees across threads. */
 type Answer =
-  | { readonly id: number; readonly ok: true; readonly value: unknown }
+  | { readonly id: number; readonly ok: true; readonly value: never }
   | { readonly id: number; readonly ok: false; readonly message: string };
 
 interface Waiting {
-  readonly resolve: (value: unknown) => void;
+  readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** The client, which owns the worker. */
-export class WorkerRpc<Call extends NamedCall> {
+/** The client, which owns the worker. `Ready` is what the thread sends once it serves, `Api` what it serves. */
+export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   readonly #worker: Worker;
   readonly #what: string;
   readonly #waiting = new Map<number, Waiting>();
@@ -39,30 +49,34 @@ export class WorkerRpc<Call extends NamedCall> {
   }
 
   /** Resolves with the value that the thread sends once it is ready; rejects when it fails. To be called at once. */
-  ready(): Promise<unknown> {
+  ready(): Promise<Ready> {
     return this.#answerOf(0);
   }
 
-  /** Rejects with what the thread throws, or once it has stopped. */
-  call(call: Call): Promise<unknown> {
-    this.#lastId += 1;
-    const answered = this.#answerOf(this.#lastId);
-    this.#worker.postMessage({ ...call, id: this.#lastId } satisfies Numbered<Call>);
-    return answered;
+  /** What a member of the thread's returns. Rejects with what it throws, or once the thread has stopped. */
+  call<Name extends Called<Api>>(name: Name, ...given: Given<Api[Name]>): Promise<Result<Api[Name]>> {
+    return this.#call(name, given);
   }
 
-  /** Makes a last call and ends the thread. May be called twice. */
-  close(last: Call): Promise<void> {
-    return (this.#closed ??= this.#close(last));
+  /** Lets the thread close what it serves, and ends it. May be called twice. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
   }
 
-  async #close(last: Call): Promise<void> {
+  async #close(): Promise<void> {
     if (this.#failure !== null) return;
-    await this.call(last);
+    await this.#call('close', []);
     await this.#worker.terminate();
   }
 
-  #answerOf(id: number): Promise<unknown> {
+  #call<T>(name: string, given: readonly unknown[]): Promise<T> {
+    this.#lastId += 1;
+    const answered = this.#answerOf<T>(this.#lastId);
+    this.#worker.postMessage({ id: this.#lastId, name, given } satisfies Call);
+    return answered;
+  }
+
+  #answerOf<T>(id: number): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== null) return reject(this.#failure);
       this.#waiting.set(id, { resolve, reject });
@@ -84,23 +98,26 @@ export class WorkerRpc<Call extends NamedCall> {
   }
 }
 
-/** The server in the thread: reports that it is ready, then answers each call until the one named `close`. */
+/** The server in the thread: reports that it is ready, then calls what is asked for until `close` was. */
 export function serveRpc(
   port: MessagePort | null,
-  { ready, answerTo }: { readonly ready: unknown; readonly answerTo: (call: NamedCall) => unknown },
+  { ready, api }: { readonly ready: unknown; readonly api: { close(): unknown } },
 ): void {
   if (port === null) throw new Error('This runs as a worker thread only');
-  port.on('message', (call: Numbered<NamedCall>) => {
-    port.postMessage(answered(call, answerTo));
-    if (call.call === 'close') port.close();
+  port.on('message', (call: Call) => {
+    port.postMessage(answered(call, api));
+    if (call.name === 'close') port.close();
   });
-  port.postMessage({ id: 0, ok: true, value: ready } satisfies Answer);
+  port.postMessage({ id: 0, ok: true, value: ready });
 }
 
-function answered(call: Numbered<NamedCall>, answerTo: (call: NamedCall) => unknown): Answer {
+function answered({ id, name, given }: Call, api: object): object {
   try {
-    return { id: call.id, ok: true, value: answerTo(call) };
+    const member: unknown = Reflect.get(api, name);
+    if (typeof member !== 'function') throw new Error(`There is no "${name}" to call`);
+    const value: unknown = Reflect.apply(member, api, given);
+    return { id, ok: true, value };
   } catch (error) {
-    return { id: call.id, ok: false, message: error instanceof Error ? error.message : String(error) };
+    return { id, ok: false, message: error instanceof Error ? error.message : String(error) };
   }
 }
