@@ -144,7 +144,7 @@ const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
 
 /** As worded by llama.cpp, OpenAI, vLLM, Ollama, TEI and Gemini. */
 const TOO_LARGE =
-  /\b(?:too (?:large|long)|larger than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;
+  /\b(?:too (?:large|long)|(?:larger|longer) than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;
 
 type Embed = Embeddings['embed'];
 

@@ -57,7 +57,9 @@ class Circuit {
   #dueMs = 0;
   /** Whether the server itself asked for that wait (Retry-After). */
   #isAsked = false;
-  #isProbing = false;
+  /** The probe whose result is waited for; null: none. */
+  #probing: Pass | null = null;
+  #isClosed = false;
   /** In order of arrival; the first makes the next probe. At most the model calls of all active runs. */
   readonly #waiters = new Set<Waiter>();
   #cancelProbe: () => void = () => undefined;
@@ -119,7 +121,7 @@ class Circuit {
   }
 
   get #isIdle(): boolean {
-    return !this.#isProbing && this.#waiters.size === 0;
+    return this.#probing === null && this.#waiters.size === 0;
   }
 
   /**
@@ -127,7 +129,7 @@ class Circuit {
    */
   #expire(waiter: Waiter): void {
     waiter.isExpired = true;
-    if (this.#isProbing) return;
+    if (this.#probing !== null) return;
     if (this.retryAfterMs === undefined) return this.#letProbe(waiter);
     this.#refuse(waiter);
     this.#scheduleProbe();
@@ -144,28 +146,37 @@ class Circuit {
     waiter.reject(outlasted(failure, { model, since: waiter.since, now: this.#deps.system.now() }));
   }
 
+  /** One that hangs holds the others up only as long as the longest wait between two: then the next may probe too. */
   #probe(): Pass {
-    this.#isProbing = true;
+    const { system } = this.#deps;
     this.#cancelProbe();
-    const ended = (): void => {
-      this.#isProbing = false;
+    const release = (): void => {
+      cancelHold();
+      if (this.#probing === probe) this.#probing = null;
       this.#scheduleProbe();
     };
     const failed = (failure: ModelFailed): void => {
       this.#recordFailure(failure);
       for (const waiter of this.#waiters) if (waiter.isExpired) this.#refuse(waiter);
-      ended();
+      release();
     };
-    return {
+    const giveUp = (): void => {
+      this.#dueMs = system.monotonicMs();
+      release();
+    };
+    const probe: Pass = {
       isRevoked: () => false,
-      answered: () => this.#close(),
+      answered: () => {
+        release();
+        this.#close();
+      },
       failed,
       unanswered: failed,
-      givenUp: () => {
-        this.#dueMs = this.#deps.system.monotonicMs();
-        ended();
-      },
+      givenUp: giveUp,
     };
+    const cancelHold = system.after(BACKOFF.longestMs, giveUp);
+    this.#probing = probe;
+    return probe;
   }
 
   #recordFailure(failure: ModelFailed): void {
@@ -183,7 +194,7 @@ class Circuit {
   /** Schedules the first waiter to probe when that is due. */
   #scheduleProbe(): void {
     this.#cancelProbe();
-    if (this.#isProbing || this.#waiters.size === 0) return;
+    if (this.#probing !== null || this.#waiters.size === 0) return;
     const { system } = this.#deps;
     this.#cancelProbe = system.after(Math.max(0, this.#dueMs - system.monotonicMs()), () => {
       const [first] = this.#waiters;
@@ -193,6 +204,8 @@ class Circuit {
 
   #close(): void {
     this.#cancelProbe();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#deps.onClosed();
     for (const waiter of this.#waiters) {
       waiter.leave();

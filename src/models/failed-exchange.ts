@@ -110,9 +110,16 @@ const CONNECTIONS = [
 /** OpenSSL has received something other than TLS. */
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
 
-/** As worded by LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, vLLM and others. */
-const MODEL_UNKNOWN =
-  /\b(?:invalid|unknown|no such|not a valid) model\b|\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b/i;
+/** As worded by LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, llama-swap, vLLM and others. */
+const MODEL_UNKNOWN = new RegExp(
+  [
+    String.raw`\b(?:invalid|unknown|unsupported|no such|not a valid|could not find(?: a| the| real)?) model(?:ID)?\b`,
+    String.raw`\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b`,
+    String.raw`\bmodel ['"\x60][^'"\x60]{1,200}['"\x60] is not (?:supported|available)\b`,
+    String.raw`\bLLM Provider NOT provided\b`,
+  ].join('|'),
+  'i',
+);
 
 const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };
 

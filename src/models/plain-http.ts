@@ -73,6 +73,9 @@ interface Endpoint {
   readonly port: number;
 }
 
+/** A status line other than 400, which servers of TLS give to those who speak plain HTTP to them. */
+const PLAIN_ANSWER = /^HTTP\/1\.[01] (?!400)/;
+
 /** How the server takes the beginning of TLS; `unanswered`: it says nothing or closes the connection. */
 function handshake(
   { host, port }: Endpoint,
@@ -107,7 +110,7 @@ function answersPlainHttp({ host, port }: Endpoint, system: Pick<System, 'after'
     };
     const cancel = system.after(ANSWER_MS, () => end(false));
     socket.on('connect', () => socket.write(`HEAD / HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: close\r\n\r\n`));
-    socket.on('data', (bytes) => end(bytes.toString('latin1').startsWith('HTTP/')));
+    socket.on('data', (bytes) => end(PLAIN_ANSWER.test(bytes.toString('latin1'))));
     socket.on('error', () => end(false));
     socket.on('close', () => end(false));
   });

@@ -204,6 +204,7 @@ describe('Where a request comes from', () => {
       expect(await statusOf(`${scheme}://evil.example/ws/council/${runId}`, own), scheme).to.equal(421);
       expect(await statusOf(`${scheme}://evil.example/ws/nothing`, own), scheme).to.equal(404);
     }
+    expect(await statusOf(`/ws/council/${runId}`, `${own}\r\nHost: evil.example`)).to.equal(400);
   });
 
   it('refuses sockets to pages of other origins and sites with 403', async () => {

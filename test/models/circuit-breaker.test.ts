@@ -252,11 +252,33 @@ describe('boundedModel: outages', () => {
     await failureOf(ask({}));
     reply = () => 'hold';
     const [looks, waits] = [ask({ runId: 'a', since: 0 }), ask({ runId: 'b', since: 0, budgetMs: 5_000 })];
-    await pass(20_000);
+    await pass(9_000);
     reply = isUp;
     model.held[0]?.release('At last');
     await pass(1_100);
     expect([(await looks).text, (await waits).text]).to.deep.equal(['At last', 'An answer']);
+  });
+
+  it('fail no waiting caller for one look that hangs: ten seconds later the next looks', async () => {
+    const budgetMs = 20_000;
+    const runs = Array.from({ length: 10 }, (_, index) => `run ${index}`);
+    await failureOf(ask({}));
+    reply = () => 'hold';
+    const hangs = failureOf(ask({ runId: 'hangs', since: 0, budgetMs }));
+    const asked = runs.map((runId) => ask({ runId, since: 0, budgetMs }));
+    await pass(1_000);
+    reply = isUp;
+    await pass(8_000);
+    expect(madeAt).to.have.length(2);
+    await pass(3_000);
+    await Promise.all(asked);
+    expect(bounded.unreachable()).to.deep.equal([]);
+    reply = () => out();
+    await failureOf(ask({ runId: 'later' }));
+    expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
+    model.held[0]?.fail(new ModelFailed('No answer', { kind: 'timeout', retryable: true }));
+    expect((await hangs).data.kind).to.equal('timeout');
+    expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
   });
 
   for (const kind of ['timeout', 'network_error']) {
@@ -266,7 +288,7 @@ describe('boundedModel: outages', () => {
       const looks = failureOf(ask({ runId: 'looks', since: 0 }));
       const expires = failureOf(ask({ runId: 'expires', since: 0, budgetMs: 5_000 }));
       const waits = ask({ runId: 'waits', since: 0 });
-      await pass(10_000);
+      await pass(9_000);
       expect(madeAt).to.have.length(2);
       model.held[0]?.fail(new ModelFailed('No answer', { kind, retryable: true }));
       await pass(50);

@@ -292,6 +292,10 @@ describe('An OpenAI-compatible server', () => {
     for (const [status, message] of [
       [400, 'Invalid model name passed in model=model-x. Call `/v1/models` to view available models for your key.'],
       [400, 'model-x is not a valid model ID'],
+      [400, 'could not find real modelID for model-x'],
+      [400, "The requested model 'model-x' is not supported by any provider you have enabled."],
+      [400, 'Unsupported model: model-x'],
+      [400, 'LLM Provider NOT provided. You passed model=model-x'],
       [400, 'Model Not Exist'],
       [422, 'The model `model-x` does not exist.'],
       [503, 'No channel for it'],

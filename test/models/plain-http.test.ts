@@ -34,18 +34,22 @@ describe('A model server at https://', () => {
   }
 
   /** @param onHandshake what it does when it is greeted in TLS; plain HTTP it answers */
-  const plainServer = (onHandshake: 'closes' | 'is silent'): Promise<string> =>
+  const plainServer = (onHandshake: 'closes' | 'is silent', status = '404 Not Found'): Promise<string> =>
     listening(
       createServer((socket) => {
         socket.once('data', (bytes) => {
-          if (bytes[0] !== HANDSHAKE) socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');
+          if (bytes[0] !== HANDSHAKE) socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\n\r\n`);
           else if (onHandshake === 'closes') socket.end();
         });
       }),
     );
 
   const real = nodeSystem();
-  const system = { ...real, after: (delayMs: number, then: () => void) => real.after(delayMs / 10, then) };
+  /** Waits a second for the handshake. */
+  const system = {
+    ...real,
+    after: (delayMs: number, then: () => void) => real.after(delayMs === 2_500 ? 1_000 : delayMs, then),
+  };
   const { signal } = new AbortController();
 
   for (const behaviour of ['closes', 'is silent'] as const) {
@@ -72,8 +76,18 @@ describe('A model server at https://', () => {
   it('that says nothing at all is left to the call, which may be an outage', async () => {
     const guard = plainHttpGuard({ baseUrl: await listening(createServer()), setting: 'X', system });
     const outage = new Error('unreachable');
-    const late = new Promise<never>((_, reject) => system.after(2_000, () => reject(outage)));
+    const late = new Promise<never>((_, reject) => real.after(100, () => reject(outage)));
     expect(await rejectionOf(guard(() => late, signal))).to.equal(outage);
+  });
+
+  it('that is slow or broken in TLS and answers 400 to plain HTTP is left to the call', async () => {
+    for (const behaviour of ['closes', 'is silent'] as const) {
+      const baseUrl = await plainServer(behaviour, '400 Bad Request');
+      const outage = new Error('unreachable');
+      const late = new Promise<never>((_, reject) => real.after(100, () => reject(outage)));
+      const guard = plainHttpGuard({ baseUrl, setting: 'X', system });
+      expect(await rejectionOf(guard(() => late, signal))).to.equal(outage);
+    }
   });
 
   it('that is away is left to the call, which may be an outage', async () => {
