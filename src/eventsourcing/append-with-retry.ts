@@ -35,7 +35,7 @@ export function appendWithRetry(
 
 /** Calls the log again, with growing waits, as long as it cannot be reached. */
 export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
-  return retry(ask, { ...retryPolicy, waitMs });
+  return retry(ask, { waitMs, ...retryPolicy });
 }
 
 function waitMs(error: unknown, failures: number): number | null {

@@ -114,8 +114,8 @@ export async function appendFacts<F extends Fact>(
   deps: AppendDeps,
   facts: FactsAfter<F>,
   signal: AbortSignal,
-): Promise<SealedAppend<F> & { readonly position: Position }> {
+): Promise<{ readonly recorded: readonly SealedEvent<F>[]; readonly position: Position }> {
   const sealed = sealAppend(deps, facts);
   const { position } = await appendWithRetry(deps.log, sealed, { system: deps.system, signal });
-  return { ...sealed, position };
+  return { recorded: sealed.recorded, position };
 }

@@ -76,7 +76,7 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
     const output = node === 'judge' ? { score: turn < 3 ? 5 : 9, feedback: 'More' } : { draft: `Draft ${turn}` };
     const command: RunCommand = completed(attemptOf(run, node), output);
     const pending = decide(chart, snapshot, { command, context: CONTEXT });
-    const sealed = sealAppend(deps, { ...factsAfter(run.head, run.runId, pending.facts), at: CONTEXT.at });
+    const sealed = sealAppend(deps, { at: CONTEXT.at, ...factsAfter(run.head, run.runId, pending.facts) });
     snapshot = asRecorded(pending.snapshot, sealed.recorded.at(-1));
     folded = sealed.recorded.reduce(evolve, folded);
     const assignments = [...pending.assignments.values()];

@@ -125,13 +125,11 @@ export class RunActor {
 
   /** On a conflict the run catches up and, unless it has left by then, decides again. */
   #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
+    const snapshot = (): RunSnapshot | null => (this.#stopped.signal.aborted ? null : this.#live.getSnapshot());
     return handleCommand({
-      read: async (conflict) => {
-        if (conflict !== null) await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
-        return this.#stopped.signal.aborted ? null : this.#live.getSnapshot();
-      },
-      decide: (snapshot) =>
-        snapshot && decide(this.#chart, snapshot, { command, context: decisionContext(this.#deps) }),
+      read: (conflict) =>
+        conflict === null ? snapshot() : retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy).then(snapshot),
+      decide: (before) => before && decide(this.#chart, before, { command, context: decisionContext(this.#deps) }),
       append: (pending) => this.#append(pending),
     });
   }
@@ -140,7 +138,7 @@ export class RunActor {
     if (pending === null || pending.facts.length === 0) return pending && pending.facts;
     const { facts, context } = pending;
     const { run } = this;
-    const after = { ...factsAfter(run.head, run.runId, facts), at: context.at };
+    const after = { at: context.at, ...factsAfter(run.head, run.runId, facts) };
     const { recorded } = await appendFacts(this.#deps, after, this.#stopped.signal);
     this.adopt(recorded, pending);
     return facts;
