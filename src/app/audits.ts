@@ -51,6 +51,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
         return await history.stored(id);
       },
       onCorrupt: (error) => corruptRuns.found(error),
+      onValid: (id) => corruptRuns.forget(id),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
   // A view that differs is left for a verification on request, which reports it.

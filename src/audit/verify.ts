@@ -26,6 +26,8 @@ export interface VerifyRunDeps extends ReplayDeps {
   readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
   /** Called with a record that is invalid. */
   readonly onCorrupt: (error: RunCorrupt) => void;
+  /** Called with a run whose whole record is valid. */
+  readonly onValid: (runId: string) => void;
 }
 
 /**
@@ -51,6 +53,7 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
     onCorrupt(new RunCorrupt({ runId, seq: recordDifference.seq, reason: recordDifference.what }));
     return { events, headHash, firstDifference: recordDifference };
   }
+  deps.onValid(runId);
   const difference = viewDifference(witness.viewed, { recorded, stored });
   if (difference !== null && run !== null) await deps.replaceView(stored, summaryOf(run));
   return { events, headHash, firstDifference: (await parentDifference(witness.first, deps)) ?? difference };

@@ -20,6 +20,7 @@ export interface CorruptRunsOptions {
   /** Those found before. */
   readonly known: readonly Corruption[];
   readonly store: (corruption: Corruption) => Promise<void>;
+  readonly remove: (runId: string) => Promise<void>;
   /** Called once per run, when it is found corrupt. */
   readonly onFound: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
@@ -46,6 +47,13 @@ export class CorruptRuns {
     this.#found.set(runId, error.data);
     onFound(error);
     store(error.data).catch(onFault);
+  }
+
+  /** Unmarks a run whose whole record was found valid: its log was repaired. */
+  forget(runId: string): void {
+    if (!this.#found.delete(runId)) return;
+    const { remove, onFault } = this.#options;
+    remove(runId).catch(onFault);
   }
 
   /** @throws {RunCorrupt} for a run that was found corrupt */

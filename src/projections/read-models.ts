@@ -38,7 +38,13 @@ export async function openReadModels({
 }: ReadModelsOptions): Promise<ReadModels> {
   const stored = await openViews(options);
   const known = await stored.corruptRuns();
-  const corruptRuns = new CorruptRuns({ known, store: stored.saveCorrupt, onFound: onCorrupt, onFault });
+  const corruptRuns = new CorruptRuns({
+    known,
+    store: stored.saveCorrupt,
+    remove: stored.removeCorrupt,
+    onFound: onCorrupt,
+    onFault,
+  });
   const reader = new RunReader({ log: from, sha256: system.sha256, corruptRuns });
   const repair = viewRepair({ log: from, reader, onFault });
   const history = new History({ views: stored, repair, system, onFault });

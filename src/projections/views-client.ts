@@ -34,6 +34,7 @@ export interface ViewsClient {
   document(id: string): Promise<DocumentRecord | null>;
   corruptRuns(): Promise<readonly Corruption[]>;
   saveCorrupt(corruption: Corruption): Promise<void>;
+  removeCorrupt(runId: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,6 +65,7 @@ export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
     document: (documentId) => calls.call('document', documentId),
     corruptRuns: () => calls.call('corruptRuns'),
     saveCorrupt: (corruption) => calls.call('saveCorrupt', corruption),
+    removeCorrupt: (runId) => calls.call('removeCorrupt', runId),
     close: () => calls.close(),
   };
 }

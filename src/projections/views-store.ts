@@ -52,6 +52,7 @@ export interface ViewsStore {
   document(id: string): DocumentRecord | null;
   corruptRuns(): readonly Corruption[];
   saveCorrupt(corruption: Corruption): void;
+  removeCorrupt(runId: string): void;
   close(): void;
 }
 
@@ -129,16 +130,20 @@ function notEnded(database: DatabaseSyncInstance): Pick<ViewsStore, 'unfinished'
   };
 }
 
-function corruptTable(database: DatabaseSyncInstance): Pick<ViewsStore, 'corruptRuns' | 'saveCorrupt'> {
+function corruptTable(
+  database: DatabaseSyncInstance,
+): Pick<ViewsStore, 'corruptRuns' | 'saveCorrupt' | 'removeCorrupt'> {
   const save = database.prepare('INSERT OR IGNORE INTO damaged VALUES (?, ?)');
+  const remove = database.prepare('DELETE FROM damaged WHERE run_id = ?');
   const list = database.prepare('SELECT run_id, damage FROM damaged');
   return {
     corruptRuns: () => list.all().flatMap(corruptionIn),
     saveCorrupt: (corruption) => void save.run(corruption.runId, JSON.stringify(corruption)),
+    removeCorrupt: (runId) => void remove.run(runId),
   };
 }
 
-/** A run stored as corrupt stays so, even if place and reason cannot be read. */
+/** A run stored as corrupt counts as such, even if place and reason cannot be read. */
 function corruptionIn(row: unknown): readonly Corruption[] {
   const [runId, corruption] = [textOf(row, 'run_id'), parsed(textOf(row, 'damage'))];
   if (runId === null) return [];

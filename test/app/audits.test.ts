@@ -73,7 +73,13 @@ describe('The background check of records', () => {
     const runId = uuid();
     const story = await recordedStory();
     await tell(log, runId, story, 0, story.length);
-    const corruptRuns = new CorruptRuns({ known: [], store: stored.saveCorrupt, onFound: onFault, onFault });
+    const corruptRuns = new CorruptRuns({
+      known: [],
+      store: stored.saveCorrupt,
+      remove: stored.removeCorrupt,
+      onFound: onFault,
+      onFault,
+    });
     const runs = runAudits({
       ...{ log, charts: machineCache(), corruptRuns, logger, system, reader: readerOf(log), history, projector },
     });

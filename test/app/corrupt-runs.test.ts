@@ -63,6 +63,10 @@ onEmbeddedLog(() =>
       const rows = rest.read(await rest.get('/api/runs/'), 200, 'history-list.json');
       return rows.find(({ id }) => id === runId);
     };
+    const expectRefused = async (runId: string): Promise<void> => {
+      rest.problem(await rest.get(`/api/councils/run/${runId}`), 500);
+      expect(await rowOf(runId)).to.include({ status: 'failed', error: DETAIL });
+    };
     const expectToldEverywhere = async (runId: string): Promise<void> => {
       const told = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
       const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...told];
@@ -96,6 +100,24 @@ onEmbeddedLog(() =>
         expect(await rowOf(sound)).to.deep.equal(told);
       });
     }
+
+    it('is shown again once its record was repaired and is verified, also after the next start', async () => {
+      await serve();
+      const runId = await finished();
+      const row = await rowOf(runId);
+      const eventId = await firstDone(runId);
+      await restart(() => damageEvent(dir.path, eventId, ['Draft 1', 'Draft 7']));
+      rest.problem(await rest.get(`/api/runs/${runId}/events`), 500);
+      await restart(() => damageEvent(dir.path, eventId, ['Draft 7', 'Draft 1']));
+      await expectRefused(runId);
+      const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+      expect(verified.valid).to.equal(true);
+      for (let start = 0; start < 2; start += 1) {
+        expect(await rowOf(runId)).to.deep.equal(row);
+        expect((await rest.get(`/api/councils/run/${runId}`)).status).to.equal(200);
+        await restart();
+      }
+    });
 
     it('is found at the start when it has not ended, whether the views are kept or not', async () => {
       for (const views of ['kept', 'deleted']) {
