@@ -10,6 +10,7 @@ import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import type { IngestBoundary, IngestPlan } from '../support/ingest-child.js';
 import { openTestEngine } from '../support/open-engine.js';
+import { rememberingExtractor } from '../support/remembering-extractor.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -38,6 +39,9 @@ describe('An upload whose process is killed', () => {
     dir = tempDir();
     provider = await fakeProvider('');
     writeFileSync(join(dir.path, 'file.pdf'), PDF);
+    const extractor = rememberingExtractor();
+    const text = await extractor.extract(() => Promise.resolve(new Uint8Array(PDF)));
+    writeFileSync(join(dir.path, 'text.json'), JSON.stringify(text));
   });
   afterEach(async () => {
     await provider.stop();
@@ -48,6 +52,7 @@ describe('An upload whose process is killed', () => {
   const live = async (crash: IngestPlan['crash']): Promise<{ chunks: number; isNew: boolean } | null> => {
     const plan: IngestPlan = {
       ...{ path: join(dir.path, 'data'), file: join(dir.path, 'file.pdf'), filename: 'file.pdf' },
+      textFile: join(dir.path, 'text.json'),
       embeddings: provider.embeddings(),
       crash,
     };

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
+import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { readDocument } from '../../src/documents/events.js';
 import { DocumentUnknown } from '../../src/documents/errors.js';
@@ -13,6 +14,7 @@ import { rejectionOf } from '../support/rejection.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { rememberingExtractor } from '../support/remembering-extractor.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import type { SharedLog } from '../support/shared-log.js';
 import { openSharedLog } from '../support/shared-log.js';
@@ -23,6 +25,13 @@ import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const PDF = pdfWith(...Array.from({ length: 100 }, (_, page) => [`Page ${page} tells of oaks.`]));
 const { sha256 } = nodeSystem();
+/** An upload waits for its turn for as long as it takes, however busy the machine is. */
+const WAIT_FOR_ROOM_MS = 10_000;
+const { after, ...rests } = nodeSystem();
+const patient: System = {
+  ...rests,
+  after: (ms, callback) => (ms === WAIT_FOR_ROOM_MS ? () => undefined : after(ms, callback)),
+};
 
 async function typesOf(log: EventLog): Promise<readonly string[]> {
   const types: string[] = [];
@@ -42,7 +51,7 @@ describe('The same bytes', () => {
     let service: RunningService;
 
     beforeEach(async () => {
-      service = await startService({ embeddings: provider.embeddings() });
+      service = await startService({ embeddings: provider.embeddings(), system: patient });
     });
     afterEach(() => service.stop());
 
@@ -96,6 +105,7 @@ describe('The same bytes', () => {
       const engine = await openTestEngine({
         path: join(dir.path, name),
         model: scriptedModel(),
+        extractor: rememberingExtractor(),
         embeddings,
         openLog: async () => decorate(shared.line().log),
       });

@@ -5,6 +5,7 @@
 import { readFileSync, writeSync } from 'node:fs';
 import type { Config } from '../../src/config.js';
 import type { EventLog } from '../../src/eventlog/port.js';
+import type { PdfExtractor } from '../../src/pdf/extract.js';
 import { changedLog } from './changed-log.js';
 import { openTestEngine } from './open-engine.js';
 import { scriptedModel } from './scripted-model.js';
@@ -17,6 +18,8 @@ export interface IngestPlan {
   readonly path: string;
   readonly file: string;
   readonly filename: string;
+  /** Holds the file's text, as JSON: no life has it anew. */
+  readonly textFile: string;
   readonly embeddings: Config['embeddings'];
   /** Null: ingests the file. `ordinal` counts the appends here, from 0. */
   readonly crash: { readonly boundary: IngestBoundary; readonly ordinal: number } | null;
@@ -45,9 +48,11 @@ function mortalLog(log: EventLog): EventLog {
   });
 }
 
-const { path, embeddings, file, filename } = plan;
+const { path, embeddings, file, filename, textFile } = plan;
 const bytes = readFileSync(file);
-const engine = await openTestEngine({ path, embeddings, model: scriptedModel(), decorate: mortalLog });
+const text = JSON.parse(readFileSync(textFile, 'utf8')) as Awaited<ReturnType<PdfExtractor['extract']>>;
+const extractor: PdfExtractor = { extract: () => Promise.resolve(text), stop: () => Promise.resolve() };
+const engine = await openTestEngine({ path, embeddings, extractor, model: scriptedModel(), decorate: mortalLog });
 await engine.unfinished();
 const { chunks, isNew } = await engine.documents.ingest({
   ...{ id: idOf(bytes), filename, bytes: bytes.length },

@@ -10,6 +10,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { ChunkSearch } from '../../src/search/document-search.js';
+import type { PdfExtractor } from '../../src/pdf/extract.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { requestedRun } from '../../src/run/request.js';
 import type { Engine } from '../../src/app/engine.js';
@@ -25,6 +26,7 @@ export interface OpenEngineOptions {
   readonly webSearch?: SearchProvider;
   readonly chunkSearch?: ChunkSearch;
   readonly embeddings?: Config['embeddings'];
+  readonly extractor?: PdfExtractor;
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly modelOutageMs?: number;
@@ -63,6 +65,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       model: options.model,
       webSearch: options.webSearch ?? null,
       ...(options.chunkSearch !== undefined && { chunkSearch: options.chunkSearch }),
+      ...(options.extractor !== undefined && { extractor: options.extractor }),
       system,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),

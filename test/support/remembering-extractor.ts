@@ -1,14 +1,17 @@
 /** The real extraction, once for each file: a test that is not about it need not wait for a child process each time. */
 import { nodeSystem } from '../../src/system/system.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
-import { pdfExtractor } from '../../src/pdf/extract.js';
+import { EXTRACT_LIMITS, pdfExtractor } from '../../src/pdf/extract.js';
 import { idOf } from './upload-client.js';
+
+/** A busy machine may take its time. */
+const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
 
 /** Of this process, by the hash of their bytes. */
 const texts = new Map<string, Awaited<ReturnType<PdfExtractor['extract']>>>();
 
 export function rememberingExtractor(): PdfExtractor {
-  const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid });
+  const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT });
   return {
     async extract(read) {
       const bytes = await read();
