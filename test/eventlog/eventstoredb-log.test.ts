@@ -5,10 +5,13 @@ import { fakeEventStore } from '../support/fake-event-store.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventLogContract } from './event-log-contract.js';
 
+/** What the server does in the end is told here: a busy machine may take its time. */
+const DEADLINE_MS = 60_000;
+
 eventLogContract('EventStoreDB, a fake server', async () => {
   const dir = tempDir();
   const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
-  const log = openEventStoreLog({ url: server.url, prefix: 'test', system: nodeSystem() });
+  const log = openEventStoreLog({ url: server.url, prefix: 'test', system: nodeSystem(), deadlineMs: DEADLINE_MS });
   const close = async (): Promise<void> => {
     await log.close();
     await server.stop();
