@@ -61,7 +61,9 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
-  return { ...changed(state, event), head: headOf(event) };
+  const { runId, createdAt, request, plan, phase, ownership, progress, decisions } = changed(state, event);
+  // Always of one shape: Node 20 copies the next faster then.
+  return { runId, createdAt, request, plan, head: headOf(event), phase, ownership, progress, decisions };
 }
 
 function changed(state: RunState, event: RunEvent): RunState {
