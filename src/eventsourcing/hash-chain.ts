@@ -82,10 +82,16 @@ export function sealEvents<F extends Fact>(head: ChainHead, facts: readonly F[],
     seq += 1;
     hash = sha256(hash + hashedText({ at, id, seq, type }, text));
     events.push({ id, type, data: text, metadata: { $causationId: causationId, hash, ...shared } });
-    exported.push({ seq, id, at, hash, ...fact });
+    // In the order of `exportedOf`: sealed and read events are of one shape to the engine, and so is their fold.
+    const sealed = { seq, id, type, at, data, hash };
+    if (isOf(fact, sealed)) exported.push(sealed);
     causationId = id;
   }
   return { events, exported };
+}
+
+function isOf<F extends Fact>(fact: F, sealed: ExportedEvent): sealed is ExportedEvent & SealedEvent<F> {
+  return sealed.type === fact.type && sealed.data === fact.data;
 }
 
 /** Hash of an event that follows one with the hash `previous`: SHA-256 over it and canonical({at, data, id, seq, type}). */
