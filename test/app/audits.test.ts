@@ -17,7 +17,7 @@ import { openViews } from '../../src/projections/views-client.js';
 import { machineCache } from '../../src/run/machine.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { readerOf } from '../support/reader-of.js';
 import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -95,7 +95,7 @@ describe('The background check of records', () => {
   });
 
   it('reads a changed document again while the log is away, and says of which it could not', async () => {
-    const manual = manualAmbient();
+    const manual = manualSystem();
     const failures: Error[] = [new LogUnavailable(), new LogUnavailable(), new Error('a fault')];
     const failing = changedLog(log, {
       readStream: () => {

@@ -67,7 +67,7 @@ onEmbeddedLog(() =>
       rest.problem(await rest.get(`/api/councils/run/${runId}`), 500);
       expect(await rowOf(runId)).to.include({ status: 'failed', error: DETAIL });
     };
-    const expectToldEverywhere = async (runId: string): Promise<void> => {
+    const expectRefusedEverywhere = async (runId: string): Promise<void> => {
       const told = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
       const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...told];
       for (const path of [`/api/councils/run/${runId}`, ...paths.map((each) => `/api/runs/${runId}${each}`)]) {
@@ -94,9 +94,9 @@ onEmbeddedLog(() =>
         const eventId = await firstDone(runId);
         await restart(() => damageEvent(dir.path, eventId, ['Draft 1', 'Draft 7']));
         expect((await rest.get(`/api/runs/${runId}${path}`)).status).to.equal(path === '/verify' ? 200 : 500);
-        await expectToldEverywhere(runId);
+        await expectRefusedEverywhere(runId);
         await restart();
-        await expectToldEverywhere(runId);
+        await expectRefusedEverywhere(runId);
         expect(await rowOf(sound)).to.deep.equal(told);
       });
     }
@@ -131,7 +131,7 @@ onEmbeddedLog(() =>
           if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
         });
         await untilTrue(async () => (await rest.get(`/api/runs/${runId}`)).status === 500);
-        await expectToldEverywhere(runId);
+        await expectRefusedEverywhere(runId);
         await service.stop();
       }
     });
@@ -156,7 +156,7 @@ onEmbeddedLog(() =>
         await untilTrue(
           async () => (await rowOf(pending))?.error === DETAIL && (await rowOf(paused))?.error === DETAIL,
         );
-        for (const runId of [paused, pending]) await expectToldEverywhere(runId);
+        for (const runId of [paused, pending]) await expectRefusedEverywhere(runId);
       });
     }
 
@@ -168,7 +168,7 @@ onEmbeddedLog(() =>
       await restart(() => damageEvent(dir.path, requested?.id ?? '', ['The sea', 'The bay']));
       const reply = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
       expect(rest.problem(reply, 500).detail).to.include(DETAIL);
-      await expectToldEverywhere(runId);
+      await expectRefusedEverywhere(runId);
     });
 
     it('is shown nowhere as the run whose record stands in its place', async () => {
@@ -180,7 +180,7 @@ onEmbeddedLog(() =>
         [other, '/genealogy'],
       ] as const) {
         expect(rest.problem(await rest.get(`/api/runs/${runId}${path}`), 500).detail).to.include(DETAIL);
-        await expectToldEverywhere(runId);
+        await expectRefusedEverywhere(runId);
       }
     });
 
@@ -199,7 +199,7 @@ onEmbeddedLog(() =>
       const cancelled = await rest.post(`/api/councils/run/${runId}/cancel`, {});
       expect(rest.problem(cancelled, 500).detail).to.include(DETAIL);
       expect(await recordOf(service.engine.log, runId)).to.have.length(left);
-      await expectToldEverywhere(runId);
+      await expectRefusedEverywhere(runId);
     });
 
     it('is found again, and shown the same, when the views are deleted', async () => {
@@ -211,7 +211,7 @@ onEmbeddedLog(() =>
       const list = (await rest.get('/api/runs/')).text;
       await restart(() => rmSync(join(dir.path, 'views'), { recursive: true }));
       expect((await rest.get('/api/runs/')).text).to.equal(list);
-      await expectToldEverywhere(runId);
+      await expectRefusedEverywhere(runId);
     });
   }),
 );

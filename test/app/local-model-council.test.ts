@@ -7,7 +7,7 @@ import type { RunState } from '../../src/run/state.js';
 import type { FakeLlama, LlamaTraits } from '../support/fake-llama.js';
 import { fakeLlama } from '../support/fake-llama.js';
 import { graphOf } from '../support/given.js';
-import { memoryPassages } from '../support/memory-passages.js';
+import { memoryChunks } from '../support/memory-chunks.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
@@ -30,7 +30,7 @@ describe("A council on a server like llama.cpp's", () => {
   const open = async (traits: LlamaTraits = {}, addressOf = (url: string) => `${url}/v1`): Promise<void> => {
     server = await fakeLlama(traits);
     const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local', system });
-    engine = await openTestEngine({ path: dir.path, model, system, chunkSearch: memoryPassages([TREES]) });
+    engine = await openTestEngine({ path: dir.path, model, system, chunkSearch: memoryChunks([TREES]) });
   };
   const start = async (fields: Partial<GraphNode> = {}): Promise<string> => {
     const runId = system.uuid();

@@ -24,7 +24,7 @@ import {
 import type { Reply } from '../support/fake-server.js';
 import { streams } from '../support/fake-server.js';
 import { graphOf } from '../support/given.js';
-import { documentId, markOf, memoryPassages } from '../support/memory-passages.js';
+import { documentId, markOf, memoryChunks } from '../support/memory-chunks.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
@@ -88,7 +88,7 @@ describe('A council with tools', () => {
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks', top_k: 2 } }, thoughtSignature: 's' }]),
         says(draft),
       ]);
-      const { run, events } = await runToItsEnd(await open(gemini(), { chunkSearch: memoryPassages([TREES]) }), 'plan');
+      const { run, events } = await runToItsEnd(await open(gemini(), { chunkSearch: memoryChunks([TREES]) }), 'plan');
       expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: draft });
       expect(factsOf(events, 'NodeStarted')[0]?.tools).to.deep.equal(['pdfReader']);
       const [call] = factsOf(events, 'ToolCalled');
@@ -114,7 +114,7 @@ describe('A council with tools', () => {
         says('Done.'),
       ]);
       const web: SearchProvider = { name: 'web', search: () => Promise.reject(new Error('Nobody may ask')) };
-      const at = await open(gemini(), { chunkSearch: memoryPassages([TREES]), webSearch: web });
+      const at = await open(gemini(), { chunkSearch: memoryChunks([TREES]), webSearch: web });
       const { run, events } = await runToItsEnd(at, 'plan');
       expect(run?.phase.status).to.equal('completed');
       expect(factsOf(events, 'ToolCalled').map(({ tool, error }) => [tool, error === null])).to.have.deep.members([
@@ -128,7 +128,7 @@ describe('A council with tools', () => {
     it('is informed of what it does not have, and the record says so', async () => {
       server.answerBy([says('Without.')]);
       const tools = { webSearch: true, pdfReader: true };
-      const at = await open(gemini(), { chunkSearch: memoryPassages([]) });
+      const at = await open(gemini(), { chunkSearch: memoryChunks([]) });
       const { events } = await runToItsEnd(at, 'plan', { tools });
       expect(factsOf(events, 'NodeStarted')[0]?.tools).to.deep.equal([
         'webSearch: unavailable',
@@ -149,7 +149,7 @@ describe('A council with tools', () => {
         results: [{ url: 'https://example.org/oaks', title: 'Oaks', snippet: `On ${query}`, score: null }],
       }),
     };
-    const at = await open(offlineModel({ system }), { chunkSearch: memoryPassages([TREES]), webSearch });
+    const at = await open(offlineModel({ system }), { chunkSearch: memoryChunks([TREES]), webSearch });
     const tools = { webSearch: true, pdfReader: true };
     const { run, events } = await runToItsEnd(at, 'plan', { ...READER, tools });
     expect(factsOf(events, 'ToolCalled').map(({ tool, round }) => [tool, round])).to.have.deep.members([
@@ -165,7 +165,7 @@ describe('A council with tools', () => {
   });
 
   it('looks things up again in the next attempt when it is handed over in between: the log shows both', async () => {
-    const chunkSearch = memoryPassages([TREES]);
+    const chunkSearch = memoryChunks([TREES]);
     const held = scriptedModel(({ rounds }) =>
       rounds === undefined ? asks(['pdf_reader', { query: 'oaks' }]) : 'hold',
     );
@@ -194,7 +194,7 @@ describe('A council with tools', () => {
         ? asks(['pdf_reader', { query: 'oaks' }], ['pdf_reader', { query: 'elms' }])
         : { text: `By ${promptInput.label}` },
     );
-    const at = await open(model, { chunkSearch: memoryPassages([TREES]) });
+    const at = await open(model, { chunkSearch: memoryChunks([TREES]) });
     const { run, events } = await runToItsEnd(at, 'plan -> a, b, c; a, b, c -> end');
     expect(run?.phase.status).to.equal('completed');
     const byNode = factsOf(events, 'ToolCalled').map(({ node, step }) => `${node} ${step}`);
@@ -254,7 +254,7 @@ describe('A council with tools', () => {
       });
       try {
         const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }), {
-          chunkSearch: memoryPassages([TREES]),
+          chunkSearch: memoryChunks([TREES]),
         });
         const { run, events } = await runToItsEnd(at, 'plan -> judge?; judge -approve-> end');
         expect(run?.phase.status).to.equal('completed');
@@ -277,7 +277,7 @@ describe('A council with tools', () => {
       const server = await fakeOpenAi([pieces(letMeSee, call), pieces(thought, { content: 'are slow.' })]);
       try {
         const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }), {
-          chunkSearch: memoryPassages([TREES]),
+          chunkSearch: memoryChunks([TREES]),
         });
         const runId = system.uuid();
         const tokens: Token[] = [];

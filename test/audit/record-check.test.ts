@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { recordCheck } from '../../src/audit/record-check.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
 
 async function* idsOf(...ids: readonly string[]): AsyncGenerator<string> {
@@ -10,7 +10,7 @@ async function* idsOf(...ids: readonly string[]): AsyncGenerator<string> {
 
 describe('The check of records at the start', () => {
   it('is through before the start goes on when they are few', async () => {
-    const system = manualAmbient();
+    const system = manualSystem();
     const verified: string[] = [];
     const verify = async (id: string): Promise<void> => void verified.push(id);
     await recordCheck({ verify, system, onFault: () => undefined }).start(idsOf('a', 'b'));
@@ -19,7 +19,7 @@ describe('The check of records at the start', () => {
   });
 
   it('goes on behind the start when it takes longer, and ends when the service stops', async () => {
-    const system = manualAmbient();
+    const system = manualSystem();
     const verified: string[] = [];
     let goOn: () => void = () => undefined;
     const verify = (id: string): Promise<void> => {
@@ -44,7 +44,7 @@ describe('The check of records at the start', () => {
   });
 
   it('asks again while the log is away, and tells once what else ends it', async () => {
-    const system = manualAmbient();
+    const system = manualSystem();
     const faults: unknown[] = [];
     const answers = [new LogUnavailable(), null, new Error('a fault'), null];
     const verify = async (): Promise<void> => {

@@ -16,7 +16,7 @@ import { historyPart } from './history.js';
 import { ingestionPart } from './ingestion.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
-import { passagesPart } from './passages.js';
+import { chunksPart } from './chunks.js';
 import { pausedPart } from './paused.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
@@ -36,7 +36,7 @@ const PARTS = [
   auditPart,
   extractionPart,
   ingestionPart,
-  passagesPart,
+  chunksPart,
 ];
 
 const { values } = parseArgs({

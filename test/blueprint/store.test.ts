@@ -17,7 +17,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const PLAIN = { id: 'plain', name: 'Plain', nodes: [{ id: 'a' }] };
 
-describe('The shelf of blueprints', () => {
+describe('The blueprints of blueprints', () => {
   let dir: TempDir;
   let log: EventLog;
 
@@ -30,7 +30,7 @@ describe('The shelf of blueprints', () => {
     dir.remove();
   });
 
-  const shelfOn = (on: EventLog): BlueprintStore =>
+  const storeOn = (on: EventLog): BlueprintStore =>
     new BlueprintStore({ log: on, system: nodeSystem(), instanceId: 'one' });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
@@ -45,7 +45,7 @@ describe('The shelf of blueprints', () => {
   ] as const) {
     it(`makes a change once when its append was ${what}`, async () => {
       let appends = 0;
-      const shelf = shelfOn(
+      const blueprints = storeOn(
         changedLog(log, {
           async append(stream, events, expected) {
             appends += 1;
@@ -55,19 +55,19 @@ describe('The shelf of blueprints', () => {
           },
         }),
       );
-      await shelf.create(PLAIN);
-      await shelf.update('plain', { name: 'New' });
-      expect(await shelf.find('plain')).to.include({ name: 'New', version: 2 });
+      await blueprints.create(PLAIN);
+      await blueprints.update('plain', { name: 'New' });
+      expect(await blueprints.find('plain')).to.include({ name: 'New', version: 2 });
       expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated', 'BlueprintUpdated']);
       expect(appends).to.equal(4);
     });
   }
 
   it('undoes no change of another instance that comes between its read and its append', async () => {
-    const other = shelfOn(log);
+    const other = storeOn(log);
     await other.create(PLAIN);
     let isFirst = true;
-    const shelf = shelfOn(
+    const blueprints = storeOn(
       changedLog(log, {
         async append(stream, events, expected) {
           if (isFirst) await other.update('plain', { edges: [{ source: 'a', target: 'b' }] });
@@ -76,23 +76,23 @@ describe('The shelf of blueprints', () => {
         },
       }),
     );
-    expect(await shelf.update('plain', { name: 'Both' })).to.deep.include({ version: 3, name: 'Both' });
-    expect((await shelf.find('plain'))?.edges).to.have.length(1);
+    expect(await blueprints.update('plain', { name: 'Both' })).to.deep.include({ version: 3, name: 'Both' });
+    expect((await blueprints.find('plain'))?.edges).to.have.length(1);
   });
 
   it('gives up a change that others are always faster with', async () => {
-    const shelf = shelfOn(
+    const blueprints = storeOn(
       changedLog(log, {
         append: (stream) => Promise.reject(new RevisionConflict({ stream, expected: 'none', actual: 1 })),
       }),
     );
-    expect(await rejectionOf(shelf.create(PLAIN))).to.be.instanceOf(BlueprintContended);
+    expect(await rejectionOf(blueprints.create(PLAIN))).to.be.instanceOf(BlueprintContended);
   });
 
   it('lets a hundred changes of one blueprint wait, refuses the next, and holds up no other blueprint', async () => {
     let free = (): void => undefined;
     const held = new Promise<void>((resolve) => (free = resolve));
-    const shelf = shelfOn(
+    const blueprints = storeOn(
       changedLog(log, {
         async append(stream, events, expected) {
           if (stream === blueprintStream('plain')) await held;
@@ -100,21 +100,23 @@ describe('The shelf of blueprints', () => {
         },
       }),
     );
-    const created = shelf.create(PLAIN);
-    const waiting = Array.from({ length: 100 }, (_, at) => shelf.update('plain', { name: `Name ${at}` }));
-    expect(await rejectionOf(shelf.update('plain', { name: 'One too many' }))).to.be.instanceOf(BlueprintContended);
-    await shelf.create({ ...PLAIN, id: 'other' });
+    const created = blueprints.create(PLAIN);
+    const waiting = Array.from({ length: 100 }, (_, at) => blueprints.update('plain', { name: `Name ${at}` }));
+    expect(await rejectionOf(blueprints.update('plain', { name: 'One too many' }))).to.be.instanceOf(
+      BlueprintContended,
+    );
+    await blueprints.create({ ...PLAIN, id: 'other' });
     free();
     await created;
     await Promise.all(waiting);
-    expect(await shelf.update('plain', { name: 'Later' })).to.include({ version: 102 });
+    expect(await blueprints.update('plain', { name: 'Later' })).to.include({ version: 102 });
   });
 
   it('makes no change for a version that another instance has gone on from in between', async () => {
-    const other = shelfOn(log);
+    const other = storeOn(log);
     await other.create(PLAIN);
     let isMeanwhile = true;
-    const shelf = shelfOn(
+    const blueprints = storeOn(
       changedLog(log, {
         async append(stream, events, expected) {
           if (isMeanwhile) await other.update('plain', { name: 'Meanwhile' });
@@ -124,16 +126,16 @@ describe('The shelf of blueprints', () => {
       }),
     );
     const isFirst = ({ version }: { readonly version: number }): boolean => version === 1;
-    const refused = await rejectionOf(shelf.update('plain', { name: 'Late' }, isFirst));
+    const refused = await rejectionOf(blueprints.update('plain', { name: 'Late' }, isFirst));
     expect(refused).to.be.instanceOf(BlueprintMoved).with.deep.property('data', { blueprintId: 'plain', version: 2 });
-    expect(await rejectionOf(shelf.remove('plain', isFirst))).to.be.instanceOf(BlueprintMoved);
-    expect(await shelf.find('plain')).to.include({ name: 'Meanwhile', version: 2 });
+    expect(await rejectionOf(blueprints.remove('plain', isFirst))).to.be.instanceOf(BlueprintMoved);
+    expect(await blueprints.find('plain')).to.include({ name: 'Meanwhile', version: 2 });
   });
 
   it('stops after the change under way, without working off those that wait for it', async () => {
     let free = (): void => undefined;
     const held = new Promise<void>((resolve) => (free = resolve));
-    const shelf = shelfOn(
+    const blueprints = storeOn(
       changedLog(log, {
         async append(stream, events, expected) {
           await held;
@@ -141,10 +143,10 @@ describe('The shelf of blueprints', () => {
         },
       }),
     );
-    const created = shelf.create(PLAIN);
-    const waiting = Array.from({ length: 50 }, () => rejectionOf(shelf.update('plain', { name: 'Late' })));
+    const created = blueprints.create(PLAIN);
+    const waiting = Array.from({ length: 50 }, () => rejectionOf(blueprints.update('plain', { name: 'Late' })));
     await new Promise((resolve) => setImmediate(resolve));
-    const stopped = shelf.stop();
+    const stopped = blueprints.stop();
     free();
     await stopped;
     await created;
@@ -159,18 +161,18 @@ describe('The shelf of blueprints', () => {
       const rest = bytes - JSON.stringify({ name: '', nodes, edges }).length;
       return { name: 'x'.repeat(rest), nodes, edges };
     };
-    const shelf = shelfOn(log);
-    const kept = await shelf.create({ id: 'full', ...sized(MAX_BLUEPRINT_BYTES) });
+    const blueprints = storeOn(log);
+    const kept = await blueprints.create({ id: 'full', ...sized(MAX_BLUEPRINT_BYTES) });
     expect(JSON.stringify(kept).length).to.be.greaterThan(MAX_BLUEPRINT_BYTES);
-    expect(await shelf.update('full', { edges: [] })).to.include({ version: 2 });
-    const refused = await rejectionOf(shelf.create({ id: 'over', ...sized(MAX_BLUEPRINT_BYTES + 1) }));
+    expect(await blueprints.update('full', { edges: [] })).to.include({ version: 2 });
+    const refused = await rejectionOf(blueprints.create({ id: 'over', ...sized(MAX_BLUEPRINT_BYTES + 1) }));
     expect(refused).to.be.instanceOf(BlueprintTooLarge);
     expect(refused).to.have.deep.property('data', { blueprintId: 'over', bytes: 262_145, limit: 262_144 });
   });
 
   it('says of a record that nobody could have saved that it is damaged, and lets it be deleted', async () => {
-    const shelf = shelfOn(log);
-    const good = await shelf.create(PLAIN);
+    const blueprints = storeOn(log);
+    const good = await blueprints.create(PLAIN);
     const records: readonly unknown[] = [
       ...[undefined, null, 1, [], {}, { ...good, id: 'other' }, { ...good, updatedAt: undefined }],
       ...[
@@ -182,19 +184,19 @@ describe('The shelf of blueprints', () => {
     for (const [at, blueprint] of records.entries()) {
       const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', data: JSON.stringify({ blueprint }) };
       await log.append(blueprintStream('plain'), [{ ...event, metadata: {} }], at);
-      expect(await rejectionOf(shelf.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
+      expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
     }
-    expect(await rejectionOf(shelf.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintCorrupt);
-    await shelf.remove('plain');
-    expect(await shelf.find('plain')).to.equal(null);
-    await shelf.create(PLAIN);
+    expect(await rejectionOf(blueprints.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintCorrupt);
+    await blueprints.remove('plain');
+    expect(await blueprints.find('plain')).to.equal(null);
+    await blueprints.create(PLAIN);
   });
 
   it('chains its events as those of a run, over a deletion too', async () => {
-    const shelf = shelfOn(log);
-    await shelf.create(PLAIN);
-    await shelf.remove('plain');
-    await shelf.create(PLAIN);
+    const blueprints = storeOn(log);
+    await blueprints.create(PLAIN);
+    await blueprints.remove('plain');
+    await blueprints.create(PLAIN);
     const events = await eventsOf('plain');
     expect(events.map(({ type }) => type)).to.deep.equal(['BlueprintCreated', 'BlueprintDeleted', 'BlueprintCreated']);
     let previous = GENESIS_HASH;

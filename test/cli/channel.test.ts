@@ -5,20 +5,20 @@ import { WebSocketServer } from 'ws';
 import type { Channel } from '../../src/cli/client/channel.js';
 import { openChannel } from '../../src/cli/client/channel.js';
 import { openSchemas } from '../../src/api/schemas.js';
-import type { ManualAmbient } from '../support/manual-system.js';
-import { manualAmbient } from '../support/manual-system.js';
+import type { ManualSystem } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 
 const RUN = '00000000-0000-4000-8000-000000000000';
 
 describe('The channel as the command reads it', () => {
   let server: WebSocketServer;
-  let system: ManualAmbient;
+  let system: ManualSystem;
   let ended: AbortController;
 
   beforeEach(async () => {
     server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await new Promise((resolve) => server.on('listening', resolve));
-    system = manualAmbient();
+    system = manualSystem();
     ended = new AbortController();
   });
 

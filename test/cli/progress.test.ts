@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import type { RunProgress } from '../../src/cli/commands/driver.js';
 import type { Progress } from '../../src/cli/terminal/progress.js';
 import { openProgress } from '../../src/cli/terminal/progress.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 
 const FRONT: RunProgress = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
 
 describe('The progress of a run', () => {
-  const system = manualAmbient();
+  const system = manualSystem();
   let written: string[];
   let progress: Progress;
 
@@ -44,7 +44,7 @@ describe('The progress of a run', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('writes a line for each node of a front into a pipe, once', () => {
+  it('writes a line for each node of a frontier into a pipe, once', () => {
     open(false);
     progress.show({ ...FRONT, nodes: ['left'] });
     progress.show(FRONT);

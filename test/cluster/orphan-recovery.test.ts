@@ -3,14 +3,14 @@ import { OrphanRecovery } from '../../src/cluster/orphan-recovery.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { given, graphOf, RUN_ID } from '../support/given.js';
-import type { ManualAmbient } from '../support/manual-system.js';
-import { manualAmbient } from '../support/manual-system.js';
+import type { ManualSystem } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 
 const line = graphOf('one -> two');
 
-describe('A custodian', () => {
-  let system: ManualAmbient;
-  let custodian: OrphanRecovery;
+describe('A recovery', () => {
+  let system: ManualSystem;
+  let recovery: OrphanRecovery;
   let taken: string[];
   let left: string[];
   let held: Set<string>;
@@ -18,10 +18,10 @@ describe('A custodian', () => {
   let isInTurn: boolean;
 
   beforeEach(() => {
-    system = manualAmbient();
+    system = manualSystem();
     isInTurn = true;
     [taken, left, held, dead] = [[], [], new Set(), new Set()];
-    custodian = new OrphanRecovery({
+    recovery = new OrphanRecovery({
       system,
       instanceId: 'me',
       isSuspect: (instanceId) => dead.has(instanceId),
@@ -50,20 +50,20 @@ describe('A custodian', () => {
     ['its owner has released', released],
   ] as const) {
     it(`takes a run that ${what}, within half a second`, () => {
-      custodian.recorded(run());
+      recovery.recorded(run());
       expect(taken).to.deep.equal([]);
       expect(settle()).to.deep.equal([RUN_ID]);
     });
   }
 
   it('never again offers a run that was given up, however often it looks', () => {
-    custodian.recorded(running());
+    recovery.recorded(running());
     dead.add('one');
-    custodian.check();
+    recovery.check();
     expect(settle()).to.deep.equal([RUN_ID]);
-    custodian.giveUp(RUN_ID);
+    recovery.giveUp(RUN_ID);
     expect(left).to.include(RUN_ID);
-    for (let looks = 0; looks < 3; looks += 1) custodian.check();
+    for (let looks = 0; looks < 3; looks += 1) recovery.check();
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
@@ -73,8 +73,8 @@ describe('A custodian', () => {
     ['has ended', cancelled],
   ] as const) {
     it(`leaves a run that ${what}`, () => {
-      custodian.recorded(run());
-      custodian.check();
+      recovery.recorded(run());
+      recovery.check();
       expect(settle()).to.deep.equal([]);
       expect(left).to.include(RUN_ID);
     });
@@ -82,7 +82,7 @@ describe('A custodian', () => {
 
   it('leaves a run to the one whose turn it is, and comes in when that one does not', () => {
     isInTurn = false;
-    custodian.recorded(released());
+    recovery.recorded(released());
     system.advance(249);
     expect(taken).to.deep.equal([]);
     system.advance(251);
@@ -90,53 +90,53 @@ describe('A custodian', () => {
   });
 
   it('takes a run once its owner is dead', () => {
-    custodian.recorded(running());
+    recovery.recorded(running());
     dead.add('one');
-    custodian.check();
-    custodian.check();
+    recovery.check();
+    recovery.check();
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
   it('takes nothing from an owner that lives again by the end of the wait', () => {
-    custodian.recorded(running());
+    recovery.recorded(running());
     dead.add('one');
-    custodian.check();
+    recovery.check();
     dead.clear();
     expect(settle()).to.deep.equal([]);
   });
 
   it('leaves a run that another has claimed during the wait', () => {
-    custodian.recorded(released());
-    custodian.recorded(running());
+    recovery.recorded(released());
+    recovery.recorded(running());
     expect(settle()).to.deep.equal([]);
   });
 
   it('takes back its own run that it has let go, and not one that it holds', () => {
     const own = (story: Story): RunState => story.when({ type: 'ClaimRun', reason: 'handover' }, 'me').run;
-    custodian.recorded(own(given(line).when({ type: 'ReleaseRun' })));
+    recovery.recorded(own(given(line).when({ type: 'ReleaseRun' })));
     held.add(RUN_ID);
-    custodian.check();
+    recovery.check();
     expect(settle()).to.deep.equal([]);
     held.clear();
-    custodian.check();
+    recovery.check();
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
   it('knows what was there before, unless it has heard better since', () => {
-    custodian.recorded(cancelled());
-    custodian.know([
+    recovery.recorded(cancelled());
+    recovery.know([
       { runId: RUN_ID, owner: null },
       { runId: 'old', owner: null },
       { runId: 'dying', owner: 'other' },
     ]);
     expect(settle()).to.deep.equal(['old']);
-    expect(custodian.isOwner('other')).to.equal(true);
-    expect(custodian.isOwner('one')).to.equal(false);
+    expect(recovery.isOwner('other')).to.equal(true);
+    expect(recovery.isOwner('one')).to.equal(false);
   });
 
   it('takes nothing after its stop', () => {
-    custodian.recorded(released());
-    custodian.stop();
+    recovery.recorded(released());
+    recovery.stop();
     expect(settle()).to.deep.equal([]);
     expect(system.timers()).to.equal(0);
   });

@@ -5,8 +5,8 @@ import type { GraphNode } from '../../src/generated/schemas.js';
 import { boundedModel } from '../../src/models/bounded.js';
 import type { ModelRequest } from '../../src/models/port.js';
 import type { Tool, ToolOutcome } from '../../src/council/tools/tool.js';
-import { assigned, nodeWith, requestFor } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { assigned, nodeWith, requestFor } from '../support/prompt-inputs.js';
+import { manualSystem } from '../support/manual-system.js';
 import { asks, scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
 const node = nodeWith({ id: 'poet', timeoutMs: 60_000 });
@@ -37,7 +37,7 @@ function lookTool(run: Run = (query) => ({ isFound: true, text: `about ${query}`
 interface Talk {
   readonly outcome: Promise<StepOutcome>;
   readonly recorded: readonly CallRecord[];
-  readonly system: ReturnType<typeof manualAmbient>;
+  readonly system: ReturnType<typeof manualSystem>;
 }
 
 function talk(
@@ -54,7 +54,7 @@ function talk(
     readonly signal?: AbortSignal;
   } = {},
 ): Talk {
-  const system = manualAmbient();
+  const system = manualSystem();
   const recorded: CallRecord[] = [];
   const outcome = executeStep({
     node: at,
@@ -245,7 +245,7 @@ describe('A node at a bound of its tools', () => {
     const model = scriptedModel(({ promptInput }) =>
       promptInput.topic === 'neighbour' ? 'hold' : (replies.shift() ?? done),
     );
-    const system = manualAmbient();
+    const system = manualSystem();
     const bounded = boundedModel(model, { maxCalls: 1, outageMs: 0, system });
     const { signal } = new AbortController();
     const terms = { timeoutMs: 5000, outage: null, signal };

@@ -4,14 +4,14 @@ import { jsonBytes, PASS_SCORE } from '../../src/graph/limits.js';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import { offlineModel } from '../../src/models/offline.js';
-import { assigned } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { assigned } from '../support/prompt-inputs.js';
+import { manualSystem } from '../support/manual-system.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const TOPICS = 400;
 
-const system = manualAmbient();
+const system = manualSystem();
 const model = offlineModel({ system });
 const nodes = fixedGraph({ timeoutMs: 1000, maxAttempts: 4 }).nodes;
 

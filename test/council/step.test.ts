@@ -3,8 +3,8 @@ import { MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
 import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
-import { assigned, nodeWith } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { assigned, nodeWith } from '../support/prompt-inputs.js';
+import { manualSystem } from '../support/manual-system.js';
 import { scriptedModel, type Reply, type ScriptedModel } from '../support/scripted-model.js';
 
 const agent = nodeWith({ id: 'poet' });
@@ -16,7 +16,7 @@ function execute(model: ScriptedModel, node: GraphNode, signal = new AbortContro
     ...assigned(node, { draft: node.role === 'critic' ? 'Green.' : null }),
     ask: (request) => model.ask(request, { signal }),
     signal,
-    monotonicMs: manualAmbient().monotonicMs,
+    monotonicMs: manualSystem().monotonicMs,
   });
 }
 
@@ -34,7 +34,7 @@ const bad = { text: '9/10, well done' };
 
 describe('executeStep with an agent', () => {
   it('takes the answer as the draft, with what it cost', async () => {
-    const system = manualAmbient();
+    const system = manualSystem();
     const model = scriptedModel(() => {
       system.advance(30.4);
       return { text: ' Green.\n' };

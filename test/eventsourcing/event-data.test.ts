@@ -14,7 +14,7 @@ import { foldRun, runEventOf } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { eventIn, GOLDEN } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import { openStoryLog } from '../support/story-log.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -77,7 +77,7 @@ describe('An event whose data does not fit its schema', () => {
     const facts = history.map(({ type, data }, seq) =>
       seq === at ? { type, data: { ...data, output: { draft: 7 } } } : { type, data },
     );
-    const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: manualAmbient(7).uuid, sha256, instanceId: 'i' };
+    const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: manualSystem(7).uuid, sha256, instanceId: 'i' };
     const { events: sealed } = sealEvents({ seq: -1, hash: GENESIS_HASH }, facts, {
       ...sealing,
       correlationId: runId,

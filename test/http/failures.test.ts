@@ -9,8 +9,8 @@ import type { HttpDeps } from '../../src/http/app.js';
 import { httpApp } from '../../src/http/app.js';
 import { refuseUnreadable } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { ManualAmbient } from '../support/manual-system.js';
-import { manualAmbient } from '../support/manual-system.js';
+import type { ManualSystem } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
@@ -22,12 +22,12 @@ describe('A request that cannot be served', () => {
   let server: Server;
   let rest: RestClient;
   let url: string;
-  let system: ManualAmbient;
+  let system: ManualSystem;
   let faults: { readonly requestId: string; readonly error: unknown }[];
 
   /** The HTTP layer in front of a service that always does the same. */
   const serve = async (always: () => Promise<never>, ready = async (): Promise<boolean> => true): Promise<void> => {
-    system = manualAmbient();
+    system = manualSystem();
     faults = [];
     const deps: HttpDeps = {
       registry: {

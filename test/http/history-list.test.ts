@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -13,7 +13,7 @@ describe('GET /api/runs/', () => {
   let expected: readonly string[];
 
   before(async () => {
-    const clock = manualAmbient();
+    const clock = manualSystem();
     service = await startService({ model: scriptedModel(() => 'hold'), system: clock });
     rest = restClient(service.url);
     const first = [await rest.start(), await rest.start(), await rest.start()].toSorted();

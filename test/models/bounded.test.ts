@@ -3,12 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelFailed } from '../../src/errors.js';
 import { boundedModel, type BoundedModel } from '../../src/models/bounded.js';
 import type { ModelAnswer } from '../../src/models/port.js';
-import { nodeWith, requestFor } from '../support/briefs.js';
-import { manualAmbient, type ManualAmbient } from '../support/manual-system.js';
+import { nodeWith, requestFor } from '../support/prompt-inputs.js';
+import { manualSystem, type ManualSystem } from '../support/manual-system.js';
 import { scriptedModel, type Script, type ScriptedModel } from '../support/scripted-model.js';
 
 interface Bench {
-  readonly system: ManualAmbient;
+  readonly system: ManualSystem;
   readonly model: ScriptedModel;
   readonly bounded: BoundedModel;
   /** Asks on behalf of a run; the topic tells the calls apart. */
@@ -20,7 +20,7 @@ interface Bench {
 }
 
 function bench(maxCalls: number, script: Script = () => 'hold'): Bench {
-  const system = manualAmbient();
+  const system = manualSystem();
   const model = scriptedModel(script);
   const bounded = boundedModel(model, { maxCalls, outageMs: 0, system });
   return {
@@ -86,7 +86,7 @@ describe('boundedModel: slots', () => {
           throw new Error('at once');
         },
       },
-      { maxCalls: 1, outageMs: 0, system: manualAmbient() },
+      { maxCalls: 1, outageMs: 0, system: manualSystem() },
     );
     const terms = { runId: 'a', timeoutMs: 1, outage: null, signal: new AbortController().signal };
     for (let round = 0; round < 2; round += 1) {

@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelFailed } from '../../src/errors.js';
 import { boundedModel, type BoundedModel } from '../../src/models/bounded.js';
 import type { ModelAnswer, ModelRequest } from '../../src/models/port.js';
-import { nodeWith, requestFor } from '../support/briefs.js';
-import { manualAmbient, type ManualAmbient } from '../support/manual-system.js';
+import { nodeWith, requestFor } from '../support/prompt-inputs.js';
+import { manualSystem, type ManualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { Reply } from '../support/scripted-model.js';
 import { scriptedModel, type ScriptedModel } from '../support/scripted-model.js';
@@ -25,7 +25,7 @@ interface Asking {
 }
 
 describe('boundedModel: outages', () => {
-  let system: ManualAmbient;
+  let system: ManualSystem;
   let model: ScriptedModel;
   let bounded: BoundedModel;
   /** What the server does now. */
@@ -36,7 +36,7 @@ describe('boundedModel: outages', () => {
 
   const isUp = (): Reply => ({ text: 'An answer' });
   beforeEach(() => {
-    system = manualAmbient();
+    system = manualSystem();
     madeAt = [];
     told = [];
     reply = () => out();

@@ -5,13 +5,13 @@ import { readCritique, type Critique } from '../../src/council/critic-answer.js'
 import { ModelFailed } from '../../src/errors.js';
 import { offlineModel } from '../../src/models/offline.js';
 import type { PromptInput } from '../../src/models/port.js';
-import { nodeWith, requestFor } from '../support/briefs.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { nodeWith, requestFor } from '../support/prompt-inputs.js';
+import { manualSystem } from '../support/manual-system.js';
 
 type State = Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>>;
 
 const never = new AbortController();
-const model = offlineModel({ system: manualAmbient() });
+const model = offlineModel({ system: manualSystem() });
 const agent = nodeWith({ label: 'Poet', systemPrompt: '' });
 const critic = nodeWith({ label: 'Judge', role: 'critic' });
 
@@ -174,7 +174,7 @@ describe('offlineModel: bounds', () => {
 describe('offlineModel: manners', () => {
   it('gives the same answer to the same brief', async () => {
     const request = requestFor(agent, { topic: 'Trees', draft: 'Green.', feedback: ['Longer.'] });
-    const other = offlineModel({ system: manualAmbient(99) });
+    const other = offlineModel({ system: manualSystem(99) });
     expect(await other.ask(structuredClone(request), never)).to.deep.equal(await model.ask(request, never));
   });
 
@@ -185,7 +185,7 @@ describe('offlineModel: manners', () => {
   });
 
   it('takes its time when told to, and stops when aborted', async () => {
-    const system = manualAmbient();
+    const system = manualSystem();
     const slow = offlineModel({ latencyMs: 300, system });
     const answer = slow.ask(requestFor(agent), never);
     expect(system.timers()).to.equal(1);

@@ -9,8 +9,8 @@ import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { ViewsClient } from '../../src/projections/views-client.js';
 import { openViews } from '../../src/projections/views-client.js';
 import { changeViews } from '../support/damaged-log.js';
-import type { ManualAmbient } from '../support/manual-system.js';
-import { manualAmbient } from '../support/manual-system.js';
+import type { ManualSystem } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -32,7 +32,7 @@ const LOG: LogInfo = { identity: 'log', head: position(1_000_000) };
 describe('History', () => {
   let dir: TempDir;
   let views: ViewsClient;
-  let system: ManualAmbient;
+  let system: ManualSystem;
   let history: History;
   let faults: unknown[];
 
@@ -49,7 +49,7 @@ describe('History', () => {
 
   async function open(log: LogInfo = LOG, repair = NOTHING): Promise<void> {
     views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log });
-    system = manualAmbient();
+    system = manualSystem();
     faults = [];
     history = new History({ views, repair, system, onFault: (error) => faults.push(error) });
   }

@@ -105,7 +105,7 @@ describe('summaryOf', () => {
     expect(summaryOf(paused().run)).to.include({ executionMode: 'god-mode', blueprintId: 'blueprint' });
   });
 
-  it('tells of a front that waits all its nodes', () => {
+  it('tells of a frontier that waits all its nodes', () => {
     const { run } = resumed(given(graphOf('plan -> left, right'), { godMode: true })).when(wrote('plan', 'P'));
     expect(summaryOf(run)).to.deep.include({
       activeNode: 'left',

@@ -121,14 +121,14 @@ describe('Branches inside a rework loop', () => {
       outer? -rework-> plan
       outer? -approve-> end
     `);
-    const fronts: string[] = [];
+    const frontiers: string[] = [];
     const scores: Record<string, number[]> = { inner: [2, 9, 9], outer: [1, 9] };
     const { run } = playOut(given(nested), (node, state) => {
-      if (attemptOf(state, node).step === state.progress.steps) fronts.push(underWay(state).join());
+      if (attemptOf(state, node).step === state.progress.steps) frontiers.push(underWay(state).join());
       return node in scores ? scored(node, scores[node]?.shift() ?? 9) : wrote(node);
     });
     expect(wholeOf(run)).to.include({ status: 'completed' });
-    expect(fronts.filter((front) => front === 'b')).to.have.length(3);
+    expect(frontiers.filter((frontier) => frontier === 'b')).to.have.length(3);
   });
 
   it('that end there end once: what a later round makes takes the place of the earlier', () => {
@@ -153,7 +153,7 @@ describe('A fork', () => {
     right, deep -> meet
   `);
 
-  it('starts a front in the order of the edges, in one append', () => {
+  it('starts a frontier in the order of the edges, in one append', () => {
     given(graph)
       .when(wrote('plan'))
       .then('NodeCompleted plan 1.1 -> left right', 'NodeStarted left 2.1', 'NodeStarted right 3.1');
@@ -164,7 +164,7 @@ describe('A fork', () => {
     expect(inputOf(story, 'left')).to.deep.equal(inputOf(story, 'right')).and.to.include({ draft: 'A plan' });
   });
 
-  it('records each result as it comes and starts the next front when all have ended', () => {
+  it('records each result as it comes and starts the next frontier when all have ended', () => {
     given(graph)
       .when(wrote('plan'))
       .when(wrote('right'))
@@ -185,7 +185,7 @@ describe('A fork', () => {
     expect(inputOf(story, 'meet').draft).to.equal('## Right\nby right\n\n## Deep\nby deep');
   });
 
-  it('shows the state of the first node of the front, and of the join once it starts', () => {
+  it('shows the state of the first node of the frontier, and of the join once it starts', () => {
     const shown = (...commands: readonly When[]): string | null =>
       given(graph).whenAll(wrote('plan'), ...commands).run.progress.shown.draft;
     expect(shown()).to.equal('by plan');
@@ -224,7 +224,7 @@ describe('A fork', () => {
   });
 });
 
-describe('A front', () => {
+describe('A frontier', () => {
   const graph = graphOf(`
     plan -> a, b, judge?
     a, judge? -> meet
@@ -232,7 +232,7 @@ describe('A front', () => {
   `);
   const commands = [wrote('a'), wrote('b'), scored('judge', 4)];
 
-  it('leads to the same next front and the same joined state in whatever order its nodes end', () => {
+  it('leads to the same next frontier and the same joined state in whatever order its nodes end', () => {
     const ends = ordersOf(commands).map((order) =>
       given(graph)
         .when(wrote('plan'))

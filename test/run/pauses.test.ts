@@ -78,7 +78,7 @@ describe('A run in God Mode', () => {
     resumed(third).when(wrote('polish', 'Final')).then('NodeCompleted polish 3.1 ->', 'RunCompleted: Final (9, 2)');
   });
 
-  it('pauses once before a front and lists its nodes in edge order', () => {
+  it('pauses once before a frontier and lists its nodes in edge order', () => {
     const story = branched().then(
       'NodeCompleted plan 1.1 -> left right',
       'RunPaused 2 before left right',
@@ -88,7 +88,7 @@ describe('A run in God Mode', () => {
     expect(underWay(resumed(story).run)).to.deep.equal(['left', 'right']);
   });
 
-  it('pauses only when all nodes of the front have ended', () => {
+  it('pauses only when all nodes of the frontier have ended', () => {
     resumed(branched()).when(wrote('right')).then('NodeCompleted right 3.1 -> meet');
   });
 
@@ -221,7 +221,7 @@ describe('An override', () => {
     expect(after({ critic_score: 2 }).progress.scores).to.deep.equal({ judge: 1 });
   });
 
-  it('reaches every branch of a front', () => {
+  it('reaches every branch of a frontier', () => {
     const { run } = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
     for (const node of ['left', 'right']) {
       const { draft, feedback } = attemptOf(run, node).branch;
@@ -279,11 +279,11 @@ describe('A new route after an override', () => {
       second? -approve-> good
       second? -rework-> bad
     `);
-    const front = resumed(resumed(given(graph, godMode)).when(wrote('plan'))).whenAll(
+    const frontier = resumed(resumed(given(graph, godMode)).when(wrote('plan'))).whenAll(
       wrote('aside', 'A'),
       scored('judge', 5),
     );
-    const paused = resumed(front).when(scored('second', 5));
+    const paused = resumed(frontier).when(scored('second', 5));
     expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['bad']);
     const story = resumed(paused, modify({ critic_score: 9 }, ['good']));
     expect(story.run.progress.ended.map(({ node }) => node)).to.deep.equal(['aside']);

@@ -12,7 +12,7 @@ import { requestRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { attemptOf, completed, graphOf, underWay } from '../support/given.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { runRequest } from '../support/open-engine.js';
 
 setFlagsFromString('--allow-natives-syntax');
@@ -60,7 +60,7 @@ describe('What is made on the way of every event', () => {
 /** A run from its request to its end, as its actor and the projector take it: what was made, by where it was made. */
 function playedOut(chart: Chart): ReadonlyMap<string, object> {
   const made = new Map<string, object>();
-  const deps = { system: manualAmbient(), instanceId: 'one' };
+  const deps = { system: manualSystem(), instanceId: 'one' };
   const requested = runRequest('00000000-0000-4000-8000-000000000001', { graph: GRAPH });
   const first = sealAppend(
     deps,

@@ -16,7 +16,7 @@ import type { Upcast } from '../../src/run/events.js';
 import { upcast } from '../../src/run/events.js';
 import { answerOf } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
-import { manualAmbient } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { openStoryLog } from '../support/story-log.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -59,7 +59,7 @@ describe('A record of an older version', () => {
   before(async () => {
     dir = tempDir();
     log = await openStoryLog(dir.path);
-    const { uuid: nextId } = manualAmbient(99);
+    const { uuid: nextId } = manualSystem(99);
     const at = '2025-01-01T00:00:00.000Z';
     const common = { at, nextId, sha256, instanceId: 'i', correlationId: runId, causationId: runId };
     const { events, exported } = sealEvents({ seq: -1, hash: GENESIS_HASH }, facts, common);

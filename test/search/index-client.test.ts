@@ -13,13 +13,13 @@ import {
   type SearchIndex,
   type SearchIndexOptions,
 } from '../../src/search/index-client.js';
-import { realPassages, realQueries } from '../support/real-texts.js';
+import { realChunks, realQueries } from '../support/real-texts.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir, type TempDir } from '../support/temp-dir.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
-const TEXTS = realPassages(400);
+const TEXTS = realChunks(400);
 const QUERIES = realQueries(TEXTS, 30, seededRandom(SEED));
 
 describe(`Passage index (SEED=${SEED})`, () => {

@@ -5,7 +5,7 @@ import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
 import { openSearchIndex } from '../../src/search/index-client.js';
 import { filledIndex } from '../support/filled-index.js';
-import { realPassages, realQueries } from '../support/real-texts.js';
+import { realChunks, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -26,7 +26,7 @@ describe(`Nearest passages of real texts (SEED=${SEED})`, () => {
     };
     const index = await openSearchIndex(setup);
     try {
-      const texts = realPassages(PASSAGES);
+      const texts = realChunks(PASSAGES);
       await filledIndex(index, texts);
       expect(await recallOf(index, texts, realQueries(texts, QUERIES, seededRandom(SEED)))).to.be.at.least(0.95);
     } finally {

@@ -30,7 +30,7 @@ import { requestRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
-import { manualAmbient } from './manual-system.js';
+import { manualSystem } from './manual-system.js';
 import { runRequest } from './open-engine.js';
 
 /** What a test says about a run; whatever it leaves out is plain. */
@@ -59,7 +59,7 @@ export function given(graph: Graph, { limits = {}, pending = false, ...options }
 /** A run that has just been requested as it is told here and, unless `pending`, claimed by instance `one`. */
 export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
   const chart = compileChart(requested.graph);
-  const deps = { system: manualAmbient(), instanceId: 'one' };
+  const deps = { system: manualSystem(), instanceId: 'one' };
   const facts = requestRun(chart, requested, { claim: !pending, context: contextOf('one') });
   const { recorded } = sealAppend(deps, factsAfter(null, requested.runId, facts));
   return storyOf(chart, recorded, { latest: facts, deps });
@@ -69,7 +69,7 @@ export function begun(requested: RunRequestedData, { pending = false }: Pick<Giv
 export function retold(events: readonly RunEvent[]): Story {
   const [first] = events;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
-  const deps = { system: manualAmbient(2), instanceId: 'one' };
+  const deps = { system: manualSystem(2), instanceId: 'one' };
   return storyOf(compileChart(first.data.graph), events, { latest: [], deps });
 }
 
@@ -86,7 +86,7 @@ interface Told {
   readonly fold: RunState;
   /** The facts of the last append. */
   readonly latest: readonly RunFact[];
-  readonly deps: { readonly system: ReturnType<typeof manualAmbient>; readonly instanceId: string };
+  readonly deps: { readonly system: ReturnType<typeof manualSystem>; readonly instanceId: string };
 }
 
 /** A run's story so far. Every step gives a new one, so that one beginning can have many ends. */

@@ -16,12 +16,12 @@ import type { RunState } from '../../src/run/state.js';
 import { openGate } from '../../src/run/state.js';
 import type { When } from './given.js';
 import { broke, graphOf, looked, scored, wrote } from './given.js';
-import { manualAmbient } from './manual-system.js';
+import { manualSystem } from './manual-system.js';
 
 /** A run while it is recorded: a second passes before each append. */
 class Recording {
   readonly events: RunEvent[] = [];
-  readonly #system: ReturnType<typeof manualAmbient>;
+  readonly #system: ReturnType<typeof manualSystem>;
   readonly #chart: Chart;
   readonly #runId: string;
   #snapshot: RunSnapshot | null = null;
@@ -30,7 +30,7 @@ class Recording {
     requested: RunRequestedData,
     { seed, claim = true }: { readonly seed: number; readonly claim?: boolean },
   ) {
-    this.#system = manualAmbient(seed);
+    this.#system = manualSystem(seed);
     this.#chart = compileChart(requested.graph);
     this.#runId = requested.runId;
     this.#record(requestRun(this.#chart, requested, { claim, context: this.#context('one') }), 'one');
@@ -147,7 +147,7 @@ function recording(seed: number, graph: Graph, godMode = false): Recording {
 }
 
 function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedData {
-  const { uuid, sha256 } = manualAmbient(1_000 + seed);
+  const { uuid, sha256 } = manualSystem(1_000 + seed);
   return requestedRun({
     runId: uuid(),
     inputTopic: 'Trees',
@@ -161,7 +161,7 @@ function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedDa
 }
 
 function forked(seed: number, parent: RunState, changes: Partial<ForkChanges>): Recording {
-  const { uuid, sha256 } = manualAmbient(1_000 + seed);
+  const { uuid, sha256 } = manualSystem(1_000 + seed);
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
   return new Recording(forkedRun(parent, all, { runId: uuid(), bodyHash: sha256('fork'), sha256 }), { seed });
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { System } from '../../src/system/system.js';
 import { seededRandom } from './seeded-random.js';
 
-/** An Ambient whose time stands still until a test moves it. */
-export interface ManualAmbient extends System {
+/** A System whose time stands still until a test moves it. */
+export interface ManualSystem extends System {
   /** Moves both clocks on and calls back what falls due, in the order of its due times. */
   advance(ms: number): void;
   /** Sets the wall clock alone, also backwards. */
@@ -18,7 +18,7 @@ interface Timer {
 }
 
 /** Starts at 2026-01-01T00:00:00.000Z; ids count up from 1 and carry the seed, randomness follows from the seed. */
-export function manualAmbient(seed = 1): ManualAmbient {
+export function manualSystem(seed = 1): ManualSystem {
   const timers = new Set<Timer>();
   let elapsedMs = 0;
   let offsetMs = Date.parse('2026-01-01T00:00:00.000Z');

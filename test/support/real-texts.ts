@@ -15,7 +15,7 @@ const FILE_UNITS = 400_000;
 const SHORTEST = 200;
 
 /** So many different passages, or all there are; always the same ones while the packages are. */
-export function realPassages(limit: number): readonly string[] {
+export function realChunks(limit: number): readonly string[] {
   const found = new Set<string>();
   const files = filesUnder(MODULES);
   for (const kind of KINDS) {

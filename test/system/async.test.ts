@@ -3,18 +3,18 @@ import { inTime, settledWithin, untilDeadline } from '../../src/system/async/dea
 import { backoffMs, providerWaitMs, retry } from '../../src/system/async/retry.js';
 import { semaphore } from '../../src/system/async/semaphore.js';
 import { turns } from '../../src/system/async/turns.js';
-import type { ManualAmbient } from '../support/manual-system.js';
-import { manualAmbient } from '../support/manual-system.js';
+import type { ManualSystem } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const never = new Promise<never>(() => undefined);
 const late = (): Error => new Error('late');
 
 describe('Work in time', () => {
-  let system: ManualAmbient;
+  let system: ManualSystem;
   let outer: AbortController;
   beforeEach(() => {
-    system = manualAmbient();
+    system = manualSystem();
     outer = new AbortController();
   });
 

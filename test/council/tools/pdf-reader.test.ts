@@ -3,7 +3,7 @@ import { section } from '../../../src/council/prompt.js';
 import type { FoundChunk } from '../../../src/search/document-search.js';
 import { pdfReader } from '../../../src/council/tools/pdf-reader.js';
 import { toolbox } from '../../../src/app/runs.js';
-import { documentId, markOf, memoryPassages } from '../../support/memory-passages.js';
+import { documentId, markOf, memoryChunks } from '../../support/memory-chunks.js';
 
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.', 'Elms are tall. Oaks too.', 'Nothing here.'] };
 const signal = new AbortController().signal;
@@ -17,10 +17,7 @@ const finding = (...passages: readonly Partial<FoundChunk>[]) =>
 
 describe('The PDF reader', () => {
   it('gives passages, best first, each with the mark to cite it by', async () => {
-    const found = await pdfReader(memoryPassages([TREES])).run(
-      { query: 'oaks', top_k: 5 },
-      { signal, maxBytes: 10_000 },
-    );
+    const found = await pdfReader(memoryChunks([TREES])).run({ query: 'oaks', top_k: 5 }, { signal, maxBytes: 10_000 });
     if (!found.isFound) throw new Error(found.fault);
     expect(found.text).to.equal(
       `<passage cite="${markOf(TREES, 1)}" document="trees.pdf" page="1">\nOaks grow slowly.\n</passage>\n\n` +
@@ -107,8 +104,8 @@ describe('The toolbox', () => {
   it('has what there is a source for, and offers the reader while there is anything to read', () => {
     const web = { name: 'web', search: async () => ({ isFound: true as const, results: [] }) };
     expect(toolbox({}).available()).to.deep.equal([]);
-    expect(toolbox({ web, chunkSearch: memoryPassages([]) }).available()).to.deep.equal(['webSearch']);
-    const both = toolbox({ web, chunkSearch: memoryPassages([TREES]) });
+    expect(toolbox({ web, chunkSearch: memoryChunks([]) }).available()).to.deep.equal(['webSearch']);
+    const both = toolbox({ web, chunkSearch: memoryChunks([TREES]) });
     expect(both.available()).to.deep.equal(['webSearch', 'pdfReader']);
     expect(both.granted(['pdfReader']).map(({ name }) => name)).to.deep.equal(['pdf_reader']);
     expect(both.granted([])).to.deep.equal([]);

@@ -19,7 +19,7 @@ export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
 }
 
 /** What a node is told; whatever a test leaves out is the start of a run on "Trees". */
-export function briefFor(
+export function promptInputFor(
   node: GraphNode,
   state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
 ): PromptInput {
@@ -28,9 +28,9 @@ export function briefFor(
 }
 
 /** The same, and as its model is told it. */
-export function assigned(...[node, state]: Parameters<typeof briefFor>): Assignment {
-  const brief = briefFor(node, state);
-  return { promptInput: brief, rendered: renderPrompt(brief) };
+export function assigned(...[node, state]: Parameters<typeof promptInputFor>): Assignment {
+  const promptInput = promptInputFor(node, state);
+  return { promptInput, rendered: renderPrompt(promptInput) };
 }
 
 /** The request a node makes of its model. */
@@ -38,6 +38,6 @@ export function requestFor(
   node: GraphNode,
   state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
 ): ModelRequest {
-  const promptInput = briefFor(node, state);
+  const promptInput = promptInputFor(node, state);
   return { ...renderPrompt(promptInput), promptInput, answer: node.role === 'critic' ? 'critique' : 'text' };
 }

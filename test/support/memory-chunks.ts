@@ -20,7 +20,7 @@ export function markOf(document: MemoryDocument, page: number): string {
   return `[${documentId(document).slice(0, 8)}:${page}]`;
 }
 
-export function memoryPassages(documents: readonly MemoryDocument[]): ChunkSearch {
+export function memoryChunks(documents: readonly MemoryDocument[]): ChunkSearch {
   const passages = documents.flatMap((document) =>
     document.pages.map((text, index) => ({
       document: documentId(document),

@@ -5,7 +5,7 @@ import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
 import { openSearchIndex, type SearchIndex } from '../../src/search/index-client.js';
 import { filledIndex } from '../support/filled-index.js';
-import { realPassages, realQueries } from '../support/real-texts.js';
+import { realChunks, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -21,7 +21,7 @@ const TOP_K = 5;
 /** Issue 6, item 3. */
 const TARGET = { latency: { atMost: 50 }, memory: { atMost: 500 }, recall: { atLeast: 0.95 } };
 
-export const passagesPart: Part = {
+export const chunksPart: Part = {
   name: 'passages',
   method: ({ passages, requests }) =>
     `${passages.map((each) => each.toLocaleString('en-US')).join(', ')} passages of about 1,000 characters, the texts of ` +
@@ -32,7 +32,7 @@ export const passagesPart: Part = {
     `scores, of up to ${RECALL_PASSAGES.toLocaleString('en-US')} passages.`,
   async measure(effort) {
     const figures: Figure[] = [];
-    const texts = enough(realPassages(Math.max(...effort.passages)), Math.max(...effort.passages));
+    const texts = enough(realChunks(Math.max(...effort.passages)), Math.max(...effort.passages));
     for (const count of effort.passages) figures.push(...(await measured(texts.slice(0, count), effort)));
     return figures;
   },
