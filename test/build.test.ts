@@ -110,7 +110,7 @@ describe('Build', () => {
     ]);
   });
 
-  it('makes everything anew after a build that was ended in the middle', async () => {
+  it('rebuilds everything after a build that was ended in the middle', async () => {
     await build();
     rmSync(inHouse('dist/.stamp-src'));
     write('dist/src/greeting.js', 'half of a build\n');

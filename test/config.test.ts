@@ -247,7 +247,7 @@ describe('Settings', () => {
     });
   });
 
-  it('choose an OpenAI-compatible server where it is asked for, without a key at an address of its own', () => {
+  it('choose an OpenAI-compatible server when asked to, without a key at a custom address', () => {
     const [MODEL_PROVIDER, OPENAI_MODEL] = ['openai', 'llama3.2:3b'];
     expect(readConfig({ MODEL_PROVIDER, OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider).to.deep.equal({
       name: 'openai',

@@ -46,7 +46,7 @@ describe('The compose file', () => {
     expect(instance).to.match(/\n {4}extra_hosts:\n {6}- host\.docker\.internal:host-gateway\n/);
   });
 
-  it('has a proxy that looks for instances by a name of theirs, anew after seconds', () => {
+  it('has a proxy that looks up instances by their name, again every few seconds', () => {
     const [, alias = ''] = /\n {4}networks:\n {6}default:\n {8}aliases: \[(\w+)\]\n/.exec(instance) ?? [];
     const proxy = textOf('.docker/nginx.conf');
     expect(proxy).to.match(/^ *resolver 127\.0\.0\.11 valid=\d+s/m);
@@ -107,7 +107,7 @@ if (spawnSync('nginx', ['-v']).status === 0) {
         () => false,
       );
 
-    it('finds an instance that was made anew on another address, and passes on Host, Origin and sockets', async () => {
+    it('finds an instance rebuilt at another address, and passes on Host, Origin and sockets', async () => {
       dns.pointTo('127.0.0.2');
       const first = await serve('127.0.0.2', 0);
       const port = Number(new URL(first.url).port);

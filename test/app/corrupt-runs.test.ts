@@ -137,7 +137,7 @@ onEmbeddedLog(() =>
     });
 
     for (const views of ['kept', 'deleted']) {
-      it(`is found at the start, unasked, while it waits for a human or for admission, the views ${views}`, async () => {
+      it(`is found at the start while it waits for a human or to be admitted, views ${views}`, async () => {
         const held = { maxActiveRuns: 1 };
         const model = scriptedModel(() => 'hold');
         await serve(model, held);

@@ -113,7 +113,7 @@ describe('The process on EventStoreDB', () => {
     expect(await child.ended).to.equal(0);
   });
 
-  it('is not ready while the server is down, ends every run though it is killed meanwhile, and holds its folder', async () => {
+  it('is not ready while the server is down, ends every run despite kills, and holds its folder', async () => {
     const first = start({ OFFLINE_LATENCY_MS: '30' });
     const url = await addressOf(first);
     const rest = restClient(url);

@@ -60,7 +60,7 @@ describe("A council on a server like llama.cpp's", () => {
     expect(server.calls).to.have.length(3);
   });
 
-  it('keeps thoughts out of drafts, and asks a critic for JSON again that was asked by the prompt alone', async () => {
+  it('keeps thoughts out of drafts, and asks a critic again with a schema if the prompt fails', async () => {
     await open({ thoughts: 'Let me think. {"score": 3, "feedback": "no"}\n</think>\n\n' });
     const { run } = await ended(await start(READER));
     expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });

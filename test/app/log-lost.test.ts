@@ -75,7 +75,7 @@ onEmbeddedLog(() =>
       await refusal();
     });
 
-    it('is refused when it ends before them, as one that was put back does, until they are deleted', async () => {
+    it('is refused when it ends before them, as a restored backup does, until they are deleted', async () => {
       await served();
       const backup = join(dir.path, 'backup.sqlite');
       cpSync(log, backup);

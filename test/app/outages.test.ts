@@ -192,7 +192,7 @@ describe("A model server's outage", () => {
     expect(factsOf(await checkRecord(later.log, runId), 'NodeFailed')).to.have.length(2);
   });
 
-  it('is looked at by one of many runs, and all of them go on', async () => {
+  it('is probed by one of many runs, and all of them go on', async () => {
     const council = councilOf([8]);
     let isOut = true;
     server.answerBy((call, index) => (isOut ? refuses(503) : council(call, index)));

@@ -59,7 +59,7 @@ describe('The process', () => {
   }
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`shows its address on the first log line, and exits 0 on ${signal}, also when it is heard twice`, async () => {
+    it(`shows its address on the first log line, and exits 0 on ${signal}, even if sent twice`, async () => {
       const { child, ended, url } = run();
       const address = await url;
       child.kill(signal);
@@ -72,7 +72,7 @@ describe('The process', () => {
     });
   }
 
-  it('goes on when its output has no reader any more, and stops while a refused upgrade holds its side open', async () => {
+  it('runs on after its output is closed, and stops while a refused upgrade stays half open', async () => {
     const { child, ended, url } = run();
     const address = await url;
     child.stdout.destroy();

@@ -164,7 +164,7 @@ describe('A council with tools', () => {
     expect(factsOf(events, 'RunCompleted')[0]?.unknownCitations).to.deep.equal([]);
   });
 
-  it('looks things up again in the next attempt when it is handed over in between: the log shows both', async () => {
+  it('calls its tools again in the next attempt after a handover: the log shows both calls', async () => {
     const chunkSearch = memoryChunks([TREES]);
     const held = scriptedModel(({ rounds }) =>
       rounds === undefined ? asks(['pdf_reader', { query: 'oaks' }]) : 'hold',
@@ -267,7 +267,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('sends words before a tool call and thoughts as replaced: the last turn, joined, is the draft', async () => {
+    it('sends words before a tool call and thoughts as replaced: the last turn is the draft', async () => {
       const [letMeSee, thought] = [{ content: 'Let me see.' }, { content: 'I wonder.\n</think>\nOaks ' }];
       const call = {
         tool_calls: [{ index: 0, id: 'a', function: { name: 'pdf_reader', arguments: '{"query":"oaks"}' } }],

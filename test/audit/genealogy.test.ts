@@ -47,7 +47,7 @@ const scoresIn = ({ scores }: Genealogy): readonly string[] =>
   scores.map(({ seq, node, score, drafts }) => `${seq} ${node ?? '-'} ${score} on ${drafts.join(' ')}`);
 
 describe('Genealogy', () => {
-  it('tells of the fixed graph which draft and feedback led to which draft, and the scores over time', async () => {
+  it('shows which draft and feedback led to which draft in the fixed graph, and all scores', async () => {
     const told = await golden('fixed-graph');
     expect(lineage(told)).to.deep.equal({
       d4: 'written master_agent < ',
@@ -64,7 +64,7 @@ describe('Genealogy', () => {
     expect(told).to.deep.include({ parent: null, decisions: [], failures: [], seq: 13 });
   });
 
-  it('tells of branches which drafts were joined, of loops what was given again, and of attempts that failed', async () => {
+  it('shows joined drafts of branches, what loops give again, and attempts that failed', async () => {
     const told = await golden('branches');
     expect(lineage(told)).to.deep.equal({
       d4: 'written plan < ',
@@ -116,7 +116,7 @@ describe('Genealogy', () => {
     expect(third).to.deep.include({ next_nodes: ['polish'], route_reason: 'condition approve' });
   });
 
-  it('tells of an override of branches which drafts it took the place of, and of nothing that was sent as shown', async () => {
+  it('shows which drafts an override of branches replaces, and nothing for what is unchanged', async () => {
     const told = await golden('god-modify-branches');
     expect(lineage(told)).to.deep.equal({
       d9: 'written plan < ',
@@ -147,7 +147,7 @@ describe('Genealogy', () => {
     ]);
   });
 
-  it('tells of an override only the branches that it gave another draft', async () => {
+  it('shows for an override only the branches that it gave another draft', async () => {
     const branches = [{ node: 'left', current_draft: 'Plan' }];
     const { events } = given(graphOf('plan -> left, right'), { godMode: true })
       .whenDecided({ action: 'approve', modifiedState: null })
@@ -160,7 +160,7 @@ describe('Genealogy', () => {
     ]);
   });
 
-  it('tells of an override that was not applied its fields and hash alone', async () => {
+  it('shows only the fields and hash of an override that was not applied', async () => {
     const { decisions, drafts } = await golden('god-approve');
     const sent = { current_draft: 'sent, not applied' };
     const hash = sha256(canonical(sent));
@@ -173,7 +173,7 @@ describe('Genealogy', () => {
     expect(drafts.map(({ kind }) => kind)).to.deep.equal(['written', 'written']);
   });
 
-  it('tells of rejections, cancels and failures how the run ended, and of which draft nothing came', async () => {
+  it('shows how rejected, cancelled and failed runs end, and that no draft is final', async () => {
     const ends = await Promise.all(
       ['god-reject', 'cancel', 'failure-after-retries', 'failure-without-route'].map(golden),
     );
@@ -188,7 +188,7 @@ describe('Genealogy', () => {
     expect(ends[2]?.failures.map(({ attempt }) => attempt)).to.deep.equal([1, 2, 3]);
   });
 
-  it('tells the passages that the attempt was given which wrote a draft', async () => {
+  it('shows the passages given to the attempt that wrote a draft', async () => {
     const { drafts } = await golden('tool-calls');
     const passages = [{ url: 'http://127.0.0.1/trees', title: 'Trees', score: null }];
     expect(drafts[0]?.tools).to.deep.equal([{ seq: 7, tool: 'pdf_reader', error: null, passages }]);
@@ -196,7 +196,7 @@ describe('Genealogy', () => {
     expect(drafts[1]?.tools).to.deep.equal([]);
   });
 
-  it('tells of a fork what it goes on from, what it took over and what it was asked to change', async () => {
+  it('shows what a fork goes on from, what it took over and what it was asked to change', async () => {
     const recorded = [...goldenHistories()].find(([name]) => name === 'fork-at-a-pause')?.[1] ?? [];
     const [earlier, now] = [await golden('fork-at-a-pause'), await genealogy(recorded)];
     expect(lineage(earlier)).to.deep.equal({ d0: 'inherited - < ', d16: 'written polish < d0 f9' });
@@ -210,7 +210,7 @@ describe('Genealogy', () => {
     expect(scoresIn(now)).to.deep.equal(['9 judge 9 on d0']);
   });
 
-  it('tells a fork in the middle of branches the drafts it took over by the hashes its parent has them under', async () => {
+  it('shows the drafts that a fork amid branches inherits, under the hashes of its parent', async () => {
     const [fork, parent] = [await golden('fork-of-branches'), await golden('branches')];
     const inherited = fork.drafts.filter(({ kind }) => kind === 'inherited');
     expect(inherited.map(({ node }) => node)).to.have.members(['plan', 'right']);
@@ -223,7 +223,7 @@ describe('Genealogy', () => {
     expect(fork.feedback[0]).to.include({ id: 'f0', count: 1, first_line: 'Be brief' });
   });
 
-  it('tells of branches that end apart that their drafts were joined, under a human draft for all of them', async () => {
+  it('shows that branches that end apart are joined, after a human draft given to all of them', async () => {
     const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right'), { godMode: true })
       .whenDecided(approve)

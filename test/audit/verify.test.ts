@@ -46,7 +46,7 @@ describe('The verification of an export', () => {
     ...lines.slice(at + 1),
   ];
 
-  it('bears out an untouched one, and gives its head', async () => {
+  it('verifies an untouched one, and gives its head', async () => {
     const { firstDifference, events, headHash, run } = await verify(lines);
     expect(firstDifference).to.equal(null);
     expect(events).to.equal(lines.length);

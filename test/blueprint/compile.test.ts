@@ -200,7 +200,7 @@ describe('A blueprint with faults', () => {
     });
   }
 
-  it('runs without a warning: a rework, wherever its loop is entered, and a loop with one way in', () => {
+  it('gets no warning for a rework loop entered anywhere, nor for a loop with one way in', () => {
     const reworked = edges('s->a', 's->b', 'a->c', 'b->c', 'c->a: rework', 'c->f: approve');
     expect(findings({ nodes: nodes('s', 'b', 'c', 'a', 'f'), edges: reworked })).to.deep.equal([]);
     const looped = edges('s->a', 'a->b', 'a->c', 'b->d', 'c->d', 'd->a: score < 8', 'd->f: score > 7');

@@ -89,7 +89,7 @@ describe('The blueprints of blueprints', () => {
     expect(await rejectionOf(blueprints.create(PLAIN))).to.be.instanceOf(BlueprintContended);
   });
 
-  it('lets a hundred changes of one blueprint wait, refuses the next, and holds up no other blueprint', async () => {
+  it('lets 100 changes of one blueprint wait, refuses the next, and holds up no other blueprint', async () => {
     let free = (): void => undefined;
     const held = new Promise<void>((resolve) => (free = resolve));
     const blueprints = storeOn(
@@ -154,7 +154,7 @@ describe('The blueprints of blueprints', () => {
     expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated']);
   });
 
-  it('keeps what fits a request of 256 KiB, whatever defaults it is filled up with, and not a byte more', async () => {
+  it('keeps what fits a request of 256 KiB, whatever defaults are added, and not a byte more', async () => {
     const sized = (bytes: number) => {
       const nodes = Array.from({ length: 200 }, (_, at) => ({ id: `n${at}` }));
       const edges = Array.from({ length: 1_000 }, (_, at) => ({ source: `n${at % 200}`, target: 'n0' }));

@@ -36,7 +36,7 @@ describe('Membership', () => {
     expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
   });
 
-  it('gives everybody their whole time once it hears itself again, as after a stop of the process', () => {
+  it('gives everyone their full time once it hears itself again, as after a process stop', () => {
     const membership = listening(10_000);
     expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
     membership.heard('me', 1_000_000);

@@ -155,7 +155,7 @@ describe('Instances on one log', () => {
     expect(held.held).to.have.length(5);
   });
 
-  it('leave alone what a process runs that only beats, as the terminal does, and it takes up none of theirs', async () => {
+  it('leave alone the runs of a process that only sends heartbeats, and it takes none of theirs', async () => {
     const held = scriptedModel(() => 'hold');
     const waiting = await open(
       scriptedModel(() => 'hold'),
@@ -295,7 +295,7 @@ describe('Instances on one log', () => {
     }
   });
 
-  it(`end every run, each step completed once, while they stop, hang and lose answers at random (SEED=${SEED})`, async () => {
+  it(`end every run, each step once, under random stops, hangs and lost answers (SEED=${SEED})`, async () => {
     const random = seededRandom(SEED);
     const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(random() * from.length)];
     const watching = await open(instantModel(), { maxActiveRuns: 1 });

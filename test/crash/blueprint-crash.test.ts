@@ -27,7 +27,7 @@ interface Known {
 }
 
 describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
-  it('loses no change it has answered, makes none twice, and lists what it has, with old read models and without', async () => {
+  it('loses and repeats no answered change, and lists them all, with or without old read models', async () => {
     const random = seededRandom(SEED);
     const dir = tempDir();
     const shelf = Array.from({ length: AUTHORS }, (_, n): Known => ({

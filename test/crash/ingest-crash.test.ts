@@ -79,7 +79,7 @@ describe('An upload whose process is killed', () => {
     // Each life reads the file anew: outside of a soak only one of the boundaries is met at every append.
     const isAtEvery = IS_SOAK || boundary === 'append durable';
     const where = isAtEvery ? 'every append' : 'one append';
-    it(`goes on with the next upload after a kill at ${where}, ${boundary}, and pays no vector twice`, async () => {
+    it(`resumes at the next upload after a kill at ${where}, ${boundary}, and repeats no vector`, async () => {
       let lives = 0;
       let outcome: Awaited<ReturnType<typeof live>> = null;
       while (outcome === null) {

@@ -31,7 +31,7 @@ describe('An agent that reads while its process is killed', () => {
 
   // A part of the views being lost is told in documents/reading.test.ts, after a stop.
   for (const lost of ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views/views.sqlite'] : [])]) {
-    it(`has its reader again and finds all passages at the next start, ${lost} being lost`, async () => {
+    it(`has its reader again and finds all chunks at the next start, ${lost} being lost`, async () => {
       const environment = {
         ...eventStoreEnvironment(dir.path),
         ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },

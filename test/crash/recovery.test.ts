@@ -342,7 +342,7 @@ describe('Recovery', () => {
       expect(await answersOf(after, runIds)).to.equal(told);
     });
 
-    it('folds anew what is no database', async () => {
+    it('rebuilds what is no database', async () => {
       const before = await open();
       const runIds = await storyOf(before);
       const told = await answersOf(before, runIds);

@@ -117,7 +117,7 @@ describe('A document', () => {
       await expectTold(trees);
     });
 
-    it('that is damaged is deleted, and taken in again; what was before is told of by verify alone', async () => {
+    it('that is damaged can be deleted and uploaded again; then only verify reports the damage', async () => {
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
       await expectTold(trees);

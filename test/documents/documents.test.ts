@@ -90,7 +90,7 @@ describe('/api/documents', () => {
   });
 
   onEmbeddedLog(() => {
-    it('does not let agents find a document whose record is damaged, tells of it, and takes it anew after a deletion', async () => {
+    it('reports a document whose record is damaged, and takes it in again after a deletion', async () => {
       const id = idOf(FILES[0]?.bytes ?? Buffer.alloc(0));
       const ids: string[] = [];
       for await (const event of service.engine.log.readStream(`document-${id}`)) ids.push(event.id);

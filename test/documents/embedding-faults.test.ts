@@ -64,7 +64,7 @@ describe('An embedding server that is set up wrongly', () => {
     });
   }
 
-  it('for less text than a passage gets it in pieces: the upload is taken, its passages stay whole', async () => {
+  it('for less text than a chunk gets it in pieces: the upload succeeds, its chunks stay whole', async () => {
     const taken = { texts: 0, refused: 0 };
     const small: Script<EmbeddingRequest> = (call, index) => {
       const { input = [] } = call.body;

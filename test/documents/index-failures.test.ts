@@ -19,7 +19,7 @@ import { idOf, pdfWith, upload, uploaded } from '../support/upload-client.js';
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
-describe('An index of passages that fails', () => {
+describe('A search index of chunks that fails', () => {
   const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;
@@ -58,7 +58,7 @@ describe('An index of passages that fails', () => {
     expect(documentsIn((await read(service.url, provider)).hits)).to.deep.equal([idOf(TREES), idOf(STONES)].sort());
   });
 
-  it('keeps nothing from agents meanwhile, whose searches wait for it, nor the instance from its work', async () => {
+  it('makes searches of agents wait, but loses nothing and lets the instance go on working', async () => {
     await uploaded(service.url, TREES);
     const unlock = lockIndex();
     const second = upload(service.url, STONES);
@@ -73,7 +73,7 @@ describe('An index of passages that fails', () => {
     expect(documentsIn(reading.hits)).to.include(idOf(TREES));
   });
 
-  it('for long has an upload answered 503 in time, which leaves its place and its file, and is told when it can be found', async () => {
+  it('for long has uploads answered 503 that free their slot and file, until it works again', async () => {
     await uploaded(service.url, TREES);
     await service.stop();
     // What is waited for ten seconds is waited for half of one; a PDF has all its time.

@@ -63,7 +63,7 @@ describe('An upload', () => {
     });
     afterEach(() => provider.stop());
 
-    it('that makes no vectors is answered 503, shows nothing, and goes on from its recorded text when it is sent again', async () => {
+    it('that makes no vectors gets 503, shows nothing, and resumes from its text when sent again', async () => {
       const service = await startService({ embeddings: provider.embeddings() });
       const rest = restClient(service.url);
       provider.answerBy([answersStatus(401)]);
@@ -81,7 +81,7 @@ describe('An upload', () => {
     });
   });
 
-  it('of the same bytes by several at once waits through one outage of the model, not through one for each', async () => {
+  it('of the same bytes by several at once waits for one outage of the model, not one each', async () => {
     const provider = await fakeProvider('oaks');
     const service = await startService({ embeddings: provider.embeddings() });
     provider.answerBy([answersStatus(401)]);

@@ -118,7 +118,7 @@ describe('Agents that read uploaded documents', () => {
     }
   });
 
-  it('find documents by vectors of another model once these are made, and by the old ones without asking again', async () => {
+  it('find documents by vectors of another model, and by the old ones without a new request', async () => {
     await uploaded(service.url, TREES);
     const { hits } = await read();
     await service.stop();
@@ -171,7 +171,7 @@ describe('Agents that read uploaded documents', () => {
   });
 
   for (const outage of [new LogUnavailable(), new AppendOutcomeUnknown({ stream: 'document-x' })]) {
-    it(`find documents by vectors of another model though these cannot be recorded at first: ${outage.code}`, async () => {
+    it(`find documents by another model though vectors are not recorded at first: ${outage.code}`, async () => {
       await uploaded(service.url, TREES);
       const { hits } = await read();
       await service.stop();

@@ -69,7 +69,7 @@ describe('The same bytes', () => {
       expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.have.lengthOf(1);
     });
 
-    it('after a deletion are a document anew, under the name they then have', async () => {
+    it('after a deletion are a new document, under the name they then have', async () => {
       const rest = restClient(service.url);
       const path = `/api/documents/${idOf(PDF)}`;
       await uploaded(service.url, PDF, 'old.pdf');

@@ -95,7 +95,7 @@ describe('What is recorded of a document', () => {
     }
   });
 
-  it('begins anew when the text is read differently before it was whole', () => {
+  it('starts over when the text is read differently before it was whole', () => {
     const other = fileOf(60, 1_000, 'y');
     const appends = completed(completed([], file, 'm').slice(0, 3), other, 'm');
     expect(folded(appends)).to.deep.include({ status: 'ingested', chunks: other.chunks, since: 4 });
@@ -107,7 +107,7 @@ describe('What is recorded of a document', () => {
     expect(completed(whole, fileOf(60, 1_000, 'y'), 'm')).to.deep.equal(whole);
   });
 
-  it('begins anew after a deletion', () => {
+  it('starts over after a deletion', () => {
     const whole = completed([], file, 'm');
     const appends = completed([...whole, [{ type: 'DocumentDeleted', data: {} }]], file, 'm');
     expect(appends).to.deep.equal([

@@ -303,7 +303,7 @@ describe('POST /api/councils/upload-pdf', () => {
       expect((await answered).chunks_ingested).to.equal(2);
     });
 
-    it('gets the place of one whose form does not end in time, which is answered 408 and leaves nothing', async () => {
+    it('gets the place of a form that does not end in time, which gets 408 and leaves nothing', async () => {
       const system = nodeSystem();
       // Minutes are a thousandth of themselves.
       const after = (ms: number, call: () => void) => system.after(ms > 60_000 ? ms / 1_000 : ms, call);

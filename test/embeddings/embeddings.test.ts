@@ -161,7 +161,7 @@ describe('Vectors of texts', () => {
         for (const reply of [hangs, hangsMidBody]) expect((await faultOf(reply, brief)).data.kind).to.equal('timeout');
       });
 
-      it('are asked for again after what may pass, no sooner than the server wants, and so often only', async () => {
+      it('are retried after passing failures, no sooner than the server asks, up to a limit', async () => {
         const asks = refuses(429, { headers: { 'Retry-After': '1' } });
         const answer = vectorsOf(numbersOf(TEXT));
         server.answerBy([refuses(503), asks, answer]);
@@ -192,7 +192,7 @@ describe('Vectors of texts', () => {
   }
 
   const isLong = (text: string): boolean => text.length > 300;
-  it('of a text too large for its server are the mean of its pieces, by their length, and of length 1', async () => {
+  it('of a too large text are the mean of its pieces, weighted by length, scaled to length 1', async () => {
     const server = await fakeEmbeddings((call, index) =>
       call.body.input?.some(isLong) === true
         ? refuses(400, { message: "This model's maximum context length is 100 tokens" })
@@ -213,7 +213,7 @@ describe('Vectors of texts', () => {
     expect(short).to.deep.equal(unitOf(TEXT));
   });
 
-  it('are asked of Gemini as of passages or queries, 768 dimensions of each', async () => {
+  it('are asked of Gemini as of chunks or queries, 768 dimensions of each', async () => {
     const server = await fakeEmbeddings(embeds);
     const gemini = adapters.Gemini(server.url, { timeoutMs: 5_000, maxAttempts: 1 });
     await gemini.embed([TEXT], PASSAGE);

@@ -126,7 +126,7 @@ describe('Embedded log: failures', () => {
     await expectAcknowledged(log, child.lines);
   });
 
-  it('leaves appends under way open, refuses those that wait, and ends for good when its thread dies', async () => {
+  it('leaves running appends open, refuses waiting ones, and ends for good if its thread dies', async () => {
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));
     const log = await logs.open();
     const worker = await spawned;

@@ -62,7 +62,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     });
   }
 
-  it('are given up after the deadline, and the connection with them when nothing at all was heard', async () => {
+  it('are given up after the deadline, with the connection if nothing at all was heard', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: SHORT_MS });
     await log.append('run-1', numbered(1), 'none');
@@ -99,7 +99,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(await all(log.readStream('run-late'))).to.have.length(1);
   });
 
-  it('that conflict are told of once what they lost to can be read, however late the server shows it', async () => {
+  it('that conflict are reported once the winner can be read, however late the server shows it', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     await log.append('run-1', numbered(1), 'none');
@@ -152,7 +152,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(asked).to.equal(2);
   });
 
-  it('stay so for the second of two processes while the first is being written, and are settled by asking again', async () => {
+  it('stay open for a second process while a first one writes, and settle when asked again', async () => {
     const server = await bench.server();
     const [one, two] = [bench.log(server), bench.log(server, { deadlineMs: SHORT_MS })];
     await two.identity();
@@ -238,7 +238,7 @@ describe('EventStoreDB log: appends through an outage', () => {
     expect((await append).revision).to.equal(0);
   });
 
-  it('are each written once, and none is lost, while the server is killed and restarted under them', async () => {
+  it('are each written once, and none is lost, while the server is killed and restarted', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: 1_000 });
     let isOver = false;

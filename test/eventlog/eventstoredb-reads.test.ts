@@ -152,7 +152,7 @@ describe('EventStoreDB log: subscriptions', () => {
   const bench = eventStoreBench();
 
   for (const how of ['unavailable', 'silently'] as const) {
-    it(`are dropped with their last position when they end ${how}, and miss nothing when taken up there`, async () => {
+    it(`are dropped with their last position when they end ${how}, and miss nothing from there on`, async () => {
       const server = await bench.server();
       const log = bench.log(server);
       const events = numbered(6);
@@ -229,7 +229,7 @@ describe('EventStoreDB log: subscriptions', () => {
     expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
   });
 
-  it('give each event of a page of many batches once, and end when their reader leaves in the middle of one', async () => {
+  it('give each event of a large page once, and end when their reader leaves in the middle', async () => {
     const server = await bench.server();
     const log = bench.log(server, { system: { ...nodeSystem(), monotonicMs: () => 0 } });
     const events = numbered(1_400);

@@ -113,7 +113,7 @@ describe('EventStoreDB log: its server as a process', () => {
       expect(idsOf(await all(log.readStream(`run-${n}`)))).to.deep.equal(ids);
   });
 
-  it('leaves appends open while it is frozen, drops subscribers, and serves on when it is thawed', async () => {
+  it('leaves appends open while frozen, drops subscribers, and goes on serving when resumed', async () => {
     const { child, url } = await serve(bench.file());
     const log = bench.log(url, { deadlineMs: SHORT_MS });
     await log.append('run-1', numbered(1), 'none');

@@ -11,7 +11,7 @@ const edgesTo = (conditions: readonly (string | null)[]): Graph['edges'] =>
   conditions.map((condition, at) => ({ id: `e${at}`, source: 'a', target: at % 2 === 0 ? 'b' : 'c', condition }));
 
 describe('The route after a node', () => {
-  it('is found without holding anybody up, however many conditions ask for the length of the largest draft', () => {
+  it('is found without delay, however many conditions ask for the length of the largest draft', () => {
     const never = Array.from({ length: 10 }, () => 'draft_length<0').join('||');
     const conditions = [...Array.from({ length: 999 }, () => never), 'draft_length > 9'];
     const plan = planOf(graphWith([{ id: 'a' }, { id: 'b' }, { id: 'c' }], edgesTo(conditions)));

@@ -128,7 +128,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     });
   });
 
-  it('refuses with 422 an override that would leave the run nowhere to go, and leaves the pause as it is', async () => {
+  it('refuses with 422 an override that leaves the run no route, and keeps the pause as it is', async () => {
     await judged();
     const shown = await stateOf(rest, runId);
     for (const override of [{ route_decision: null }, { critic_score: null }]) {
@@ -322,7 +322,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       rest.read(slashed, 200, 'run-result.json');
     });
 
-    it('stands for the same decision with nulls written out, as an earlier version recorded it too', async () => {
+    it('stands for the same decision with nulls written out, even if an older version recorded it', async () => {
       rest.read(await keyed({ action: 'approve', modified_state: null, expected_seq: null }), 200, 'run-result.json');
       rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
       await pausesBefore('judge');

@@ -83,7 +83,7 @@ describe('Blueprints over REST', () => {
     expect(made.version).to.equal(1);
   });
 
-  it('are saved as if known fields that are null were absent; unknown ones of nodes and edges keep their nulls', async () => {
+  it('are saved without known fields that are null; unknown ones of nodes and edges keep nulls', async () => {
     const known = { label: null, systemPrompt: null, model: null, type: null, temperature: null, maxAttempts: null };
     const node = { id: 'a', ...known, tools: { webSearch: null, mine: null }, position: null, note: null };
     const edge = { id: null, source: 'a', target: 'a', type: null, condition: null, colour: null };
@@ -220,7 +220,7 @@ describe('Blueprints over REST', () => {
     rest.read(await put(made.id, sized('y'.repeat(available))), 200, 'blueprint.json');
   });
 
-  it('are refused with 413 when two changes would make more than 256 KiB of them, and stay as they were', async () => {
+  it('are refused with 413 when two changes add up to more than 256 KiB, and stay unchanged', async () => {
     const made = await create();
     const big = 'x'.repeat(250_000);
     const first = rest.read(await put(made.id, { nodes: [{ id: 'a', systemPrompt: big }] }), 200, 'blueprint.json');
@@ -309,7 +309,7 @@ describe('Blueprints over REST', () => {
       expect(rest.read(reply, 200, 'blueprint.json').version).to.equal(2);
     });
 
-    it('that If-Match of a change or deletion names: 412 when the blueprint has moved on, and it stays', async () => {
+    it('that If-Match must name: a change or deletion with a stale one gets 412 and does nothing', async () => {
       const created = await rest.post(COUNCILS, PLAIN);
       const { id } = rest.read(created, 201, 'blueprint.json');
       const old = tagIn(created);

@@ -308,7 +308,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('keeps a decision it is forked at, asks again under a change, and refuses one that rejected', async () => {
+  it('keeps a decision it is forked at, asks again under a change, and refuses a rejection', async () => {
     await serve(councilScript([9]));
     const parent = await startGodRun(service.engine, COUNCIL);
     await rest.post(approvePath(parent), { action: 'approve' });

@@ -77,7 +77,7 @@ describe('An Idempotency-Key', () => {
     });
   }
 
-  it('of a run that an earlier version recorded still stands for it, whatever nulls and defaults were sent', async () => {
+  it('of a run that an older version recorded still stands for it, with any nulls and defaults', async () => {
     const { sha256 } = nodeSystem();
     const body = { input_topic: 'Trees', god_mode: false, x: null };
     const runId = keyedRunId({ method: 'POST', path: START, key: 'k-8' }, sha256);

@@ -145,7 +145,7 @@ describe('An override over REST', () => {
     }
   });
 
-  it('that sends the shown state back at every pause changes nothing: a critic that never approves ends at the writer', async () => {
+  it('that sends back what each pause shows changes nothing, even if the critic never approves', async () => {
     const runId = await startGodRun(service.engine, COUNCIL);
     const routes: (string | null)[] = [];
     await goOn(runId, '', async (id) => {

@@ -217,7 +217,7 @@ describe('Where a request comes from', () => {
     channel.socket.terminate();
   });
 
-  it('is looked at after route and method, before media type, body and existence, the Host first', async () => {
+  it('is checked after route and method, before media type, body and existence, Host first', async () => {
     const foreign = { Host: 'evil.example', Origin: EVIL };
     expect((await ask('POST', '/api/nothing', foreign)).status).to.equal(404);
     expect((await refusedUpgrade(service.url, '/ws/nothing', foreign)).status).to.equal(404);

@@ -67,7 +67,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(headers['x-accel-buffering']).to.equal('no');
   });
 
-  it('goes on after any event, by Last-Event-ID or else by from, and answers 204 from the last on', async () => {
+  it('resumes after any event, by Last-Event-ID or else from, and answers 204 from the last on', async () => {
     await serve(scriptedModel(councilScript([6, 8])));
     const runId = await finished();
     const { length } = await exported(runId);

@@ -143,7 +143,7 @@ describe('boundedModel: outages', () => {
     expect((await early).message).to.include('for 0.0 s');
   });
 
-  it('are looked at once more when the budget has ended while nobody could look', async () => {
+  it('are probed once more when the budget has ended while nobody could probe', async () => {
     reply = isUp;
     expect((await ask({ since: -500 })).text).to.equal('An answer');
     reply = () => out();
@@ -180,7 +180,7 @@ describe('boundedModel: outages', () => {
     expect(madeAt).to.deep.equal([0]);
   });
 
-  it('let one look while the others wait, and spread them over a second when it is answered', async () => {
+  it('let one caller probe while the others wait, and spread them over a second after an answer', async () => {
     const runs = Array.from({ length: 200 }, (_, index) => `run ${index}`);
     await Promise.all(runs.map((runId) => failureOf(ask({ runId }))));
     const before = madeAt.length;
@@ -199,7 +199,7 @@ describe('boundedModel: outages', () => {
     }
   });
 
-  it('have every caller look in turn', async () => {
+  it('have every caller probe in turn', async () => {
     const runs = ['a', 'b', 'c'];
     await failureOf(ask({}));
     const asked = runs.map((runId) => ask({ runId, since: 0 }));
@@ -212,7 +212,7 @@ describe('boundedModel: outages', () => {
     await Promise.all(asked);
   });
 
-  it('hand the look on when the caller that looks is withdrawn', async () => {
+  it('hand the probe on when the caller that probes is withdrawn', async () => {
     await failureOf(ask({}));
     reply = () => 'hold';
     const leaving = new AbortController();
@@ -248,7 +248,7 @@ describe('boundedModel: outages', () => {
     expect(madeAt).to.have.length(2);
   });
 
-  it('do not fail a caller whose budget ends while a look is under way that is answered', async () => {
+  it('do not fail a caller whose budget ends during a probe that is then answered', async () => {
     await failureOf(ask({}));
     reply = () => 'hold';
     const [looks, waits] = [ask({ runId: 'a', since: 0 }), ask({ runId: 'b', since: 0, budgetMs: 5_000 })];
@@ -259,7 +259,7 @@ describe('boundedModel: outages', () => {
     expect([(await looks).text, (await waits).text]).to.deep.equal(['At last', 'An answer']);
   });
 
-  it('fail no waiting caller for one look that hangs: ten seconds later the next looks', async () => {
+  it('fail no waiting caller for one probe that hangs: ten seconds later the next one probes', async () => {
     const budgetMs = 20_000;
     const runs = Array.from({ length: 10 }, (_, index) => `run ${index}`);
     await failureOf(ask({}));
@@ -282,7 +282,7 @@ describe('boundedModel: outages', () => {
   });
 
   for (const kind of ['timeout', 'network_error']) {
-    it(`go on when a look ends without an answer: ${kind}`, async () => {
+    it(`go on when a probe ends without an answer: ${kind}`, async () => {
       await failureOf(ask({}));
       reply = () => 'hold';
       const looks = failureOf(ask({ runId: 'looks', since: 0 }));

@@ -86,7 +86,7 @@ describe('Gemini with tools', () => {
     expect(server.calls[0]?.body.tools).to.have.length(1);
   });
 
-  it('that refuses a schema beside tools is asked by the prompt alone, which is remembered for the model', async () => {
+  it('that refuses a schema beside tools gets only the prompt, which is remembered per model', async () => {
     server.answerBy(({ body }) =>
       body.tools !== undefined && body.generationConfig.responseSchema !== undefined
         ? refuses(400, { message: "Function calling with a response mime type: 'application/json' is unsupported" })

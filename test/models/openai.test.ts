@@ -69,7 +69,7 @@ describe('An OpenAI-compatible server', () => {
       expect(server.calls[0]?.body).to.include({ model: 'org/model:7b', temperature: 0, max_tokens: 99 });
     });
 
-    it('names the limit of tokens anew for servers that want it so, and remembers', async () => {
+    it('renames the token limit for servers that want it so, and remembers', async () => {
       server.answerBy(({ body }) =>
         body.max_tokens === undefined
           ? says('A draft')
@@ -149,7 +149,7 @@ describe('An OpenAI-compatible server', () => {
       expect(server.calls[0]?.body.tools).to.have.length(1);
     });
 
-    it('stand alone where the server refuses both, which is remembered, and the schema stays without tools', async () => {
+    it('go without a schema once the server refuses both together; without tools the schema stays', async () => {
       server.answerBy(({ body }) =>
         body.tools !== undefined && body.response_format !== undefined
           ? refuses(400, { message: 'Cannot use custom grammar constraints with tools.' })
@@ -165,7 +165,7 @@ describe('An OpenAI-compatible server', () => {
       ]);
     });
 
-    it('may be called with arguments as an object, without ids, beside a text, with a word of the server', async () => {
+    it('may be called with object arguments, without ids, beside a text, and with extra content', async () => {
       const called = { function: { name: 'look', arguments: { query: 'oaks' } }, extra_content: { signature: 'x' } };
       server.answerBy([answers({ content: 'Let me see.', tool_calls: [called, { ...called, id: '' }] }, 'stop')]);
       const { text, calls: asked = [] } = await ask({ tools: TOOLS });
@@ -300,7 +300,7 @@ describe('An OpenAI-compatible server', () => {
       [422, 'The model `model-x` does not exist.'],
       [503, 'No channel for it'],
     ] as const) {
-      it(`${status} "${message.slice(0, 30)}…" is an unknown model: it names OPENAI_MODEL and is asked once`, async () => {
+      it(`${status} "${message.slice(0, 30)}…" is an unknown model: asked once, names OPENAI_MODEL`, async () => {
         const code = status === 503 ? 'model_not_found' : null;
         const failure = await failureOn(refuses(status, { message, code }), { answer: 'critique' });
         expect(failure.data).to.deep.equal({ kind: 'model_unknown', retryable: false });

@@ -39,7 +39,7 @@ describe('The text of a page', () => {
     );
   });
 
-  it('keeps the hyphen of a compound that the document has elsewhere, and of two words of its own', () => {
+  it('keeps the hyphen of a compound seen elsewhere, and between names or numbers', () => {
     expect(textOf(lines(['It is well-', 'known, a well-known one']))).to.equal('It is well-known,\na well-known one');
     expect(textOf(lines(['a mixed mode, mixed-', 'mode it is']))).to.equal('a mixed mode, mixed-mode\nit is');
     expect(textOf(lines(['the read-', 'er of Anglo-', 'Saxon and 2019-', '20']))).to.equal(

@@ -142,7 +142,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     expect(await rejectionOf(follow().over)).to.be.instanceOf(ServiceStopping);
   });
 
-  it('tells of damage found while following', async () => {
+  it('reports damage found while following', async () => {
     for (const change of [
       (event: RecordedEvent) => ({ ...event, data: event.data.replace('{', '{"more":1,') }),
       (event: RecordedEvent) => ({ ...event, type: 'SomethingElse' }),
@@ -159,7 +159,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     }
   });
 
-  it('gives up on an event that was told of and is not in the log', async () => {
+  it('gives up on an event that was reported but is not in the log', async () => {
     record(...story.slice(0, 5));
     const { seqs, over } = follow();
     await untilTrue(() => seqs.length === 5);

@@ -72,7 +72,7 @@ describe('History', () => {
     ['a log that ends before', { ...LOG, head: position(1) }],
     ['a log that is empty', { ...LOG, head: null }],
   ] as const) {
-    it(`begins anew beside ${what}, where logs are servers`, async () => {
+    it(`starts over beside ${what}, where logs are servers`, async () => {
       await history.put(summary('a'));
       history.reached(position(2));
       await history.flush();
@@ -177,7 +177,7 @@ describe('History', () => {
     expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
   });
 
-  it('keeps the newer row of a blueprint that came while an unreadable one was made anew', async () => {
+  it('keeps the newer row of a blueprint that comes while an unreadable one is rebuilt', async () => {
     const blueprint = (name: string): Blueprint => ({ ...EMPTY, name });
     await history.putBlueprint({ id: 'a', record: blueprint('first') });
     await history.flush();
@@ -195,7 +195,7 @@ describe('History', () => {
     expect(await history.blueprintRecords(['a'])).to.deep.equal([JSON.stringify(blueprint('third'))]);
   });
 
-  it('keeps what it could not write, and tells of it', async () => {
+  it('keeps what it could not write, and reports it', async () => {
     await history.put(summary('a'));
     await views.close();
     expect(await rejectionOf(history.flush())).to.be.instanceOf(Error);

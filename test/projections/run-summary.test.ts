@@ -13,7 +13,7 @@ const AT = '2026-01-01T00:00:00.000Z';
 const paused = (): Story => given(council, { godMode: true });
 
 describe('summaryOf', () => {
-  it('tells of a pending run what was asked for', () => {
+  it('shows what was asked for of a pending run', () => {
     expect(summaryOf(given(council, { pending: true }).run)).to.deep.equal({
       id: RUN_ID,
       seq: 0,
@@ -33,7 +33,7 @@ describe('summaryOf', () => {
     });
   });
 
-  it('tells of a running run the node, the last score and the drafts so far, but no final draft', () => {
+  it('shows the node, the last score and the drafts so far of a running run, but no final draft', () => {
     const { run } = given(council).whenAll(wrote('write', 'Draft'), scored('judge', 5.5));
     expect(summaryOf(run)).to.include({
       status: 'running',
@@ -45,7 +45,7 @@ describe('summaryOf', () => {
     });
   });
 
-  it('tells of a completed run its draft, score and time', () => {
+  it('shows the draft, score and time of a completed run', () => {
     const { run } = given(graphOf('write -> judge?')).whenAll(wrote('write', 'Draft'), scored('judge', 0));
     expect(summaryOf(run)).to.include({
       status: 'completed',
@@ -58,7 +58,7 @@ describe('summaryOf', () => {
     });
   });
 
-  it('tells of a failed run its error and time, and no final draft', () => {
+  it('shows the error and time of a failed run, and no final draft', () => {
     const { run } = given(council).whenAll(wrote('write'), broke('judge'));
     expect(summaryOf(run)).to.include({
       status: 'failed',
@@ -89,7 +89,7 @@ describe('summaryOf', () => {
     }
   });
 
-  it('has a session in God Mode from the start to after the end; nodes wait in it only while paused', () => {
+  it('has a session in God Mode from the start to after the end, with nodes only while paused', () => {
     const writing = resumed(paused());
     const judging = writing.when(wrote('write', 'Draft'));
     const decided = judging.recorded(gateDecided(judging.run, { action: 'reject' }));
@@ -105,7 +105,7 @@ describe('summaryOf', () => {
     expect(summaryOf(paused().run)).to.include({ executionMode: 'god-mode', blueprintId: 'blueprint' });
   });
 
-  it('tells of a frontier that waits all its nodes', () => {
+  it('shows all nodes of a frontier that waits', () => {
     const { run } = resumed(given(graphOf('plan -> left, right'), { godMode: true })).when(wrote('plan', 'P'));
     expect(summaryOf(run)).to.deep.include({
       activeNode: 'left',

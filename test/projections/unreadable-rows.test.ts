@@ -67,7 +67,7 @@ onEmbeddedLog(() =>
       ['a number', '7'],
       ['another record', '{"id":"x"}'],
     ] as const) {
-      it(`that holds ${what} is made anew from the log, told of once, and costs no list anything`, async () => {
+      it(`that holds ${what} is rebuilt from the log, reported once, and costs no list anything`, async () => {
         const told = await lists();
         await whileStopped(() => {
           changeViews(dir.path, `UPDATE runs SET summary = '${text}' WHERE key = 1`);
@@ -85,7 +85,7 @@ onEmbeddedLog(() =>
       });
     }
 
-    it('is left out of the list, and told of once, when the log has no such run', async () => {
+    it('is left out of the list, and reported once, when the log has no such run', async () => {
       const told = await lists();
       await whileStopped(() =>
         changeViews(

@@ -37,7 +37,7 @@ describe('Node executions', () => {
     expect(wholeOf(run)).to.include({ status: 'completed', steps: 3 });
   });
 
-  it('count every node of a front: one that would pass the limit does not start, and the error says what ran', () => {
+  it('count every node of a frontier: one past the limit does not start, and the error says why', () => {
     given(graphOf('a -> b, c'), { limits: { maxNodeExecutions: 2 } })
       .when(wrote('a'))
       .then(
@@ -89,7 +89,7 @@ describe('A joined draft', () => {
     expect(story.run.progress.activeNode).to.equal('right');
   });
 
-  it('beyond 128 KiB fails the run before any node of its front has started', () => {
+  it('beyond 128 KiB fails the run before any node of its frontier has started', () => {
     const wide = graphOf(`
       plan -> left, right
       left -> aside, meet

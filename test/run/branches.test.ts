@@ -368,7 +368,7 @@ describe('A join', () => {
     expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['same', 'same', 'same']);
   });
 
-  it('takes the last score of a critic who has scored in two branches, the lowest of different ones', () => {
+  it('takes the last score of one critic in two branches, the lowest of different critics', () => {
     const loop = graphOf(`
       a -> b, k?
       b -> d
@@ -572,7 +572,7 @@ describe('Waiting branches', () => {
     expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
   });
 
-  it('leave nothing behind that a critic has sent back: what comes by the same edge again takes its place', () => {
+  it('keep nothing a critic sent back: the next arrival by the same edge replaces it', () => {
     const graph = graphOf(`
       a -> b, k?
       k? -rework-> a

@@ -11,7 +11,7 @@ import { untilTrue } from '../support/until-true.js';
 import { wholeOf } from '../support/whole-run.js';
 
 describe('A run that catches up with a fact its chart does not allow', () => {
-  it('tells of it and records nothing more; the process goes on', async () => {
+  it('reports it and records nothing more; the process goes on', async () => {
     const system = nodeSystem();
     const dir = tempDir();
     const model = scriptedModel(() => 'hold');

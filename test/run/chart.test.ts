@@ -201,7 +201,7 @@ function isAllowed(story: Story, fact: RunFact): boolean {
 }
 
 describe('The regions of a chart', () => {
-  it('are active where a node of the front is under way', () => {
+  it('are active where a node of the frontier is under way', () => {
     const graph = graphOf('plan -> a, b; a, b -> meet');
     const activeIn = ({ snapshot }: Story): readonly string[] =>
       graph.nodes.filter((_, at) => snapshot.matches({ running: { [`n${at}`]: 'active' } })).map(({ id }) => id);
@@ -307,7 +307,7 @@ describe('Large graphs', () => {
     expect(wholeOf(run)).to.include({ status: 'completed', steps: 200, finalDraft: 'by n199', iterationCount: 200 });
   });
 
-  it('run a front of 20 branches as one', () => {
+  it('run a frontier of 20 branches as one', () => {
     const names = Array.from({ length: 20 }, (_, at) => `b${at}`).join(',');
     const story = given(graphOf(`plan -> ${names}; ${names} -> meet`)).when(wrote('plan'));
     expect(underWay(story.run)).to.have.length(20);

@@ -71,7 +71,7 @@ describe('A decision on a pause', () => {
     }
   });
 
-  it('covers the whole front', () => {
+  it('covers the whole frontier', () => {
     const story = paused(fork)
       .whenDecided(approve)
       .when(wrote('plan'))
@@ -122,7 +122,7 @@ describe('An override that is decided', () => {
     expect(decided(story)).to.deep.include({ nextNodes: ['write'], route: null });
   });
 
-  it('of a score after a front of several nodes routes nothing', () => {
+  it('of a score after a frontier of several nodes routes nothing', () => {
     const joining = paused(fork).whenDecided(approve).when(wrote('plan')).whenDecided(approve);
     const story = joining.whenAll(wrote('left'), wrote('right')).whenDecided(modify({ critic_score: 1 }));
     expect(decided(story)).to.deep.include({ nextNodes: ['meet'], route: null });

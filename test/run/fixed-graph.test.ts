@@ -34,7 +34,7 @@ describe('The fixed graph', () => {
       .then('RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
   });
 
-  it('goes through scores 6, 7 and 8 to the writer, each result with the next start in one append', () => {
+  it('goes through scores 6, 7 and 8 to the writer, a result and the next start per append', () => {
     council()
       .when(wrote(MASTER, 'Draft 1'))
       .then('NodeCompleted master_agent 1.1 -> critic_agent', 'NodeStarted critic_agent 2.1')

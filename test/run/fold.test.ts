@@ -79,7 +79,7 @@ describe('The fold over random histories', () => {
   });
 });
 
-describe('A front over random graphs', () => {
+describe('A frontier over random graphs', () => {
   it('leads to the same run in whatever order its nodes end', () => {
     for (const seed of seeds()) {
       named(seed, () => {

@@ -167,7 +167,7 @@ describe('A fork at every event of random histories', () => {
     });
   });
 
-  it('calls what was outstanding anew, stays paused where it was, and reuses the rest', () => {
+  it('calls what was outstanding again, stays paused where it was, and reuses the rest', () => {
     let forks = 0;
     everywhere((point, story) => {
       const fork = begun(requestAt(point));
@@ -236,7 +236,7 @@ describe('A fork', () => {
     ]);
   });
 
-  it('calls a node anew whose attempt failed, also when that ended its parent', () => {
+  it('calls a node again whose attempt failed, also when that ended its parent', () => {
     const parent = given(COUNCIL).when(broke('write', 5)).when(broke('write'));
     expect(failureOf(parent.run)?.kind).to.equal('node_failed');
     const fork = begun(requestAt(after(parent, 'NodeFailed')));
@@ -244,14 +244,14 @@ describe('A fork', () => {
     expect(fork.run.progress.frontier[0]?.failures).to.equal(0);
   });
 
-  it('calls a node anew that was in the middle of its tools', () => {
+  it('calls a node again that was in the middle of its tools', () => {
     const hit = { document: 'd'.repeat(64), page: 3, chunk: 1, score: 0.5 };
     const fork = begun(requestAt(given(COUNCIL).when(looked('write', [hit])).run));
     expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
     expect(fork.run.progress.sources).to.deep.equal(['dddddddd:3']);
   });
 
-  it('of a front half done runs only the other half, then joins both', () => {
+  it('of a half-done frontier runs only the other half, then joins both', () => {
     const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
     const fork = begun(requestAt(parent.run));
     expect(underWay(fork.run)).to.deep.equal(['left']);
@@ -261,7 +261,7 @@ describe('A fork', () => {
     expect(endOf(joined)).to.deep.equal(endOf(parent.whenAll(wrote('left'), wrote('meet'))));
   });
 
-  it('starts the rest of a front whose start it was forked in', () => {
+  it('starts the rest of a frontier whose start it was forked in', () => {
     const parent = given(DIAMOND).when(wrote('plan'));
     const [leftStarted] = parent.events.flatMap(({ type, data, seq }) =>
       type === 'NodeStarted' && data.node === 'left' ? [seq] : [],
@@ -337,7 +337,7 @@ describe('A fork', () => {
       expect(failureOf(more.when(scored('judge', 9)).run)?.error).to.include('limit of 4');
     });
 
-    it('calls its last step anew when that was under way', () => {
+    it('calls its last step again when that was under way', () => {
       expect(boundReached(facts({}, 'NodeStarted'))).to.equal(null);
     });
   });
@@ -390,7 +390,7 @@ describe('The changes of a fork', () => {
     expect(run.progress.shown.draft).to.equal('Mine');
   });
 
-  it('reach what is still to run of a front half done; the other half keeps its draft', () => {
+  it('reach what is still to run of a half-done frontier; the other half keeps its draft', () => {
     const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
     const fork = begun(requestAt(parent.run, { override: { current_draft: 'Mine' } }));
     expect(attemptOf(fork.run, 'left').branch.draft).to.equal('Mine');
@@ -417,7 +417,7 @@ describe('The state a fork begins with', () => {
     expect(JSON.stringify(requestAt(parent.run)).length).to.be.below(110_000);
   });
 
-  it('has every field of its parent: none begins anew', () => {
+  it('has every field of its parent: none starts over', () => {
     const points = undecidedPoints();
     const fresh = given(COUNCIL, { pending: true }).run.progress;
     const unmoved = Object.entries<unknown>({ ...fresh }).filter(([field, initial]) =>

@@ -24,7 +24,7 @@ function played(seed: number, look: (run: RunState) => void): Story {
   return story;
 }
 
-describe('The fronts of random graphs', () => {
+describe('The frontiers of random graphs', () => {
   it('hold every node reached that no other branch can still reach onward, and only those', () => {
     for (let seed = 1; seed <= GRAPHS; seed += 1) {
       named(seed, () => {

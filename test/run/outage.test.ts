@@ -82,7 +82,7 @@ describe('An outage of a model', () => {
     });
   });
 
-  it('that follows right on another counts as a failed attempt: no node goes out and comes back for ever', () => {
+  it('that directly follows another counts as a failed attempt, so no node retries for ever', () => {
     let story = given(chain).when(wentOut('plan'));
     for (let outages = 2; outages <= 4; outages += 1) story = story.when(wentOut('plan'));
     expect(attemptOf(story.run, 'plan')).to.include({ attempt: 5, failures: 3 });

@@ -107,7 +107,7 @@ describe('An edit of the draft', () => {
     expect(edited.when(scored('judge', 9)).run.progress.shown.draft).to.equal('## Judge\nBoth\n\n## Y\nby y');
   });
 
-  it('travels with the branch that a human sends back, and leaves what waits at the join it was shown before', () => {
+  it('travels with the branch that a human sends back, and leaves what waits at the join alone', () => {
     const graph = graphOf(`
       s -> left, right
       left -> deep

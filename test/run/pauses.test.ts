@@ -229,7 +229,7 @@ describe('An override', () => {
     }
   });
 
-  it('counts as common ground when the branches join: their drafts follow, the override does not', () => {
+  it('is shared by branches that join: the join holds their drafts, not the override', () => {
     const story = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
     const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.progress.shown;
     expect(joined.draft).to.equal('## Left\nL\n\n## Right\nR');

@@ -22,7 +22,7 @@ const SEED = Number(process.env['SEED'] ?? 20260101);
 const TEXTS = realChunks(400);
 const QUERIES = realQueries(TEXTS, 30, seededRandom(SEED));
 
-describe(`Passage index (SEED=${SEED})`, () => {
+describe(`Search index of chunks (SEED=${SEED})`, () => {
   let dir: TempDir;
   let index: SearchIndex | null;
 
@@ -62,7 +62,7 @@ describe(`Passage index (SEED=${SEED})`, () => {
     expect(await answersOf(again)).to.deep.equal(answers);
   });
 
-  it('gives the same answers after it is folded anew from the same log, whatever was removed in between', async () => {
+  it('gives the same answers after a rebuild from the same log, whatever was removed meanwhile', async () => {
     const first = await open();
     await first.write({ added: passages('a', TEXTS.slice(0, 100)), removed: [], checkpoint: '1' });
     await first.write({ added: passages('b', TEXTS.slice(50, 250)), removed: [], checkpoint: '2' });
@@ -80,7 +80,7 @@ describe(`Passage index (SEED=${SEED})`, () => {
     expect(await answersOf(anew)).to.deep.equal(answers);
   });
 
-  it('never shows a passage of a removed document', async () => {
+  it('never shows a chunk of a removed document', async () => {
     const first = await open();
     await first.write({ added: [...passages('a', TEXTS.slice(0, 50)), ...passages('b', TEXTS.slice(0, 50))], ...AT_1 });
     await first.write({ added: [], removed: ['a', 'unknown'], checkpoint: '2' });
@@ -158,21 +158,21 @@ describe(`Passage index (SEED=${SEED})`, () => {
     ['other dimensions', { dimensions: 512, model: OFFLINE_EMBEDDING_MODEL }],
   ];
   for (const [what, changed] of others) {
-    it(`begins anew for ${what}`, async () => {
+    it(`starts over for ${what}`, async () => {
       await (await open()).write({ added: passages('a', ['a sauna']), ...AT_1 });
       const anew = await open(changed);
       expect([anew.checkpoint, anew.count()]).to.deep.equal([null, 0]);
     });
   }
 
-  it('begins anew where the file is damaged', async () => {
+  it('starts over where the file is damaged', async () => {
     writeFileSync(join(dir.path, 'passages.sqlite'), 'This is no database, it is a text of some length.'.repeat(99));
     const anew = await open();
     await anew.write({ added: passages('a', ['a sauna']), ...AT_1 });
     expect(await textsOf(anew, 'sauna')).to.deep.equal(['a sauna']);
   });
 
-  it('ranks by words alone where a query has no vector of a model elsewhere, and adds nothing without one', async () => {
+  it('ranks by words alone if a query lacks an external vector, and adds no chunk without one', async () => {
     const other = await open({ model: 'elsewhere', dimensions: 8 });
     const at = (...numbers: readonly number[]): Float32Array =>
       Float32Array.from({ length: 8 }, (_, i) => numbers[i] ?? 0);
@@ -258,7 +258,7 @@ describe(`Passage index (SEED=${SEED})`, () => {
     }
   });
 
-  it('ranks by the rarer words of a query alone once 10,000 passages hold the others', () => {
+  it('ranks by the rarer words of a query alone once 10,000 chunks hold the others', () => {
     const database = new DatabaseSync(':memory:');
     database.exec(FULL_TEXT_SCHEMA);
     const words = fullText(database);

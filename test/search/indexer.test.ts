@@ -23,7 +23,7 @@ import { untilTrue } from '../support/until-true.js';
 /** Waits a fiftieth of the time. */
 const system = { ...nodeSystem(), after: (ms: number, call: () => void) => nodeSystem().after(ms / 50, call) };
 
-describe('PassageFeed', () => {
+describe('SearchIndexer', () => {
   let dir: TempDir;
   let log: EventLog;
   let feeds: SearchIndexer[];
@@ -98,7 +98,7 @@ describe('PassageFeed', () => {
     expect(opened).to.equal(0);
   });
 
-  it('takes in what was recorded before, then what it is told of, each once', async () => {
+  it('takes in what was recorded before, then what is reported to it, each once', async () => {
     const first = await record('a', 'Oaks are old.');
     const feed = feedOf();
     feed.start(first, { hasDocuments: true });
@@ -115,7 +115,7 @@ describe('PassageFeed', () => {
     expect(feed.isCaughtUp).to.equal(true);
   });
 
-  it('takes in at its next start what an index from before has missed, told of it or not', async () => {
+  it('takes in at its next start what an old index has missed, reported to it or not', async () => {
     const first = await record('a', 'Oaks are old.');
     const before = feedOf();
     before.start(null, { hasDocuments: false });
@@ -151,7 +151,7 @@ describe('PassageFeed', () => {
     expect(feed.index?.count()).to.equal(ids.length);
   });
 
-  it('tries again what the log does not answer, and tells of it once', async () => {
+  it('tries again what the log does not answer, and reports it once', async () => {
     let isDown = true;
     let refused = 0;
     const flaky = changedLog(log, {
@@ -175,7 +175,7 @@ describe('PassageFeed', () => {
     expect(faults).to.have.lengthOf(1);
   });
 
-  it('opens an index anew that fails, and loses nothing', async () => {
+  it('reopens an index that fails, and loses nothing', async () => {
     const position = await record('a', 'Oaks.');
     let writes = 0;
     const feed = feedOf(log, null, (index) => ({
@@ -192,7 +192,7 @@ describe('PassageFeed', () => {
     expect([opened, faults.map(String)]).to.deep.equal([2, ['Error: The disk is full']]);
   });
 
-  it('leaves out a damaged document, tells of it, and takes in the others', async () => {
+  it('leaves out a damaged document, reports it, and takes in the others', async () => {
     await record('a', 'Oaks are old.');
     const broken = changedLog(log, {
       async *readStream(stream, range) {

@@ -14,8 +14,8 @@ const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const [PASSAGES, QUERIES] = IS_SOAK ? [50_000, 100] : [1_500, 20];
 
-describe(`Nearest passages of real texts (SEED=${SEED})`, () => {
-  it(`are found by the scan: recall@10 of at least 0.95 over ${PASSAGES} passages`, async () => {
+describe(`Nearest chunks of real texts (SEED=${SEED})`, () => {
+  it(`are found by the scan: recall@10 of at least 0.95 over ${PASSAGES} chunks`, async () => {
     const dir = tempDir();
     const log = { identity: 'log-1', head: '1' };
     const setup = {

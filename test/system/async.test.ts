@@ -112,7 +112,7 @@ describe('A semaphore', () => {
 });
 
 describe('Turns', () => {
-  it('do the work of one name in its order, told of the failure before it, and forget names without work', async () => {
+  it('do the work of one name in order, report the failure before it, and forget idle names', async () => {
     const lines = turns();
     const done: string[] = [];
     const failing = lines.run('one', async () => {

@@ -82,7 +82,7 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('sends every node of a frontierier in order', () => {
+  it('sends every node of a frontier in order', () => {
     const story = given(fork).whenAll(wrote('plan'), wrote('right'), wrote('left'));
     expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',

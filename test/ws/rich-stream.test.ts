@@ -38,7 +38,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
 
   afterEach(() => service.stop());
 
-  it('sends every event of a live run as it is exported, its nodes beside them, and closes with 1000', async () => {
+  it('sends every event of a live run as exported, its nodes beside them, and closes with 1000', async () => {
     const model = scriptedModel(() => 'hold');
     await serve(model);
     const runId = await start();
@@ -108,7 +108,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     }
   });
 
-  it('refuses a from that is no whole number of at least -1 with 422, and asks no such thing of the default stream', async () => {
+  it('refuses with 422 a from that is no integer from -1 up; the default stream ignores it', async () => {
     await serve(scriptedModel(councilScript([8])));
     const runId = await finished();
     for (const from of ['', '-2', '1.5', 'x', '1&from=2', '9007199254740993']) {

@@ -56,7 +56,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     expect(JSON.parse(piped.stdout)).to.include({ run_id: runId, valid: true, head_hash: head });
   });
 
-  it(`names the first difference of ${DAMAGES} corrupt ones: flipped, dropped, swapped, doubled, cut`, async () => {
+  it(`names the first difference of ${DAMAGES} files: flipped, dropped, swapped, doubled, cut`, async () => {
     const random = seededRandom(SEED);
     const kinds = new Map<string, number>();
     for (let count = 0; count < DAMAGES; count += 1) {

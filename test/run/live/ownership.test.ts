@@ -21,7 +21,7 @@ describe('A takeover', () => {
     });
   }
 
-  it('calls every outstanding node of a front and none that is done', () => {
+  it('calls every outstanding node of a frontier and none that is done', () => {
     given(fork)
       .whenAll(wrote('plan'), wrote('left'))
       .when(claim('recovered'), 'two')
@@ -94,7 +94,7 @@ describe('A takeover', () => {
       .then('RunClaimed recovered 7 by one', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
   });
 
-  it('is counted anew after a completed step', () => {
+  it('is counted from zero after a completed step', () => {
     let story = given(chain);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
     story = story.when(wrote('plan'));
@@ -103,7 +103,7 @@ describe('A takeover', () => {
     expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5 });
   });
 
-  it('is not counted anew after a failed attempt', () => {
+  it('is not counted from zero after a failed attempt', () => {
     const story = given(chain).whenAll(claim('recovered'), broke('plan', 10), claim('recovered'));
     expect(story.run.ownership.takeovers).to.equal(2);
   });
