@@ -1,4 +1,7 @@
-/** Which nodes of a council are critics (contract, "How a blueprint runs"). A node's prompt is not considered. */
+/**
+ * The roles of a council (schemas/node-role.json): what each does, and which node has which (contract, "How a blueprint
+ * runs"). A node's prompt is not considered.
+ */
 import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
 import type { ModelRequest } from '../models/port.js';
 import { conditionOrNull } from '../graph/condition.js';
@@ -7,12 +10,12 @@ type Edge = Pick<SavedEdge, 'source' | 'type' | 'condition'>;
 
 /** What the nodes of each role do; what they are told to do is in prompt.ts. */
 export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
-  agent: { answer: 'text', countsIteration: true },
+  agent: { answer: 'draft', countsIteration: true },
   critic: { answer: 'critique', countsIteration: false },
 };
 
 interface RoleTraits {
-  /** What it asks its model for: the text of a draft, or a score with feedback. */
+  /** What it asks its model for: a text that becomes the draft, or a score with feedback. */
   readonly answer: ModelRequest['answer'];
   /** Whether what it writes counts as a draft of the run. */
   readonly countsIteration: boolean;

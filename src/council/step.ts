@@ -98,7 +98,7 @@ type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 function draftListener({ tokenSink, signal }: Step): (request: ModelRequest) => DraftListener | null {
   let turn = 0;
   return ({ answer }) => {
-    const sink = answer === 'text' ? (tokenSink?.() ?? null) : null;
+    const sink = answer === 'draft' ? (tokenSink?.() ?? null) : null;
     if (sink === null) return null;
     const nextTurn = (): number => (turn += 1);
     const newFilter = (): ThoughtFilter => {
@@ -140,7 +140,7 @@ function withUsage({ failure }: Failed, usage: ModelUsage): Failed {
 
 /** How a step is executed whose model is asked for this. */
 const STEPS: Readonly<Record<ModelRequest['answer'], (step: Step, ask: Ask) => Promise<StepResult>>> = {
-  text: draft,
+  draft,
   critique: score,
 };
 

@@ -82,7 +82,10 @@ function bytesOf(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
     // The client has disconnected; the refusal keeps that from being logged as a fault.
     const cutOff = (): void => reject(new RequestRefused('The body was cut off', { status: 400 }));
     req.on('data', take).on('error', cutOff).on('close', cutOff);
-    req.on('end', () => resolve(Buffer.concat(chunks)));
+    req.on('end', () => {
+      req.off('error', cutOff).off('close', cutOff);
+      resolve(Buffer.concat(chunks));
+    });
   });
 }
 

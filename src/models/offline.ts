@@ -24,17 +24,23 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
       if (signal.aborted) throw callAborted(signal);
       const { promptInput, answer, tools = [], rounds = [] } = request;
       const inputTokens = tokens(readIn(request));
-      if (answer === 'text' && tools.length > 0 && rounds.length === 0) {
+      if (answer !== 'critique' && tools.length > 0 && rounds.length === 0) {
         const argumentsJson = JSON.stringify({ query: excerpt(promptInput.topic, 300) });
         const calls = tools.map(({ name }) => ({ id: `offline_${name}`, name, argumentsJson }));
         return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls)) } };
       }
-      const text = answer === 'critique' ? critiqueOf(promptInput) : draftOf(promptInput, rounds);
+      const text = ANSWERS[answer](request);
       for (const [word] of text.matchAll(/\s*\S+\s*/g)) request.onToken?.(word);
       return { text, usage: { inputTokens, outputTokens: tokens(text) } };
     },
   };
 }
+
+/** The text for each kind of answer that is asked for. */
+const ANSWERS: Readonly<Record<ModelRequest['answer'], (request: ModelRequest) => string>> = {
+  draft: ({ promptInput, rounds = [] }) => draftOf(promptInput, rounds),
+  critique: ({ promptInput }) => critiqueOf(promptInput),
+};
 
 function readIn({ system, prompt, rounds = [] }: ModelRequest): string {
   return [system, prompt, ...rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result))].join('');

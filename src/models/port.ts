@@ -61,8 +61,8 @@ export interface ModelRequest {
   readonly system: string;
   readonly prompt: string;
   readonly promptInput: PromptInput;
-  /** `critique` asks for JSON as in schemas/critic-answer.json, `text` for prose. */
-  readonly answer: 'text' | 'critique';
+  /** `critique` asks for JSON as in schemas/critic-answer.json, `draft` for prose that becomes the draft. */
+  readonly answer: 'draft' | 'critique';
   /** Tools the model may call instead of answering; absent: none. */
   readonly tools?: readonly ToolDeclaration[];
   /** The conversation after the prompt, oldest first; only beside `tools`. */

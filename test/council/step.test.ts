@@ -56,7 +56,7 @@ describe('executeStep with an agent', () => {
     const model = scriptedModel();
     await execute(model, nodeWith({ model: 'm', temperature: 0, maxOutputTokens: 9 }));
     await execute(model, agent);
-    expect(model.requests[0]).to.include({ model: 'm', temperature: 0, maxOutputTokens: 9, answer: 'text' });
+    expect(model.requests[0]).to.include({ model: 'm', temperature: 0, maxOutputTokens: 9, answer: 'draft' });
     expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer');
   });
 

@@ -11,7 +11,7 @@ import type { AppendFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
-import { eventStoreBench, MOST_MS, SHORT_MS, surely } from './eventstoredb-bench.js';
+import { eventStoreBench, heldDeadline, MOST_MS, SHORT_MS, surely } from './eventstoredb-bench.js';
 
 /** A script that has one fate for the first append, and answers all others. */
 function onceFated(fate: AppendFate): () => AppendFate {
@@ -73,6 +73,15 @@ describe('EventStoreDB log: appends without an answer', () => {
     server.behave({});
     await log.append('run-2', numbered(1), 'none');
     expect(server.connectionsEver()).to.equal(2);
+  });
+
+  it('are answered by what has come when the process wakes up after their deadline', async () => {
+    const { system, pass } = heldDeadline();
+    const log = bench.log(await bench.server(), { system });
+    await log.append('run-1', numbered(1), 'none');
+    const append = log.append('run-1', numbered(1), 0);
+    pass();
+    expect((await append).revision).to.equal(1);
   });
 
   it('do not take the connection from others that are answered', async () => {

@@ -13,121 +13,124 @@ import { rejectionOf } from '../support/rejection.js';
 import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const system = nodeSystem();
 const { sha256, uuid } = system;
 
-describe('A copy of a log', () => {
-  let dir: TempDir;
-  let from: EventLog;
-  let to: EventLog;
+onEmbeddedLog(() =>
+  describe('A copy of a log', () => {
+    let dir: TempDir;
+    let from: EventLog;
+    let to: EventLog;
 
-  beforeEach(async () => {
-    dir = tempDir();
-    await fill(join(dir.path, 'service'));
-    from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite') });
-    to = await openEmbeddedLog({ file: join(dir.path, 'target.sqlite') });
-  });
-  afterEach(async () => {
-    await from.close();
-    await to.close();
-    dir.remove();
-  });
+    beforeEach(async () => {
+      dir = tempDir();
+      await fill(join(dir.path, 'service'));
+      from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite') });
+      to = await openEmbeddedLog({ file: join(dir.path, 'target.sqlite') });
+    });
+    afterEach(async () => {
+      await from.close();
+      await to.close();
+      dir.remove();
+    });
 
-  const copy = (source = from, target = to): Promise<Copied> =>
-    copyLog(source, target, { system, signal: new AbortController().signal, sha256 });
-  const refusal = async (copying: Promise<unknown>): Promise<string> => {
-    const error = await rejectionOf(copying);
-    expect(error).to.be.instanceOf(CopyRefused);
-    return (error as CopyRefused).message;
-  };
+    const copy = (source = from, target = to): Promise<Copied> =>
+      copyLog(source, target, { system, signal: new AbortController().signal, sha256 });
+    const refusal = async (copying: Promise<unknown>): Promise<string> => {
+      const error = await rejectionOf(copying);
+      expect(error).to.be.instanceOf(CopyRefused);
+      return (error as CopyRefused).message;
+    };
 
-  it('holds every stream with ids, types, data, metadata and order', async () => {
-    const copied = await copy();
-    const [source, target] = [await eventsOf(from), await eventsOf(to)];
-    expect(target).to.deep.equal(source);
-    expect(copied).to.deep.equal({ events: source.length, streams: 13, found: 0 });
-  });
+    it('holds every stream with ids, types, data, metadata and order', async () => {
+      const copied = await copy();
+      const [source, target] = [await eventsOf(from), await eventsOf(to)];
+      expect(target).to.deep.equal(source);
+      expect(copied).to.deep.equal({ events: source.length, streams: 13, found: 0 });
+    });
 
-  it('is taken up where it broke off, at any append', async () => {
-    for (let appends = 0; ; appends += 1) {
-      let left = 1;
-      const breaking = changedLog(to, {
+    it('is taken up where it broke off, at any append', async () => {
+      for (let appends = 0; ; appends += 1) {
+        let left = 1;
+        const breaking = changedLog(to, {
+          append(stream, events, expected) {
+            left -= 1;
+            if (left < 0) throw new Error('Broken off');
+            return to.append(stream, events, expected);
+          },
+        });
+        const error = await copy(from, breaking).then(
+          () => null,
+          (cause: unknown) => cause,
+        );
+        if (error === null) break;
+        expect(appends).to.be.lessThan(500);
+      }
+      const copied = await copy();
+      expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
+      expect(copied.found).to.equal(copied.events);
+    });
+
+    it('waits out a target that is away for a while', async () => {
+      let calls = 0;
+      const away = changedLog(to, {
         append(stream, events, expected) {
-          left -= 1;
-          if (left < 0) throw new Error('Broken off');
-          return to.append(stream, events, expected);
+          calls += 1;
+          return calls % 3 === 0 ? Promise.reject(new LogUnavailable()) : to.append(stream, events, expected);
         },
       });
-      const error = await copy(from, breaking).then(
-        () => null,
-        (cause: unknown) => cause,
-      );
-      if (error === null) break;
-      expect(appends).to.be.lessThan(500);
-    }
-    const copied = await copy();
-    expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
-    expect(copied.found).to.equal(copied.events);
-  });
-
-  it('waits out a target that is away for a while', async () => {
-    let calls = 0;
-    const away = changedLog(to, {
-      append(stream, events, expected) {
-        calls += 1;
-        return calls % 3 === 0 ? Promise.reject(new LogUnavailable()) : to.append(stream, events, expected);
-      },
+      await copy(from, away);
+      expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
     });
-    await copy(from, away);
-    expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
-  });
 
-  it('is refused beside other events', async () => {
-    const event = { id: uuid(), type: 'Other', data: '{}', metadata: {} };
-    await to.append('run-other', [event], 'none');
-    expect(await refusal(copy()))
-      .to.include('run-other')
-      .and.include('the source has not');
-  });
-
-  it('is refused over another history of the same stream', async () => {
-    const [first] = await eventsOf(from);
-    if (first === undefined) throw new Error('The source is empty');
-    await to.append(first.stream, [{ ...first, id: uuid() }], 'none');
-    expect(await refusal(copy()))
-      .to.include(first.stream)
-      .and.include('another event');
-  });
-
-  it('is refused of a damaged source, at the place of the damage', async () => {
-    const source = await eventsOf(from);
-    const at = source.findIndex(({ type }) => type === 'NodeCompleted');
-    const damaged = changedLog(from, {
-      async *readAll() {
-        for await (const event of from.readAll(null)) {
-          const isIt = event.id === source[at]?.id;
-          yield isIt ? { ...event, data: event.data.replace('Draft', 'Graft') } : event;
-        }
-      },
+    it('is refused beside other events', async () => {
+      const event = { id: uuid(), type: 'Other', data: '{}', metadata: {} };
+      await to.append('run-other', [event], 'none');
+      expect(await refusal(copy()))
+        .to.include('run-other')
+        .and.include('the source has not');
     });
-    const text = await refusal(copy(damaged));
-    expect(text)
-      .to.include(`revision ${String(source[at]?.revision)}`)
-      .and.include(source[at]?.stream);
-  });
 
-  it('is refused when it has lost something', async () => {
-    await copy();
-    const [, lost] = await eventsOf(to);
-    const lossy = changedLog(to, {
-      async *readAll() {
-        for await (const event of to.readAll(null)) if (event.id !== lost?.id) yield event;
-      },
+    it('is refused over another history of the same stream', async () => {
+      const [first] = await eventsOf(from);
+      if (first === undefined) throw new Error('The source is empty');
+      await to.append(first.stream, [{ ...first, id: uuid() }], 'none');
+      expect(await refusal(copy()))
+        .to.include(first.stream)
+        .and.include('another event');
     });
-    expect(await refusal(copy(from, lossy))).to.include('is missing');
-  });
-});
+
+    it('is refused of a damaged source, at the place of the damage', async () => {
+      const source = await eventsOf(from);
+      const at = source.findIndex(({ type }) => type === 'NodeCompleted');
+      const damaged = changedLog(from, {
+        async *readAll() {
+          for await (const event of from.readAll(null)) {
+            const isIt = event.id === source[at]?.id;
+            yield isIt ? { ...event, data: event.data.replace('Draft', 'Graft') } : event;
+          }
+        },
+      });
+      const text = await refusal(copy(damaged));
+      expect(text)
+        .to.include(`revision ${String(source[at]?.revision)}`)
+        .and.include(source[at]?.stream);
+    });
+
+    it('is refused when it has lost something', async () => {
+      await copy();
+      const [, lost] = await eventsOf(to);
+      const lossy = changedLog(to, {
+        async *readAll() {
+          for await (const event of to.readAll(null)) if (event.id !== lost?.id) yield event;
+        },
+      });
+      expect(await refusal(copy(from, lossy))).to.include('is missing');
+    });
+  }),
+);
 
 async function fill(path: string): Promise<void> {
   const engine = await openTestEngine({ path, model: instantModel() });

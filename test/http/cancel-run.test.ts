@@ -14,7 +14,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
   beforeEach(async () => {
     model = scriptedModel(({ promptInput, answer }) => {
       if (promptInput.topic === 'Held') return 'hold';
-      return { text: answer === 'text' ? 'Draft' : '{"score": 9, "feedback": "Good"}' };
+      return { text: answer === 'draft' ? 'Draft' : '{"score": 9, "feedback": "Good"}' };
     });
     service = await startService({ model, maxActiveRuns: 1 });
     rest = restClient(service.url);

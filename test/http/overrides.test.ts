@@ -22,7 +22,7 @@ describe('An override over REST', () => {
 
   before(async () => {
     const model = scriptedModel(({ answer, promptInput }) => {
-      return { text: answer === 'text' ? `by ${promptInput.label}` : '{"score": 4, "feedback": "More"}' };
+      return { text: answer === 'draft' ? `by ${promptInput.label}` : '{"score": 4, "feedback": "More"}' };
     });
     service = await startService({ model });
     rest = restClient(service.url);

@@ -15,7 +15,7 @@ describe('GET /api/councils/run/{run_id}', () => {
     model = scriptedModel(({ promptInput, answer }) => {
       if (promptInput.topic === 'Broken') return { error: new Error('the model is out of order') };
       if (promptInput.topic === 'Held') return 'hold';
-      return { text: answer === 'text' ? `Draft by ${promptInput.label}` : '{"score": 9, "feedback": "Good"}' };
+      return { text: answer === 'draft' ? `Draft by ${promptInput.label}` : '{"score": 9, "feedback": "Good"}' };
     });
     service = await startService({ model, modelMaxAttempts: 1, maxActiveRuns: 1 });
     rest = restClient(service.url);

@@ -61,7 +61,7 @@ describe('offlineModel as author', () => {
   });
 
   it('answers a brief for a draft with prose whatever the role', async () => {
-    const request = { ...requestFor(critic), answer: 'text' as const };
+    const request = { ...requestFor(critic), answer: 'draft' as const };
     expect((await model.ask(request, never)).text).to.match(/^# Trees\n/);
   });
 });

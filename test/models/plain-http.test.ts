@@ -58,7 +58,7 @@ describe('A model server at https://', () => {
       const openai = await languageModel({ name: 'openai', apiKey: null, baseUrl, model: 'm' }, system);
       const gemini = await languageModel({ name: 'gemini', apiKey: 'k', baseUrl, model: 'm' }, system);
       const embeddings = await embeddingsOf({ name: 'openai', apiKey: null, baseUrl, model: 'm' }, system);
-      const request = { system: '', prompt: 'p', answer: 'text', promptInput: {} } as never;
+      const request = { system: '', prompt: 'p', answer: 'draft', promptInput: {} } as never;
       const failures = await Promise.all([
         rejectionOf(openai.ask(request, { signal })),
         rejectionOf(gemini.ask(request, { signal })),

@@ -10,6 +10,7 @@ import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
 import type { TempDir } from './temp-dir.js';
 import { tempDir } from './temp-dir.js';
+import { eventStoreEnvironment } from './test-event-store.js';
 
 export const COUNCIL = fileURLToPath(new URL('../../../src/cli/council.mjs', import.meta.url));
 
@@ -46,7 +47,7 @@ export function councilBench(): CouncilBench {
   const children: Child[] = [];
   const dataDir = join(dir.path, 'data');
   const program: CouncilBench['program'] = (command, words, { env = {}, input } = {}) => {
-    const all = { PATH: process.env['PATH'], DATA_DIR: dataDir, ...env };
+    const all = { PATH: process.env['PATH'], DATA_DIR: dataDir, ...eventStoreEnvironment(dataDir), ...env };
     const child = startChild(command, words, all, input ?? null);
     children.push(child);
     return child;

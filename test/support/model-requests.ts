@@ -8,7 +8,7 @@ export const REQUEST: ModelRequest = {
   system: 'You are "Master". Answer with JSON.',
   prompt: '<topic>\nTrees\n</topic>\n\nWrite the draft.',
   promptInput: { label: 'Master', role: 'agent', systemPrompt: '', topic: 'Trees', draft: null, feedback: [] },
-  answer: 'text',
+  answer: 'draft',
 };
 
 /** One tool with a parameter of each type. */

@@ -39,5 +39,5 @@ export function requestFor(
   state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
 ): ModelRequest {
   const promptInput = promptInputFor(node, state);
-  return { ...renderPrompt(promptInput), promptInput, answer: node.role === 'critic' ? 'critique' : 'text' };
+  return { ...renderPrompt(promptInput), promptInput, answer: node.role === 'critic' ? 'critique' : 'draft' };
 }

@@ -67,7 +67,7 @@ export function councilScript(scores: readonly number[]): Script {
   let scored = 0;
   let drafted = 0;
   return ({ answer, promptInput }) => {
-    if (answer === 'text') {
+    if (answer === 'draft') {
       drafted += 1;
       return { text: `Draft ${drafted} by ${promptInput.label}` };
     }

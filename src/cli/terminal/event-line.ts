@@ -39,7 +39,7 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
 }
 
 /** By event type; of those that are absent, and of a later version's, all data is printed. */
-const GISTS: Readonly<Partial<Record<RunFactType, (data: Data) => string>>> = {
+const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
   RunRequested: ({ inputTopic, blueprintName, godMode, parent }) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
     const { runId, at } = recordIn(parent);
@@ -58,7 +58,8 @@ const GISTS: Readonly<Partial<Record<RunFactType, (data: Data) => string>>> = {
   NodeCompleted: ({ output, route }) => {
     const { draft, score, feedback } = recordIn(output);
     const { next } = recordIn(route);
-    const made = typeof draft === 'string' ? draftGist(draft) : `score ${textOf(score)} ${quoted(feedback)}`;
+    const critique = score === undefined ? excerpt(output) : `score ${textOf(score)} ${quoted(feedback)}`;
+    const made = typeof draft === 'string' ? draftGist(draft) : critique;
     return `${textOf(next) === '' ? '' : `to ${textOf(next)}: `}${made}`;
   },
   NodeFailed: ({ kind, message, attempt, retryable }) =>

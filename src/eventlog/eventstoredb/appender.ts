@@ -108,7 +108,12 @@ export class Appender {
           },
         },
       };
-      const cancel = this.#options.system.after(this.#options.deadlineMs, () => this.#expire(waiting));
+      const { system, deadlineMs } = this.#options;
+      // A turn later, because Node runs timers before it reads sockets: after a stall of this process, such as a laptop's
+      // sleep, the answer may be there already.
+      let cancel = system.after(deadlineMs, () => {
+        cancel = system.after(0, () => this.#expire(waiting));
+      });
       if (this.#open !== null && this.#open.line.isOpen) return this.#send(waiting, this.#open);
       this.#unsent.add(waiting);
       if (!this.#isConnecting) void this.#connect();
