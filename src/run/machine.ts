@@ -90,10 +90,13 @@ function withContext(snapshot: RunSnapshot, context: RunContext): RunSnapshot {
   return { ...snapshot, context };
 }
 
+/** Read by the compiler alone. */
+const TYPES = {} as { context: { readonly run: RunState }; events: ChartEvent };
+
 function compileMachine(graph: Graph) {
   const keys = graph.nodes.map((_, index) => stateKeyOf(index));
   return setup({
-    types: {} as { context: { readonly run: RunState }; events: ChartEvent },
+    types: TYPES,
     actions: {
       adopt: assign(({ context, event }) => ({ run: evolve(context.run, event.fact) })),
     },

@@ -52,8 +52,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     socket.on('error', () => socket.destroy());
     const target = parseTarget(request.url ?? '');
     if (target === null) return refuse(socket, 404, 'No such channel');
-    if (!isHostClear(request)) return refuse(socket, 400, 'One Host is needed');
-    const refusal = refusedHost(request, options) ?? refusedPage(request, options);
+    const refusal = refusedSource(request, options);
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
     if (target.stream === 'unclear') return refuse(socket, 422, target.detail);
@@ -101,8 +100,10 @@ function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
 }
 
 /** HTTP/1.1 needs exactly one Host (RFC 9112, section 3.2); Node looks at that for plain requests only. */
-function isHostClear({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length === 1;
+function refusedSource(request: IncomingMessage, rules: SourceRules): { status: number; detail: string } | null {
+  const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length !== 1) return { status: 400, detail: 'One Host is needed' };
+  return refusedHost(request, rules) ?? refusedPage(request, rules);
 }
 
 /**
