@@ -1,4 +1,4 @@
-/** Verifies the records of runs: on request, and at the start those of runs that have not ended. */
+/** Verifies records and stored views: on request, and at the start. First those of runs; there, of runs that have not ended. */
 import type { System } from '../system/system.js';
 import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
 import { verifyRun } from '../audit/verify.js';
@@ -18,6 +18,8 @@ import { verifyDocument } from '../documents/verify.js';
 import { documentIdOf } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { BlueprintCorrupt } from '../blueprint/errors.js';
+import { blueprintOf } from '../projections/view-repair.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 
 export interface RunAudits {
@@ -79,7 +81,7 @@ async function* notEnded(unfinished: readonly UnfinishedRun[], history: History)
 
 // Verifies the records of documents: on request, and at the start those of listed ones.
 
-/** Documents read from the list at a time. */
+/** Ids read from a list at a time. */
 const PAGE = 100;
 
 export interface DocumentAudits {
@@ -147,5 +149,59 @@ async function* listed(history: History): AsyncGenerator<string> {
     const page = await history.documents({ limit: PAGE, offset });
     for (const { id } of page) yield id;
     if (page.length < PAGE) return;
+  }
+}
+
+// Compares the stored views of blueprints with the log at the start; nobody asks for that by id.
+
+export interface BlueprintAudits {
+  /** Replaces the stored views that differ, and reports them; the start need not wait longer than this does. */
+  check(): Promise<void>;
+  /** Ends that check. */
+  stop(): Promise<void>;
+}
+
+export function blueprintAudits({
+  log,
+  history,
+  projector,
+  system,
+  logger,
+}: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
+  const tasks = taskTracker();
+  /** The fold, read before and after the view: one that changes meanwhile is left to the projector. */
+  const verify = async (id: string): Promise<void> => {
+    const before = JSON.stringify(await blueprintOf(id, log));
+    await tasks.untilEnd(async (signal) => projector.reached(await log.head(), signal));
+    const [stored = null] = await history.blueprintRecords([id]);
+    const record = await blueprintOf(id, log);
+    const fold = JSON.stringify(record);
+    if (stored === null || stored === fold || before !== fold) return;
+    logger.error({ id }, 'blueprint: the stored view of it was not the fold of its events, and is replaced');
+    await history.replaceBlueprint(stored, { id, record });
+  };
+  const verifySound = async (id: string): Promise<void> => {
+    try {
+      await verify(id);
+    } catch (error) {
+      // It is answered with an error wherever it is asked for, and its row keeps its last valid record.
+      if (!(error instanceof BlueprintCorrupt)) throw error;
+    }
+  };
+  const onFault = (err: unknown): void => logger.error({ err }, 'blueprints: the check of their views has ended');
+  const check = recordCheck({ verify: verifySound, system, onFault });
+  return {
+    check: () => check.start(listedBlueprints(history)),
+    async stop() {
+      await Promise.all([check.stop(), tasks.end()]);
+    },
+  };
+}
+
+async function* listedBlueprints(history: History): AsyncGenerator<string> {
+  for (let offset = 0; ; offset += PAGE) {
+    const ids = await history.blueprintIds({ limit: PAGE, offset });
+    yield* ids;
+    if (ids.length < PAGE) return;
   }
 }

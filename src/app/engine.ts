@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunAudits } from './audits.js';
-import { runAudits } from './audits.js';
+import { blueprintAudits, runAudits } from './audits.js';
 import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { DataDirectory } from './data-directory.js';
@@ -102,12 +102,13 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live });
   const blueprints = new BlueprintStore({ log, system, instanceId });
   const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
+  const savedCouncils = blueprintAudits({ log, history, projector, system, logger });
   const caughtUp = startReading(library, projector);
 
   return {
     ...{ verify: audits.verify, genealogy: audits.genealogy },
     async check(unfinished) {
-      await Promise.all([audits.check(unfinished), library.check()]);
+      await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
     ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
     ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
@@ -120,7 +121,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     ...recoveryOf({ caughtUp, cluster, registry, history, corruptRuns, logger }),
     async stop() {
       feed.stop();
-      await Promise.all([cluster?.stop(), audits.stop()]);
+      await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
       await Promise.all([registry.stop(), blueprints.stop(), library.stop(history.checkpoint)]);
       await stopReading({ projector, history, models, onFault });
       await log.close();

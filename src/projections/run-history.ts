@@ -142,15 +142,22 @@ export class History {
     return await Promise.all(stored.map(async (each) => each && (await textOf(each))));
   }
 
-  /** The record as the log has it; it replaces the stored row unless that has changed meanwhile. */
+  /** The record as the log has it, which replaces the stored row. */
   async #blueprintAnew(id: string): Promise<string | null> {
     const record = await this.#repair.blueprint(id);
     if (record === null) return null;
-    await this.flush();
-    const [stored = null] = await this.#views.blueprintRecords([id]);
-    const isOnItsWay = this.#changedBlueprints.has(id) || this.#writingBlueprints.has(id);
-    if (!isOnItsWay && stored?.row === null) await this.putBlueprint({ id, record });
+    await this.replaceBlueprint(null, { id, record });
     return JSON.stringify(record);
+  }
+
+  /** Replaces the stored row of a blueprint unless it has changed since it was seen; null: it could not be read. */
+  async replaceBlueprint(seen: string | null, row: BlueprintRow): Promise<void> {
+    await this.flush();
+    const [stored = null] = await this.#views.blueprintRecords([row.id]);
+    const isOnItsWay = this.#changedBlueprints.has(row.id) || this.#writingBlueprints.has(row.id);
+    if (isOnItsWay || stored === null || stored.row !== seen) return;
+    await this.putBlueprint(row);
+    await this.flush();
   }
 
   /** Everything up to this position has been put. */

@@ -64,7 +64,8 @@ async function runOf(id: string, reader: ViewRepairDeps['reader']): Promise<RunS
   return run === null ? null : summaryOf(run);
 }
 
-async function blueprintOf(id: string, log: ViewRepairDeps['log']): Promise<Blueprint | null> {
+/** A blueprint as the log has it; null when it is deleted or unknown. @throws {BlueprintCorrupt} */
+export async function blueprintOf(id: string, log: ViewRepairDeps['log']): Promise<Blueprint | null> {
   const last = await lastEvent(log, blueprintStream(id));
   return last === null ? null : (blueprintAfter(last) ?? null);
 }

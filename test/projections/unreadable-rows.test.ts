@@ -13,6 +13,7 @@ import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { untilTrue } from '../support/until-true.js';
 import { pdfWith, uploaded } from '../support/upload-client.js';
 
 const LISTS = ['/api/runs/', '/api/councils/', '/api/documents'];
@@ -84,6 +85,18 @@ onEmbeddedLog(() =>
         expect(service.faults).to.deep.equal([]);
       });
     }
+
+    it('of a blueprint that is not its fold is replaced after the start, and reported once', async () => {
+      const told = await lists();
+      await whileStopped(() =>
+        changeViews(dir.path, `UPDATE blueprints SET record = replace(record, '"name":"one"', '"name":"forged"')`),
+      );
+      await untilTrue(async () => JSON.stringify(await lists()) === JSON.stringify(told));
+      expect(service.faults).to.have.length(1);
+      await whileStopped(() => undefined);
+      expect(await lists()).to.deep.equal(told);
+      expect(service.faults).to.deep.equal([]);
+    });
 
     it('is left out of the list, and reported once, when the log has no such run', async () => {
       const told = await lists();
