@@ -56,8 +56,12 @@ export function runAudits(deps: AuditsDeps): RunAudits {
       onValid: (id) => corruptRuns.forget(id),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
-  // A view that differs is left for a verification on request, which reports it.
-  const check = recordCheck({ verify: (runId) => audit(runId, async () => undefined), system, onFault });
+  // A view that differs is left for a verification on request, which reports it; that of a repaired run is outdated.
+  const verifyQuietly = (runId: string): Promise<RunVerification | null> => {
+    const wasCorrupt = corruptRuns.has(runId);
+    return audit(runId, async (seen, fold) => (wasCorrupt ? await history.replace(seen, fold) : undefined));
+  };
+  const check = recordCheck({ verify: verifyQuietly, system, onFault });
   return {
     verify: (runId) =>
       audit(runId, async (seen, fold) => {
@@ -173,6 +177,7 @@ export function blueprintAudits({
   const verify = async (id: string): Promise<void> => {
     const before = JSON.stringify(await blueprintOf(id, log));
     await tasks.untilEnd(async (signal) => projector.reached(await log.head(), signal));
+    await history.flush();
     const [stored = null] = await history.blueprintRecords([id]);
     const record = await blueprintOf(id, log);
     const fold = JSON.stringify(record);

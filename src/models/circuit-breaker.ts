@@ -1,4 +1,7 @@
-/** Circuit breakers for models whose servers are out: one caller at a time probes the server, the others wait. */
+/**
+ * Circuit breakers for models whose servers are out: one caller at a time probes the server, the others wait. A probe
+ * that hangs lets the next begin after ten seconds.
+ */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import type { Backoff } from '../system/async/retry.js';
@@ -150,19 +153,23 @@ class Circuit {
   #probe(): Pass {
     const { system } = this.#deps;
     this.#cancelProbe();
-    const release = (): void => {
+    /** Whether it was this probe whose result is waited for; now none is. */
+    const release = (): boolean => {
       cancelHold();
-      if (this.#probing === probe) this.#probing = null;
-      this.#scheduleProbe();
+      const isAwaited = this.#probing === probe;
+      if (isAwaited) this.#probing = null;
+      return isAwaited;
     };
     const failed = (failure: ModelFailed): void => {
+      if (!release()) return;
       this.#recordFailure(failure);
       for (const waiter of this.#waiters) if (waiter.isExpired) this.#refuse(waiter);
-      release();
+      this.#scheduleProbe();
     };
     const giveUp = (): void => {
+      if (!release()) return;
       this.#dueMs = system.monotonicMs();
-      release();
+      this.#scheduleProbe();
     };
     const probe: Pass = {
       isRevoked: () => false,
@@ -271,10 +278,13 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
     for (const each of circuits.keys()) circuitOf(each);
     if (circuits.has(model)) return;
     const onClosed = (): void => {
+      // A probe that hung may be answered when its circuit is forgotten and another has opened.
+      if (circuits.get(model) !== circuit) return;
       circuits.delete(model);
       onOutage(model, null);
     };
-    circuits.set(model, new Circuit(model, failure, { system, onClosed, freePass: () => freePass(model) }));
+    const circuit = new Circuit(model, failure, { system, onClosed, freePass: () => freePass(model) });
+    circuits.set(model, circuit);
     onOutage(model, failure);
   };
   const freePass = (model: string): Pass => ({

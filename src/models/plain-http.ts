@@ -73,8 +73,8 @@ interface Endpoint {
   readonly port: number;
 }
 
-/** A status line other than 400, which servers of TLS give to those who speak plain HTTP to them. */
-const PLAIN_ANSWER = /^HTTP\/1\.[01] (?!400)/;
+/** Not 400, 426 or a redirect: with those servers of TLS answer who speaks plain HTTP to them. */
+const PLAIN_ANSWER = /^HTTP\/1\.[01] (?!400|426|3\d\d)/;
 
 /** How the server takes the beginning of TLS; `unanswered`: it says nothing or closes the connection. */
 function handshake(

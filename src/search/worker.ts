@@ -49,11 +49,21 @@ export interface SearchStore {
 }
 
 /**
- * Opens the file, or rebuilds it when it belongs to another log, version or embedding model, or is ahead of the log:
- * vectors of two models are never in one file.
+ * Opens the file, or rebuilds it when it belongs to another log, version or embedding model, is ahead of the log, or
+ * holds what cannot be read: vectors of two models are never in one file.
  */
 function openSearchStore(options: SearchIndexOptions): SearchStore {
-  const database = open(options) ?? openAnew(options);
+  const found = open(options);
+  if (found === null) return storeOf(openAnew(options), options);
+  try {
+    return storeOf(found, options);
+  } catch {
+    found.close();
+    return storeOf(openAnew(options), options);
+  }
+}
+
+function storeOf(database: DatabaseSyncInstance, options: SearchIndexOptions): SearchStore {
   const tables = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(options) };
   let shown = Number(metaIn(database, 'shown') ?? 0);
   forgetAfter(shown, database, tables);

@@ -1,5 +1,6 @@
 /** Calls to a worker thread, which answers one after the other: client and server. */
 import type { MessagePort, Worker } from 'node:worker_threads';
+import { ServiceStopping } from '../errors.js';
 
 /** A function that can be called from another thread: its arguments and its result are cloned. */
 type Callable = (...given: never[]) => unknown;
@@ -45,7 +46,10 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     this.#what = what;
     worker.on('message', (answer: Answer) => this.#onAnswer(answer));
     worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    worker.on('exit', () => this.#fail(new Error(`${what} has stopped: its thread has ended`)));
+    worker.on('exit', () => {
+      const isClosed = this.#closed !== null;
+      this.#fail(isClosed ? new ServiceStopping() : new Error(`${what} has stopped: its thread has ended`));
+    });
   }
 
   /** Resolves with the value that the thread sends once it is ready; rejects when it fails. To be called at once. */
@@ -53,7 +57,10 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     return this.#answerOf(0);
   }
 
-  /** What a member of the thread's returns. Rejects with what it throws, or once the thread has stopped. */
+  /**
+   * What a member of the thread's returns. Rejects with what it throws, or once the thread has stopped: with
+   * ServiceStopping when it was closed, as for a request that comes while the service stops.
+   */
   call<Name extends Called<Api>>(name: Name, ...given: Given<Api[Name]>): Promise<Result<Api[Name]>> {
     return this.#call(name, given);
   }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Blueprint } from '../../src/generated/schemas.js';
+import { ServiceStopping } from '../../src/errors.js';
 import type { Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
 import type { ViewRepair } from '../../src/projections/view-repair.js';
@@ -193,6 +194,13 @@ describe('History', () => {
     await read;
     await history.flush();
     expect(await history.blueprintRecords(['a'])).to.deep.equal([JSON.stringify(blueprint('third'))]);
+  });
+
+  it('answers whom its end overtakes that the service stops', async () => {
+    const closing = views.close();
+    expect(await rejectionOf(views.find('a'))).to.be.instanceOf(ServiceStopping);
+    await closing;
+    expect(await rejectionOf(history.find('a'))).to.be.instanceOf(ServiceStopping);
   });
 
   it('keeps what it could not write, and reports it', async () => {

@@ -165,6 +165,16 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     });
   }
 
+  it('starts over where a row of it cannot be read', async () => {
+    await (await open()).write({ added: passages('a', ['a sauna']), ...AT_1 });
+    await index?.close();
+    const database = new DatabaseSync(join(dir.path, 'passages.sqlite'));
+    database.exec('UPDATE codes SET code = 7');
+    database.close();
+    const anew = await open();
+    expect([anew.checkpoint, anew.count()]).to.deep.equal([null, 0]);
+  });
+
   it('starts over where the file is damaged', async () => {
     writeFileSync(join(dir.path, 'passages.sqlite'), 'This is no database, it is a text of some length.'.repeat(99));
     const anew = await open();
@@ -287,7 +297,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     expect(await aborted).to.equal('No longer wanted');
     await first.close();
     await first.close();
-    expect(await messageOf(first.search({ text: 'x', vector: null, topK: 1 }))).to.match(/has stopped/);
+    expect(await messageOf(first.search({ text: 'x', vector: null, topK: 1 }))).to.match(/the service is stopping/);
   });
 });
 
