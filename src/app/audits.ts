@@ -173,15 +173,18 @@ export function blueprintAudits({
   logger,
 }: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
   const tasks = taskTracker();
-  /** The fold, read before and after the view: one that changes meanwhile is left to the projector. */
-  const verify = async (id: string): Promise<void> => {
-    const before = JSON.stringify(await blueprintOf(id, log));
+  const storedOf = async (id: string): Promise<string | null> => {
     await tasks.untilEnd(async (signal) => projector.reached(await log.head(), signal));
     await history.flush();
     const [stored = null] = await history.blueprintRecords([id]);
+    return stored;
+  };
+  const verify = async (id: string): Promise<void> => {
+    const stored = await storedOf(id);
     const record = await blueprintOf(id, log);
-    const fold = JSON.stringify(record);
-    if (stored === null || stored === fold || before !== fold) return;
+    if (stored === null || stored === JSON.stringify(record)) return;
+    // One that has changed meanwhile has a newer view by now.
+    if ((await storedOf(id)) !== stored) return;
     logger.error({ id }, 'blueprint: the stored view of it was not the fold of its events, and is replaced');
     await history.replaceBlueprint(stored, { id, record });
   };

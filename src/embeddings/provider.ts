@@ -83,7 +83,7 @@ function guarded(embeddings: Embeddings, options: PlainHttpGuardOptions): Embedd
   const guard = plainHttpGuard(options);
   return {
     ...embeddings,
-    embed: (texts, { signal, ...given }) => guard((cut) => embeddings.embed(texts, { ...given, signal: cut }), signal),
+    embed: (texts, options) => guard(() => embeddings.embed(texts, options), options.signal),
   };
 }
 

@@ -7,12 +7,14 @@ import { connect as connectTls } from 'node:tls';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
+import { callAborted } from './port.js';
+import { orAborted } from '../system/async/deadline.js';
 import { plainHttpHint } from './failed-exchange.js';
 
 /** How long a server may be silent in the TLS handshake until it is asked in plain HTTP, in milliseconds. */
 const HANDSHAKE_MS = 2_500;
 /** How long it may take to answer that, in milliseconds; both together stay below 5 s. */
-const ANSWER_MS = 1_500;
+const ANSWER_MS = 2_400;
 
 export interface PlainHttpGuardOptions {
   readonly baseUrl: string;
@@ -21,50 +23,39 @@ export interface PlainHttpGuardOptions {
   readonly system: Pick<System, 'after'>;
 }
 
-/** Makes a call, which may be cut short by the signal that it is given. */
-export type Guard = <T>(call: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) => Promise<T>;
+/** Makes a call unless its server speaks plain HTTP only. */
+export type Guard = <T>(call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 /**
- * A guard that lets calls fail with `tls_failed`, not retryable, within 5 s when their server speaks plain HTTP only.
- * It watches until TLS was seen to work once; no request and no key is sent by it.
+ * A guard that lets calls fail with `tls_failed`, not retryable, within 5 s when their server speaks plain HTTP only. It
+ * greets the server before each call until TLS was seen to work once; it sends no request and no key.
  */
 export function plainHttpGuard({ baseUrl, setting, system }: PlainHttpGuardOptions): Guard {
   const { protocol, hostname, port } = new URL(baseUrl);
   const at = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? 443 : Number(port) };
   let hasTls = protocol !== 'https:';
+  /** One for all calls that wait. Before the call, not beside it: some servers serve one connection at a time. */
   let probe: Promise<boolean> | null = null;
 
-  /** Whether plain HTTP is all that is spoken; one probe serves all calls. */
+  /** Whether plain HTTP is all that is spoken. */
   const isPlain = async (): Promise<boolean> => {
     const greeting = await handshake(at, system);
     hasTls ||= greeting === 'secure';
     return greeting === 'unanswered' && (await answersPlainHttp(at, system));
   };
+  const failure = new ModelFailed(
+    `Cannot use ${at.host}:${at.port}: no TLS connection came about${plainHttpHint(setting)}`,
+    { kind: 'tls_failed', retryable: false },
+  );
 
   return async (call, signal) => {
-    if (hasTls) return await call(signal);
-    const isPlainHttp = (probe ??= isPlain().finally(() => (probe = null)));
-    const given = new AbortController();
-    const plain = new ModelFailed(
-      `Cannot use ${at.host}:${at.port}: no TLS connection came about${plainHttpHint(setting)}`,
-      {
-        kind: 'tls_failed',
-        retryable: false,
-      },
-    );
-    const called = call(AbortSignal.any([signal, given.signal]));
-    const refused = isPlainHttp.then((found) => (found ? Promise.reject(plain) : called));
-    try {
-      const answer = await Promise.race([called, refused]);
-      hasTls = true;
-      return answer;
-    } catch (error) {
-      if (error !== plain && !signal.aborted && (await isPlainHttp)) throw plain;
-      throw error;
-    } finally {
-      refused.catch(() => undefined);
-      given.abort();
+    if (!hasTls) {
+      const probing = (probe ??= isPlain().finally(() => (probe = null)));
+      if (await orAborted(probing, signal, callAborted)) throw failure;
     }
+    const answer = await call();
+    hasTls = true;
+    return answer;
   };
 }
 

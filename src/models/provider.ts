@@ -37,5 +37,5 @@ export async function languageModel(
 
 function guarded(model: LanguageModel, options: PlainHttpGuardOptions): LanguageModel {
   const guard = plainHttpGuard(options);
-  return { ...model, ask: (request, { signal }) => guard((cut) => model.ask(request, { signal: cut }), signal) };
+  return { ...model, ask: (request, { signal }) => guard(() => model.ask(request, { signal }), signal) };
 }

@@ -1,7 +1,7 @@
 /** Reads that survive a lost connection: they continue where they were if the server comes back in time. */
 import type { System } from '../../system/system.js';
 import { LogClosed, LogUnavailable } from '../errors.js';
-import { wait } from '../../system/async/deadline.js';
+import { orAborted, wait } from '../../system/async/deadline.js';
 import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Connection } from './connection.js';
 import { faultOf } from './connection.js';
@@ -228,20 +228,6 @@ async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<read
     batch = [];
     chars = 0;
     call.resume();
-  }
-}
-
-/** The signal must not be aborted already: its event would not fire. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let leave = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    leave = () => reject(signal.reason as Error);
-  });
-  signal.addEventListener('abort', leave);
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', leave);
   }
 }
 

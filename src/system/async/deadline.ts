@@ -85,6 +85,25 @@ export async function untilDeadline<T>(
   }
 }
 
+/** What a promise gives, unless the signal aborts before: then the wait ends, the work goes on. */
+export async function orAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  aborted: (signal: AbortSignal) => Error = reasonOf,
+): Promise<T> {
+  if (signal.aborted) throw aborted(signal);
+  let leave = (): void => undefined;
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(aborted(signal));
+  });
+  signal.addEventListener('abort', leave);
+  try {
+    return await Promise.race([promise, left]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}
+
 /** Resolves once the work has settled, or when the time is over; the work goes on. */
 export async function settledWithin(work: Promise<unknown>, { system, maxMs }: Deadline): Promise<void> {
   const settled = new AbortController();
