@@ -4,6 +4,7 @@ import { STATUS_CODES, ServerResponse } from 'node:http';
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import Koa from 'koa';
+import { ANYONE } from '../keys/caller.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
@@ -73,7 +74,7 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], async (ctx) => {
       assertSource(ctx, http);
-      sendAnswer(ctx, await route.handle(ctx), http.system);
+      sendAnswer(ctx, await route.handle(ctx, ANYONE), http.system);
     });
   }
   return router;

@@ -13,6 +13,7 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
   return {
     method: 'GET',
     path: '/api/asyncapi.json',
+    access: 'read',
     name: 'getAsyncApi',
     summary: 'Describes the WebSocket channels and the event stream of a run',
     tag: 'documentation',

@@ -15,6 +15,7 @@ export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry):
   const route: Route = {
     method: 'GET',
     path: '/api/openapi.json',
+    access: 'read',
     name: 'getOpenApi',
     summary: 'This document',
     tag: 'documentation',

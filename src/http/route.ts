@@ -9,6 +9,7 @@ import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
 import type { Genealogy } from '../generated/schemas.js';
+import type { Caller, Scope } from '../keys/caller.js';
 import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
@@ -101,10 +102,14 @@ export const TAGS = {
   documentation: 'Descriptions of the service for machines.',
 } as const;
 
+/** Who may call a route: whoever reaches it, or whose key has the scope. */
+export type Access = 'open' | Scope;
+
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
   readonly path: string;
+  readonly access: Access;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;
@@ -129,7 +134,7 @@ export interface Route {
   /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
   readonly problems?: readonly number[];
   /** @throws whatever problems.ts can answer */
-  handle(ctx: RouterContext): Promise<Answer>;
+  handle(ctx: RouterContext, caller: Caller): Promise<Answer>;
 }
 
 /**

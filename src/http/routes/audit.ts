@@ -35,6 +35,7 @@ function eventsRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/events',
+    access: 'read',
     name: 'listRunEvents',
     summary: "Lists a run's events in order, as they are stored",
     description: 'With them alone the chain of hashes can be worked out again; `hash` of an event tells how.',
@@ -79,6 +80,7 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/state',
+    access: 'read',
     name: 'getFoldedRun',
     summary: 'Tells what a run was after one of its events',
     tag: 'audit',
@@ -100,6 +102,7 @@ function verifyRoute(http: HttpContext, permits: Semaphore): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/verify',
+    access: 'read',
     name: 'verifyRun',
     summary: 'Verifies the record of a run, and says where it first fails',
     tag: 'audit',

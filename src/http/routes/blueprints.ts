@@ -36,6 +36,7 @@ function validateRoute(http: HttpContext): Route {
   return {
     method: 'POST',
     path: '/api/councils/validate',
+    access: 'author',
     name: 'validateBlueprint',
     summary: 'Tells what is wrong or odd with a blueprint; saves nothing',
     tag: 'blueprints',
@@ -58,6 +59,7 @@ function createRoute(http: HttpContext): Route {
   return {
     method: 'POST',
     path: '/api/councils/',
+    access: 'author',
     name: 'createBlueprint',
     summary: 'Saves a new council; a graph with faults is saved with warnings',
     tag: 'blueprints',
@@ -80,6 +82,7 @@ function getRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/{blueprint_id}',
+    access: 'read',
     name: 'getBlueprint',
     summary: 'Shows one saved council',
     tag: 'blueprints',
@@ -102,6 +105,7 @@ function putRoute(http: HttpContext): Route {
   return {
     method: 'PUT',
     path: '/api/councils/{blueprint_id}',
+    access: 'author',
     name: 'updateBlueprint',
     summary: 'Changes the fields it names of a saved council',
     tag: 'blueprints',
@@ -129,6 +133,7 @@ function deleteRoute(http: HttpContext): Route {
   return {
     method: 'DELETE',
     path: '/api/councils/{blueprint_id}',
+    access: 'author',
     name: 'deleteBlueprint',
     summary: 'Deletes a saved council; its runs stay as they are',
     tag: 'blueprints',
@@ -176,6 +181,7 @@ function blueprintListRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/',
+    access: 'read',
     name: 'listBlueprints',
     summary: 'Lists the saved councils, newest update first',
     tag: 'blueprints',

@@ -32,6 +32,7 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/genealogy',
+    access: 'read',
     name: 'getGenealogy',
     summary: 'Tells which drafts and feedback led to which draft, the scores, and what humans decided',
     tag: 'audit',
@@ -58,6 +59,7 @@ function runChartRoute(http: HttpContext, permits: Semaphore): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/chart',
+    access: 'read',
     name: 'getRunChart',
     summary: 'Shows the statechart of a run, and where it stood after one of its events',
     tag: 'audit',
@@ -82,6 +84,7 @@ function councilChartRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/{blueprint_id}/chart',
+    access: 'read',
     name: 'getCouncilChart',
     summary: 'Shows the statechart that a run of a saved council would have',
     tag: 'blueprints',

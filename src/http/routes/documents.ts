@@ -49,6 +49,7 @@ function uploadRoute(http: HttpContext): Route {
   return {
     method: 'POST',
     path: '/api/councils/upload-pdf',
+    access: 'documents',
     name: 'uploadPdf',
     summary: 'Takes in a PDF, for agents that have the PDF reader to find its passages',
     description: 'The same bytes twice add nothing: the answer tells what was there.',
@@ -102,6 +103,7 @@ function listRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/documents',
+    access: 'read',
     name: 'listDocuments',
     summary: 'Lists the documents, newest first',
     tag: 'documents',
@@ -120,6 +122,7 @@ function getRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/documents/{document_id}',
+    access: 'read',
     name: 'getDocument',
     summary: 'Shows one document',
     tag: 'documents',
@@ -139,6 +142,7 @@ function verifyRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/documents/{document_id}/verify',
+    access: 'read',
     name: 'verifyDocument',
     summary: 'Verifies the record of a document, and says where it first fails',
     tag: 'audit',
@@ -157,6 +161,7 @@ function deleteRoute(http: HttpContext): Route {
   return {
     method: 'DELETE',
     path: '/api/documents/{document_id}',
+    access: 'documents',
     name: 'deleteDocument',
     summary: 'Deletes a document: no agent finds it any more; runs that have read it keep what they were given',
     tag: 'documents',

@@ -36,6 +36,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
   const route: Route = {
     method: 'POST',
     path: '/api/runs/{run_id}/fork',
+    access: 'run',
     name: 'forkRun',
     summary: 'Starts a run that goes on from an event of another, with what is changed there',
     tag: 'audit',

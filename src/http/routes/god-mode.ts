@@ -26,6 +26,7 @@ function approveRoute(http: HttpContext): Route {
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/approve',
+    access: 'approve',
     name: 'approveRun',
     summary: 'Decides a pause: approves, rejects or modifies',
     description:
@@ -86,6 +87,7 @@ function stateRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/run/{run_id}/state',
+    access: 'read',
     name: 'getGodModeState',
     summary: 'Shows what waits for a decision',
     tag: 'god mode',

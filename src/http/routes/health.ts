@@ -11,6 +11,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
     {
       method: 'GET',
       path: '/api/health',
+      access: 'open',
       name: 'getHealth',
       summary: 'Tells that the process answers; never touches the log',
       tag: 'health',
@@ -20,6 +21,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
     {
       method: 'GET',
       path: '/api/health/ready',
+      access: 'open',
       name: 'getReadiness',
       summary: 'Tells whether the log answers and the read models have caught up',
       tag: 'health',

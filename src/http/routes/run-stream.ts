@@ -32,6 +32,7 @@ export function streamRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/stream',
+    access: 'read',
     name: 'streamRunEvents',
     summary: "Streams a run's events as they are recorded, to the run's end",
     description: 'A client that was cut off goes on with Last-Event-ID, without a gap and without a repeat.',

@@ -25,6 +25,7 @@ function startRoute(http: HttpContext): Route {
   const council = { graph, graphHash: http.system.sha256(http.canonical(graph)) };
   return startingRoute(http, {
     path: '/api/councils/run',
+    access: 'run',
     name: 'startRun',
     summary: 'Starts a run of the built-in council',
     description:
@@ -36,7 +37,7 @@ function startRoute(http: HttpContext): Route {
   });
 }
 
-interface Starting extends Pick<Route, 'path' | 'name' | 'summary' | 'description'> {
+interface Starting extends Pick<Route, 'path' | 'access' | 'name' | 'summary' | 'description'> {
   readonly begin: (run: RunKey, request: RunRequest, ctx: RouterContext) => Beginning | Promise<Beginning>;
 }
 
@@ -66,6 +67,7 @@ function pollRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/councils/run/{run_id}',
+    access: 'read',
     name: 'getRun',
     summary: 'Tells where a run stands',
     tag: 'runs',
@@ -85,6 +87,7 @@ function cancelRoute(http: HttpContext): Route {
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/cancel',
+    access: 'run',
     name: 'cancelRun',
     summary: 'Cancels an unfinished run: it fails with "Cancelled by the user"',
     tag: 'runs',
@@ -109,6 +112,7 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
   return [
     startingRoute(http, {
       path: '/api/councils/{blueprint_id}/run',
+      access: 'run',
       name: 'startBlueprintRun',
       summary: 'Starts a run of a saved council; one with faults fails by name',
       begin,
@@ -148,6 +152,7 @@ function listRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/runs/',
+    access: 'read',
     name: 'listHistory',
     summary: 'Lists runs, newest first',
     tag: 'history',
@@ -166,6 +171,7 @@ function recordRoute(http: HttpContext): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}',
+    access: 'read',
     name: 'getHistoryRecord',
     summary: 'Shows one run of the history',
     tag: 'history',
