@@ -22,6 +22,11 @@ const COMMANDS = [
     program: 'cli/commands/migrate.js',
     isBare: true,
   },
+  {
+    names: ['check'],
+    usage: '[--accept-loss]   (tells whether the log in DATA_DIR is whole; the service is stopped)',
+    program: 'cli/commands/check.js',
+  },
 ];
 
 const LINES = COMMANDS.map(({ names, usage }) => `${names.join(' | ')} ${usage}`.trimEnd());

@@ -3,6 +3,8 @@ import { cpSync, existsSync, renameSync, rmSync, statSync, truncateSync, writeFi
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench } from '../support/council-command.js';
 import { instantModel } from '../support/instant-model.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -18,12 +20,17 @@ onEmbeddedLog(() =>
     let dir: TempDir;
     let log: string;
     let views: string;
+    let bench: CouncilBench;
 
     beforeEach(() => {
       dir = tempDir();
+      bench = councilBench();
       [log, views] = [join(dir.path, 'log.sqlite'), join(dir.path, 'views')];
     });
-    afterEach(() => dir.remove());
+    afterEach(async () => {
+      await bench.clear();
+      dir.remove();
+    });
 
     /** A service comes, has something done, and goes. */
     const served = async (path = dir.path, act: (engine: TestEngine) => Promise<unknown> = finished): Promise<void> => {
@@ -35,6 +42,12 @@ onEmbeddedLog(() =>
         await engine.stop();
       }
     };
+    /** What a user types to go on with what there is. */
+    const accept = async (): Promise<void> => {
+      const { code, stderr } = await bench.program(process.execPath, [COUNCIL, 'check', '--accept-loss'], given()).exit;
+      expect(code, stderr).to.equal(0);
+    };
+    const given = () => ({ env: { DATA_DIR: dir.path }, input: '' });
     const refusal = async (): Promise<string> => {
       const error = await served().catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(LogUnreadable);
@@ -50,8 +63,10 @@ onEmbeddedLog(() =>
       expect(await refusal())
         .to.include('restore it')
         .and.include(`"${views}"`);
-      expect(existsSync(log)).to.equal(false);
       rmSync(views, { recursive: true });
+      expect(await refusal()).to.include('"log.sqlite-head" tells of one');
+      expect(existsSync(log)).to.equal(false);
+      await accept();
       await served();
     });
 
@@ -62,6 +77,8 @@ onEmbeddedLog(() =>
       rmSync(views, { recursive: true });
       expect(await refusal()).to.include('the file is empty');
       expect(statSync(log).size).to.equal(0);
+      await accept();
+      await served();
     });
 
     it('is refused when only its journal is there', async () => {
@@ -75,22 +92,22 @@ onEmbeddedLog(() =>
       await refusal();
     });
 
-    it('is refused when it ends before them, as a restored backup does, until they are deleted', async () => {
+    it('is refused when it ends before them, as a restored backup does, until the loss is accepted', async () => {
       await served();
       const backup = join(dir.path, 'backup.sqlite');
       cpSync(log, backup);
       await served();
       renameSync(backup, log);
-      expect(await refusal())
-        .to.include('it ends before')
-        .and.include(`"${views}"`);
+      expect(await refusal()).to.match(/it ends at event \d+: \d+ acknowledged after that are missing/);
       rmSync(views, { recursive: true });
+      await refusal();
+      await accept();
       await served(dir.path, async ({ queries }) => {
         expect(await queries.list({ limit: 10, offset: 0 })).to.have.length(1);
       });
     });
 
-    it('is refused when it is another log, until they are deleted', async () => {
+    it('is refused when it is another log, until it is accepted', async () => {
       await served();
       const other = tempDir();
       await served(other.path);
@@ -98,7 +115,21 @@ onEmbeddedLog(() =>
       other.remove();
       expect(await refusal()).to.include('it is not the log');
       rmSync(views, { recursive: true });
+      expect(await refusal()).to.include('it is not the log');
+      await accept();
       await served();
+    });
+
+    it('is refused beside views that know more, where the head file is gone', async () => {
+      await served();
+      const backup = join(dir.path, 'backup.sqlite');
+      cpSync(log, backup);
+      await served();
+      renameSync(backup, log);
+      rmSync(`${log}-head`);
+      expect(await refusal())
+        .to.include('it ends before')
+        .and.include(`"${views}"`);
     });
 
     it('is accepted alone in a folder, as a backup is', async () => {

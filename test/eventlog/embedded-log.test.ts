@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
@@ -10,6 +10,7 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
+import { untilTrue } from '../support/until-true.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { all, eventsIn, idsOf, newEvent, numbered } from './contract-bench.js';
@@ -158,6 +159,80 @@ describe('Embedded log: failures', () => {
     const [refused] = settled.flatMap((each): unknown[] => (each.status === 'rejected' ? [each.reason] : []));
     expect(refused).to.be.instanceOf(LogUnavailable);
     expect(await all(log.readStream('run-1'))).to.have.length(1);
+  });
+});
+
+describe('Embedded log: loss', () => {
+  const logs = ownLogs();
+
+  /** A log with closed and unclosed events in it, whose process was killed. */
+  const killed = async (): Promise<string> => {
+    const file = logs.file();
+    const log = await logs.open(file);
+    await log.append('run-1', numbered(3), 'none');
+    await log.close();
+    const child = startWriter(file, 3);
+    await child.waitFor((lines) => lines.length > 100);
+    await child.kill();
+    return file;
+  };
+  const refusal = async (file: string): Promise<string> => String(await rejectionOf(openEmbeddedLog({ file })));
+
+  it('is told when its journal is gone, cut short or changed after a kill', async () => {
+    const file = await killed();
+    const parts = ['', '-wal', '-head'].map((suffix) => ({ suffix, bytes: readFileSync(file + suffix) }));
+    const restored = (change: (journal: Buffer) => Buffer | null): string => {
+      const copy = logs.file();
+      for (const { suffix, bytes } of parts) {
+        const found = suffix === '-wal' ? change(Buffer.from(bytes)) : bytes;
+        if (found !== null) writeFileSync(copy + suffix, found);
+      }
+      return copy;
+    };
+    const flipped = (journal: Buffer): Buffer => {
+      journal.writeUInt8(journal.readUInt8(journal.length / 2) ^ 1, journal.length / 2);
+      return journal;
+    };
+    expect(await refusal(restored(() => null))).to.match(/ends at event 3: \d+ acknowledged after that are missing/);
+    expect(await refusal(restored(() => Buffer.alloc(0)))).to.include('are missing');
+    expect(await refusal(restored((journal) => journal.subarray(0, journal.length / 2)))).to.include('are missing');
+    expect(await refusal(restored(flipped))).to.include('are missing');
+    const whole = await logs.open(restored((journal) => journal));
+    expect((await all(whole.readAll(null))).length).to.be.greaterThan(100);
+  });
+
+  it('is no loss when the head file is missing, cut short or behind', async () => {
+    const file = await killed();
+    writeFileSync(`${file}-head`, '{"identity":');
+    await (await logs.open(file)).close();
+    rmSync(`${file}-head`);
+    await (await logs.open(file)).close();
+  });
+
+  /** An open log, and how it has failed. */
+  const watched = async (): Promise<{ file: string; log: EventLog; faults: readonly LogUnavailable[] }> => {
+    const [file, faults]: [string, LogUnavailable[]] = [logs.file(), []];
+    const log = await openEmbeddedLog({ file, onBroken: (fault) => faults.push(fault) });
+    await log.append('run-1', numbered(1), 'none');
+    return { file, log, faults };
+  };
+
+  it('ends it for good when its file is replaced while it is open, and acknowledges nothing more', async () => {
+    const { file, log, faults } = await watched();
+    cpSync(file, `${file}-copy`);
+    renameSync(`${file}-copy`, file);
+    expect(await rejectionOf(log.append('run-2', numbered(1), 'none'))).to.be.instanceOf(AppendOutcomeUnknown);
+    expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
+    expect(String(faults[0]?.cause)).to.include('was removed or replaced while it was open');
+    await log.close();
+  });
+
+  it('ends it for good when its file goes while nobody writes or asks', async () => {
+    const { file, log, faults } = await watched();
+    rmSync(file);
+    await untilTrue(() => faults.length > 0);
+    expect(String(faults[0]?.cause)).to.include('was removed');
+    await log.close();
   });
 });
 

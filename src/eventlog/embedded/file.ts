@@ -1,9 +1,11 @@
 /** The file of the embedded log: its settings, its tables, its name. */
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
+import type { KnownHead } from './head-file.js';
+import { headFileOf, knownHead, lossOf } from './head-file.js';
 
 /** Marks the file as an event log of this service ("CRSL"), so that no other database is mistaken for one. */
 const APPLICATION_ID = 0x4352534c;
@@ -49,10 +51,16 @@ const TABLES = `
 /**
  * Opens a log's file for this process alone, creating it when it is missing.
  *
- * @throws {Error} another process has it open ("database is locked"), it cannot be opened, or it is not a log
+ * @throws {Error} another process has it open ("database is locked"), it cannot be opened, it is not a log, or it has lost
+ *   what its head file knows
  */
 export function openLogFile(file: string): DatabaseSyncInstance {
-  if (!existsSync(file)) createLog(file);
+  const known = knownHead(file);
+  if (!existsSync(file)) {
+    if (known !== null)
+      throw new Error(`there is no such file, but "${basename(headFileOf(file))}" tells of one: ${REMEDY}`);
+    createLog(file);
+  }
   if (statSync(file).size === 0) throw new Error(IS_EMPTY);
   const database = new DatabaseSync(file);
   try {
@@ -60,11 +68,28 @@ export function openLogFile(file: string): DatabaseSyncInstance {
     database.exec('BEGIN IMMEDIATE');
     if (kindOf(database) === 'new') throw new Error(IS_EMPTY);
     database.exec('COMMIT');
+    const loss = known && lossOf(endOf(database), known);
+    if (loss !== null) throw new Error(`${loss}: ${REMEDY}`);
     return database;
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/** What to do about a log that has lost something. */
+const REMEDY = 'restore all of it, or take what there is with `council check --accept-loss`';
+
+/** Name and newest position of a log. */
+export function endOf(database: DatabaseSyncInstance): KnownHead {
+  const read = (sql: string): readonly unknown[] => {
+    const row: unknown = database.prepare(sql, { returnArrays: true }).get();
+    return isRow(row) ? row : [];
+  };
+  return {
+    identity: textIn(read('SELECT identity FROM log'), 0),
+    position: numberIn(read('SELECT coalesce(max(position), 0) FROM events'), 0),
+  };
 }
 
 /** An empty file has lost its data: a new log always has its tables. SQLite would drop the journal beside it. */

@@ -18,7 +18,7 @@ import { AppendQueue, recordedOf } from './append-queue.js';
 import type { AppendBatch, Page, PageQuery, Reply, Request } from './messages.js';
 import { eventsOn, isReply, ordinalOf, positionOf } from './messages.js';
 import { follow, liveFeed } from './subscription.js';
-import { streamPages } from './pages.js';
+import { allPages, streamPages } from './pages.js';
 import { Worker } from 'node:worker_threads';
 import { dirname } from 'node:path';
 
@@ -95,17 +95,8 @@ class EmbeddedLog implements EventLog {
     return streamPages((query) => this.#page(query), stream, range);
   }
 
-  async *readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
-    const categories = range.categories ?? null;
-    const until = this.#head;
-    let left = range.max ?? Number.MAX_SAFE_INTEGER;
-    for (let seen: number | null = ordinalOf(after); seen !== null && left > 0;) {
-      const page = await this.#page({ of: 'all', after: seen, until, categories, max: left });
-      const events = eventsOn(page);
-      yield* events;
-      left -= events.length;
-      seen = page.end;
-    }
+  readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
+    return allPages((query) => this.#page(query), { after: ordinalOf(after), until: this.#head }, range);
   }
 
   subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {

@@ -3,7 +3,7 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructur
 import { isRow, numberIn, textIn } from './file.js';
 import type { Page, PageQuery } from './messages.js';
 import { eventsOn } from './messages.js';
-import type { RecordedEvent, StreamRange } from '../port.js';
+import type { AllRange, RecordedEvent, StreamRange } from '../port.js';
 
 /** Most events and characters on a page; a larger event has a page of its own. */
 const PAGE_EVENTS = 512;
@@ -93,5 +93,21 @@ export async function* streamPages(
     left -= events.length;
     if (found.end === null) return;
     from = backwards ? found.end - 1 : found.end + 1;
+  }
+}
+
+/** The events after a position, up to and with another, read page by page in the log's order. */
+export async function* allPages(
+  page: (query: PageQuery) => Page | Promise<Page>,
+  { after, until }: { readonly after: number; readonly until: number },
+  { categories, max = Number.MAX_SAFE_INTEGER }: AllRange,
+): AsyncIterable<RecordedEvent> {
+  let left = max;
+  for (let seen: number | null = after; seen !== null && left > 0;) {
+    const found: Page = await page({ of: 'all', after: seen, until, categories: categories ?? null, max: left });
+    const events = eventsOn(found);
+    yield* events;
+    left -= events.length;
+    seen = found.end;
   }
 }

@@ -9,14 +9,21 @@ import { pathToFileURL } from 'node:url';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DataDirHeld } from '../errors.js';
-import type { EventLog } from '../port.js';
+import type { EventLog, RecordedEvent } from '../port.js';
 import { LogUnreadable } from '../port.js';
-import { kindOf } from './file.js';
+import { endOf, isRow, kindOf, textIn } from './file.js';
+import type { KnownHead } from './head-file.js';
 import type { Page, PageQuery } from './messages.js';
 import { pageReader } from './pages.js';
-import { streamPages } from './pages.js';
+import { allPages, streamPages } from './pages.js';
 
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
+  /** Its name, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
+  end(): KnownHead;
+  /** All events in the log's order. @throws {LogUnreadable} */
+  readAll(): AsyncIterable<RecordedEvent>;
+  /** What SQLite finds wrong with the file, at most ten lines; none: it is whole. */
+  faults(): readonly string[];
   /** @throws {LogUnreadable} the file has changed since it was opened: what was read may be inconsistent */
   assertUnchanged(): void;
   /** Removes the copy, if one was made. May be called twice. */
@@ -36,6 +43,9 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
   const page = (query: PageQuery): Page => explained(file, () => read(query));
   return {
     readStream: (stream, range = {}) => streamPages(page, stream, range),
+    end: () => explained(file, () => endOf(database)),
+    readAll: () => allPages(page, { after: 0, until: Number.MAX_SAFE_INTEGER }, {}),
+    faults: () => explained(file, () => faultsOf(database)),
     assertUnchanged() {
       if (marksOf(file) === marks) return;
       throw new LogUnreadable({ file, reason: 'it has changed meanwhile, a service may have started' });
@@ -45,6 +55,11 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
       if (folder !== null) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function faultsOf(database: DatabaseSyncInstance): readonly string[] {
+  const rows: readonly unknown[] = database.prepare('PRAGMA integrity_check(10)', { returnArrays: true }).all();
+  return rows.map((row) => textIn(isRow(row) ? row : [], 0)).filter((line) => line !== 'ok');
 }
 
 interface Opened {

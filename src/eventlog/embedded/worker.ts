@@ -1,6 +1,8 @@
 /** The worker thread of the embedded log: owns its file, appends each batch in one durable transaction. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
-import { isRow, numberIn, openLogFile, textIn } from './file.js';
+import { statSync } from 'node:fs';
+import { endOf, isRow, numberIn, openLogFile, textIn } from './file.js';
+import { HeadFile } from './head-file.js';
 import type { AppendBatch, Reply, Request } from './messages.js';
 import { OUTCOME, TEXTS_PER_NEW_EVENT, isRequest } from './messages.js';
 import type { MessagePort } from 'node:worker_threads';
@@ -12,6 +14,9 @@ const RECENT_STREAMS = 20_000;
 
 /** Journal pages (4 KiB) that trigger a checkpoint. More: fewer checkpoints, a larger journal, slower recovery. */
 const CHECKPOINT_PAGES = 4_000;
+
+/** Time between two looks at whether the file is still there, in milliseconds. */
+const LOOK_MS = 1_000;
 
 interface StreamHead {
   readonly stream: number;
@@ -26,9 +31,9 @@ class EmbeddedStore {
   #position: number;
   #lastStream: number;
 
-  constructor(database: DatabaseSyncInstance) {
+  constructor(database: DatabaseSyncInstance, position: number) {
     this.#statements = prepareAll(database);
-    this.#position = firstNumber(this.#statements.head.get());
+    this.#position = position;
     this.#lastStream = firstNumber(this.#statements.lastStream.get());
   }
 
@@ -37,10 +42,9 @@ class EmbeddedStore {
     return this.#position;
   }
 
-  /** The name given to this log at its creation. */
-  identity(): string {
-    const row: unknown = this.#statements.identity.get();
-    return textIn(isRow(row) ? row : [], 0);
+  /** A real round trip to the file. @throws {Error} it cannot be read */
+  ping(): void {
+    this.#statements.identity.get();
   }
 
   /**
@@ -160,7 +164,6 @@ function prepareAll(database: DatabaseSyncInstance) {
       'SELECT id, (SELECT coalesce(max(revision), -1) FROM events WHERE stream = streams.id) FROM streams WHERE name = ?',
     ),
     event: prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?'),
-    head: prepare('SELECT coalesce(max(position), 0) FROM events'),
     lastStream: prepare('SELECT coalesce(max(id), 0) FROM streams'),
     identity: prepare('SELECT identity FROM log'),
     journal: prepare('PRAGMA wal_checkpoint(NOOP)'),
@@ -181,20 +184,45 @@ function serve(port: MessagePort, file: string): void {
   const reply = (message: Reply): void => port.postMessage(message);
   try {
     const database = openLogFile(file);
-    const store = new EmbeddedStore(database);
-    const answer = answerer(database, store, reply);
+    const { identity, position } = endOf(database);
+    const store = new EmbeddedStore(database, position);
+    const answer = answerer({ database, store, headFile: new HeadFile(file, identity), place: placeOf(file) }, reply);
     port.on('message', (message: unknown) => {
       if (!isRequest(message)) throw new TypeError('The event log sent its thread no request');
       answer(message);
     });
-    reply({ kind: 'opened', identity: store.identity(), head: store.head });
+    reply({ kind: 'opened', identity, head: position });
   } catch (error) {
     const reason = reasonOf(error);
     reply({ kind: 'refused', held: reason.includes('database is locked'), reason });
   }
 }
 
-function answerer(database: DatabaseSyncInstance, store: EmbeddedStore, reply: (message: Reply) => void) {
+/** Notices that the file under its name is no longer the one that is open: what is written then would be lost. */
+interface Place {
+  /** @throws {Error} it is gone, or another lies there */
+  assertHeld(): void;
+}
+
+function placeOf(file: string): Place {
+  const opened = statSync(file);
+  return {
+    assertHeld() {
+      const found = statSync(file, { throwIfNoEntry: false });
+      if (found?.ino === opened.ino && found.dev === opened.dev) return;
+      throw new Error(`"${file}" was removed or replaced while it was open`);
+    },
+  };
+}
+
+interface Opened {
+  readonly database: DatabaseSyncInstance;
+  readonly store: EmbeddedStore;
+  readonly headFile: HeadFile;
+  readonly place: Place;
+}
+
+function answerer({ database, store, headFile, place }: Opened, reply: (message: Reply) => void) {
   const read = pageReader(database);
   let broken: string | null = null;
 
@@ -207,6 +235,9 @@ function answerer(database: DatabaseSyncInstance, store: EmbeddedStore, reply: (
       reply({ kind: 'broken', reason: broken });
     }
   }
+
+  // Also where nobody writes or asks: another process may already have begun a log in its place.
+  const look = setInterval(() => broken ?? write(() => place.assertHeld()), LOOK_MS).unref();
 
   function attempt(act: () => Reply): void {
     try {
@@ -221,18 +252,26 @@ function answerer(database: DatabaseSyncInstance, store: EmbeddedStore, reply: (
     switch (request.kind) {
       case 'append':
         return write(() => {
-          reply({ kind: 'appended', outcomes: store.append(request.batch) });
+          const outcomes = store.append(request.batch);
+          place.assertHeld();
+          headFile.reached(store.head);
+          reply({ kind: 'appended', outcomes });
           store.checkpointWhenDue();
         });
       case 'page':
         return attempt(() => ({ kind: 'page', page: read(request.query) }));
       case 'ping':
-        return attempt(() => {
-          store.identity();
-          return { kind: 'done' };
+        return write(() => {
+          place.assertHeld();
+          attempt(() => {
+            store.ping();
+            return { kind: 'done' };
+          });
         });
       case 'close':
         return attempt(() => {
+          clearInterval(look);
+          headFile.close();
           database.close();
           return { kind: 'done' };
         });

@@ -1,0 +1,75 @@
+/**
+ * A small file beside the log that knows where the log ended, so that one which has lost its end is not taken for whole:
+ * restored from an older backup, without its journal after a kill, or another log altogether. It is written after each
+ * commit and before the append is acknowledged, and never synced: a kill of the process leaves it exact, a power cut
+ * may leave it behind the log, never ahead of it.
+ */
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+
+/** Where a log ended. */
+export interface KnownHead {
+  /** The log's name. */
+  readonly identity: string;
+  /** Position of its newest event, 0 for none. */
+  readonly position: number;
+}
+
+/** Longest text of the file in bytes: it is overwritten in place, padded to this. */
+const HEAD_BYTES = 128;
+
+/** The head file of a log's file. */
+export function headFileOf(file: string): string {
+  return `${file}-head`;
+}
+
+/** What the head file knows; null: it is missing, or cannot be read, as after a power cut. */
+export function knownHead(file: string): KnownHead | null {
+  try {
+    const known: unknown = JSON.parse(readFileSync(headFileOf(file), 'utf8'));
+    return isKnownHead(known) ? known : null;
+  } catch {
+    return null;
+  }
+}
+
+function isKnownHead(known: unknown): known is KnownHead {
+  if (typeof known !== 'object' || known === null || !('identity' in known && 'position' in known)) return false;
+  return typeof known.identity === 'string' && Number.isSafeInteger(known.position);
+}
+
+/** What a log has lost beside what the head file knows, in words; null: nothing that can be told. */
+export function lossOf(found: KnownHead, known: KnownHead): string | null {
+  if (found.identity !== known.identity) return 'it is not the log that was kept here';
+  const lost = known.position - found.position;
+  if (lost <= 0) return null;
+  return `it ends at event ${found.position}: ${lost} acknowledged after that ${lost === 1 ? 'is' : 'are'} missing`;
+}
+
+/** Forgets where a log ended: it is then taken as it is. */
+export function forgetHead(file: string): void {
+  rmSync(headFileOf(file), { force: true });
+}
+
+/** Keeps the head file of an open log. */
+export class HeadFile {
+  readonly #descriptor: number;
+  readonly #identity: string;
+
+  /** @throws {Error} the file cannot be made */
+  constructor(file: string, identity: string) {
+    this.#descriptor = openSync(headFileOf(file), 'a+');
+    closeSync(this.#descriptor);
+    this.#descriptor = openSync(headFileOf(file), 'r+');
+    this.#identity = identity;
+  }
+
+  /** Notes the newest position. */
+  reached(position: number): void {
+    const head: KnownHead = { identity: this.#identity, position };
+    writeSync(this.#descriptor, `${JSON.stringify(head).padEnd(HEAD_BYTES - 1)}\n`, 0);
+  }
+
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+}

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { startServiceProcess } from '../bench/service-process.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench } from '../support/council-command.js';
+import { damageEvent } from '../support/damaged-log.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+onEmbeddedLog(() =>
+  describe('council check', () => {
+    let bench: CouncilBench;
+    /** Id of the run's first event. */
+    let requested: string;
+
+    before(async () => {
+      bench = councilBench();
+      const service = await startServiceProcess(bench.dataDir);
+      const client = restClient(service.url);
+      const { run_id: runId } = await client.until(await client.start(), isOver);
+      const page = await client.get(`/api/runs/${runId}/events`);
+      requested = client.read(page, 200, 'run-events-page.json').events[0]?.id ?? '';
+      process.kill(service.pid, 'SIGKILL');
+      await service.stop();
+    });
+    after(() => bench.clear());
+
+    const copied = (name: string): string => {
+      const folder = join(bench.path, name);
+      cpSync(bench.dataDir, folder, { recursive: true });
+      return folder;
+    };
+    const check = (folder: string, ...words: readonly string[]) =>
+      bench.program(process.execPath, [COUNCIL, 'check', ...words], { env: { DATA_DIR: folder }, input: '' }).exit;
+
+    it('tells that the log of a killed service is whole, and changes nothing', async () => {
+      const { code, stdout } = await check(copied('whole'));
+      expect(code, stdout).to.equal(0);
+      expect(stdout).to.match(/events in 1 streams, the last at \d+\nIt is whole\n$/);
+    });
+
+    it('tells how much is missing without the journal, until what there is is accepted', async () => {
+      const folder = copied('lost');
+      rmSync(join(folder, 'log.sqlite-wal'));
+      const lost = await check(folder);
+      expect(lost.code).to.equal(1);
+      expect(lost.stdout).to.match(/it ends at event 0: \d+ acknowledged after that are missing\nIt is not whole/);
+      expect((await check(folder, '--accept-loss')).code).to.equal(0);
+      expect((await check(folder)).code).to.equal(0);
+    });
+
+    it('names the event whose hash does not follow', async () => {
+      const folder = copied('forged');
+      damageEvent(folder, requested, ['Trees', 'Frees']);
+      const { code, stdout } = await check(folder);
+      expect(code).to.equal(1);
+      expect(stdout).to.match(/event 0 of run-[-0-9a-f]+: its hash does not follow/);
+    });
+
+    it('refuses while the service runs, without a folder, and other words', async () => {
+      const folder = copied('running');
+      const service = await startServiceProcess(folder);
+      expect((await check(folder)).code).to.equal(5);
+      expect((await check(folder, '--accept-loss')).code).to.equal(5);
+      await service.stop();
+      expect((await check(join(bench.path, 'none'))).code).to.equal(2);
+      expect((await check(folder, '--accept-losses')).code).to.equal(2);
+    });
+  }),
+);
