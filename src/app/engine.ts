@@ -22,6 +22,8 @@ import type { DocumentList, DocumentListDeps } from '../projections/documents.js
 import { documentList } from '../projections/documents.js';
 import type { History } from '../projections/run-history.js';
 import { Projector } from '../projections/projector.js';
+import { feedCursors } from '../projections/feed-cursor.js';
+import { LogFeed } from '../projections/log-feed.js';
 import { RunFeed } from '../projections/run-feed.js';
 import type { ReadModels, ReadModelsOptions } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
@@ -45,6 +47,8 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
+  /** The events of all runs in the log's order. */
+  readonly logFeed: LogFeed;
   readonly verify: RunAudits['verify'];
   readonly genealogy: RunAudits['genealogy'];
   readonly blueprints: BlueprintStore;
@@ -91,6 +95,8 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const wiring = { log, tokens, charts, corruptRuns, instanceId };
   const { registry, cluster, unreachableModels } = runServices(config, runDeps, wiring);
   const feed = new RunFeed(reader, system.sha256);
+  const cursors = feedCursors(logInfo.identity, system.sha256);
+  const logFeed = new LogFeed({ log, cursors, corruptRuns, system, onFault });
   const projector = new Projector({
     ...{ log, views, history, system, sha256: system.sha256 },
     ...(cluster !== null && { onFolded: clusterListener(cluster, corruptRuns) }),
@@ -110,7 +116,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, blueprints, unreachableModels },
+    ...{ log, registry, queries, tokens, views, feed, logFeed, blueprints, unreachableModels },
     ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
     documents: library,
     async isReady() {
@@ -121,6 +127,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     ...recoveryOf({ caughtUp, cluster, registry, history, corruptRuns, logger }),
     async stop() {
       feed.stop();
+      logFeed.stop();
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
       await Promise.all([registry.stop(), blueprints.stop(), library.stop(history.checkpoint)]);
       await stopReading({ projector, history, models, onFault });

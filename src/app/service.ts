@@ -43,6 +43,7 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
       registry: engine.registry,
       queries: engine.queries,
       feed: engine.feed,
+      logFeed: engine.logFeed,
       verify: engine.verify,
       genealogy: engine.genealogy,
       blueprints: engine.blueprints,

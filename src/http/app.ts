@@ -17,6 +17,7 @@ import { blueprintRoutes } from './routes/blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
 import { diagramRoutes } from './routes/diagrams.js';
 import { documentRoutes } from './routes/documents.js';
+import { feedRoute } from './routes/feed.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
@@ -34,7 +35,7 @@ export type { HttpDeps } from './route.js';
 /** A listener for `http.createServer`, which serves everything under /api. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
-  const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), ...forkRoutes(http)];
+  const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
   const runs = [...runRoutes(http), ...godModeRoutes(http), ...audit];
   const served = [...healthRoutes(http), ...runs, ...councilRoutes(http), ...diagramRoutes(http)];
   const routes = [...served, asyncApiRoute(http.schemas)];

@@ -1,4 +1,4 @@
-/** The AsyncAPI document: the messages of a run's WebSocket and event stream, made from their schemas. */
+/** The AsyncAPI document: the messages of a run's WebSocket, its event stream and the feed, made from their schemas. */
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
@@ -15,7 +15,7 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
     path: '/api/asyncapi.json',
     access: 'read',
     name: 'getAsyncApi',
-    summary: 'Describes the WebSocket channels and the event stream of a run',
+    summary: 'Describes the WebSocket channels and the event stream of a run, and the feed of all',
     tag: 'documentation',
     success: { status: 200, description: 'AsyncAPI 3.0', schema: null },
     handle: async () => ({ status: 200, body: (document ??= asyncApiDocument(schemas)) }),
@@ -41,8 +41,11 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
   const alsoRich = plain.filter(({ name }) => ALSO_RICH.has(name));
   const rich = [...alsoRich, ...messagesOf('rich-messages.json', schemas, components)];
   const streamed = messagesOf('run-event.json', schemas, components);
-  const messages = [...plain, ...rich, ...streamed].map((message) => [message.title, message] as const);
-  const streamQuery = recordOf(schemas.document('stream-query.json').properties ?? {});
+  const fed = messagesOf('feed-event.json', schemas, components);
+  const messages = [...plain, ...rich, ...streamed, ...fed].map((message) => [message.title, message] as const);
+  const asking = (query: SchemaName): Json => ({
+    http: { method: 'GET', query: recordOf(schemas.document(query).properties ?? {}), bindingVersion: '0.3.0' },
+  });
   return {
     asyncapi: '3.0.0',
     info: { ...serviceInfo(), description: DESCRIPTION, license: { name: 'MIT' } },
@@ -52,13 +55,13 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
       run: channel(RUN, plain),
       runInFull: channel(RUN_IN_FULL, rich),
       runEvents: channel(RUN_EVENTS, streamed),
+      feed: channel(FEED, fed),
     },
     operations: {
       tellRun: operation('run', RUN),
       tellRunInFull: operation('runInFull', RUN_IN_FULL),
-      streamRunEvents: operation('runEvents', RUN_EVENTS, {
-        http: { method: 'GET', query: streamQuery, bindingVersion: '0.3.0' },
-      }),
+      streamRunEvents: operation('runEvents', RUN_EVENTS, asking('stream-query.json')),
+      streamFeed: operation('feed', FEED, asking('feed-query.json')),
     },
     components: { messages: Object.fromEntries(messages), schemas: components.all() },
   };
@@ -113,6 +116,15 @@ const RUN_EVENTS: ChannelText = {
   servers: [{ $ref: '#/servers/rest' }],
 };
 
+const FEED: ChannelText = {
+  title: 'Streams the events of all runs, in the order of the log',
+  description:
+    'Server-sent events: `id` is the place after the event, which every instance knows, `event` the type, `data` the ' +
+    'message. `Last-Event-ID` comes before `from`. A place may come without an event: what was passed over.',
+  address: '/api/feed',
+  servers: [{ $ref: '#/servers/rest' }],
+};
+
 function server(protocol: 'ws' | 'http'): Json {
   const description = 'The host and port that the service listens on, or that a proxy gives it.';
   return { host: '{host}', protocol, variables: { host: { description, default: '127.0.0.1:8000' } } };
@@ -121,7 +133,7 @@ function server(protocol: 'ws' | 'http'): Json {
 function channel(text: ChannelText, messages: readonly Message[]): Json {
   return {
     ...text,
-    parameters: { run_id: { description: 'The id of the run.' } },
+    ...(text.address.includes('{run_id}') && { parameters: { run_id: { description: 'The id of the run.' } } }),
     messages: Object.fromEntries(messages.map(({ title }) => [title, { $ref: `#/components/messages/${title}` }])),
   };
 }

@@ -39,7 +39,7 @@ export interface EventSink {
 export interface EventStreamOptions {
   readonly http: Pick<HttpContext, 'system' | 'onFault'>;
   readonly response: ServerResponse;
-  /** Where a silent stream has come to, as a client names it: told by a beat when it has moved on. Null: by none. */
+  /** Where a stream has come to since the last event sent, as a client names it; null: nowhere. Told by the next beat. */
   readonly passed?: () => string | null;
   /** Sends the events: the answer ends when it resolves, and breaks off when it rejects. */
   readonly tell: (sink: EventSink) => Promise<void>;
@@ -91,7 +91,7 @@ function keepAlive(
     if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
     const place = passed();
     // An id without data moves a client's place on and is no event to it.
-    if (queue.chars === 0) queue.put(place === told ? ':\n\n' : `id: ${place}\n\n`);
+    if (queue.chars === 0) queue.put(place === null || place === told ? ':\n\n' : `id: ${place}\n\n`);
     told = place;
     cancel = http.system.after(BEAT_MS, beat);
   };

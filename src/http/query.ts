@@ -1,7 +1,4 @@
-/**
- * Query parameters: whole numbers in decimal digits, or one of some words, each at most once, with the defaults of their
- * schema.
- */
+/** Query parameters: whole numbers in decimal digits, or texts, each at most once, with the defaults of their schema. */
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
@@ -25,8 +22,8 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
       const values: Record<string, unknown> = {};
       for (const [name, property] of properties) {
         const texts = sent.getAll(name);
-        const isWord = property['enum'] !== undefined && property['type'] === 'string';
-        const value = texts.length === 0 ? property.default : isWord ? oneWord(texts) : wholeNumber(texts);
+        const read = property['type'] === 'string' ? oneText : wholeNumber;
+        const value = texts.length === 0 ? property.default : read(texts);
         if (value === null) errors.push(unreadable(name, texts));
         else if (value !== undefined) values[name] = value;
       }
@@ -36,8 +33,8 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
   };
 }
 
-/** Null when there are several. The schema checks which words are allowed. */
-function oneWord([text = '', ...others]: readonly string[]): string | null {
+/** Null when there are several. The schema checks which texts are allowed. */
+function oneText([text = '', ...others]: readonly string[]): string | null {
   return others.length === 0 ? text : null;
 }
 

@@ -15,6 +15,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import type { BlueprintList } from '../projections/blueprints.js';
 import type { DocumentList } from '../projections/documents.js';
+import type { LogFeed } from '../projections/log-feed.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/live/registry.js';
@@ -30,6 +31,8 @@ export interface HttpDeps extends SourceRules {
   readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
+  /** The events of all runs. */
+  readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. */

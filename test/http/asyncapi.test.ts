@@ -46,7 +46,7 @@ describe('GET /api/asyncapi.json', () => {
     for (const ref of refs) expect(at(ref.slice(1)), ref).to.be.an('object');
   });
 
-  it('describes every message of both channels and of the event stream', async () => {
+  it('describes every message of both channels, of the event stream and of the feed', async () => {
     const plain = openChannel(service.url, `/ws/council/${runId}`);
     const rich = openChannel(service.url, `/ws/council/${runId}?events=all`);
     const stream = openEventStream(service.url, `/api/runs/${runId}/stream`);
@@ -72,6 +72,10 @@ describe('GET /api/asyncapi.json', () => {
     for (const message of rich.told) expectDescribed('runInFull', message);
     expect(stream.events.map(({ event }) => event)).to.include.members(['RunRequested', 'GateDecided', 'RunCompleted']);
     for (const { data } of stream.events) expectDescribed('runEvents', JSON.parse(data));
+    const feed = openEventStream(service.url, '/api/feed');
+    await feed.until(({ event }) => event === 'RunCompleted');
+    feed.leave();
+    for (const { data } of feed.events) expectDescribed('feed', JSON.parse(data));
   });
 
   it('refuses a message with data of another type of event', () => {
@@ -88,6 +92,8 @@ describe('GET /api/asyncapi.json', () => {
     expect(at('/channels/runInFull/address')).to.equal('/ws/council/{run_id}');
     expect(at('/channels/runInFull/bindings/ws/query/properties')).to.have.keys('events', 'from');
     expect(at('/channels/runEvents/address')).to.equal('/api/runs/{run_id}/stream');
+    expect(at('/channels/feed/address')).to.equal('/api/feed');
+    expect(at('/operations/streamFeed/bindings/http/query/properties')).to.have.keys('from', 'types', 'blueprint_id');
     for (const operation of Object.values(record(at('/operations'))))
       expect(record(operation)['action']).to.equal('send');
   });

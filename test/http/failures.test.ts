@@ -40,6 +40,7 @@ describe('A request that cannot be served', () => {
       },
       queries: { find: always, state: always, list: always, record: always, folded: always, forkPoint: always },
       feed: { follow: always },
+      logFeed: { start: always, follow: always },
       verify: always,
       genealogy: always,
       blueprints: { find: always, create: always, update: always, remove: always },

@@ -70,6 +70,8 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   const lines = await client.GET('/api/runs/{run_id}/stream', { params, parseAs: 'text' });
   const text: string = given(lines.data);
   if (!text.includes('event: RunCompleted')) throw new Error('The stream does not end');
+  const feed = await client.GET('/api/feed', { params: { query: { types: 'RunCompleted' } }, parseAs: 'stream' });
+  await feed.data?.cancel();
   await client.GET('/api/runs/{run_id}/state', { params: { ...params, query: { at: 0 } } });
   await client.GET('/api/runs/{run_id}/verify', { params });
   await client.GET('/api/runs/{run_id}/genealogy', { params: { ...params, query: { format: 'json' } } });

@@ -55,6 +55,7 @@ describe('A client of the rich stream that does not read', () => {
         verify: never,
         genealogy: never,
         feed,
+        logFeed: { start: never, follow: never },
         blueprints: { find: never, create: never, update: never, remove: never },
         blueprintList: never,
         documents: { find: never, verify: never, ingest: never, reached: never, remove: never },

@@ -1,0 +1,169 @@
+/**
+ * The events of all runs in the log's order, to readers that come and go. Each reader has a subscription of its own and
+ * is served at its pace: nothing is kept for one that is slow, it is read from the log later.
+ */
+import type { System } from '../system/system.js';
+import { ServiceStopping } from '../errors.js';
+import { LogUnavailable, SubscriptionDropped } from '../eventlog/errors.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { RunCorrupt } from '../run/errors.js';
+import type { RunEvent } from '../run/events.js';
+import { runIdOf, runStream } from '../run/events.js';
+import { runEventOf } from '../run/stream.js';
+import { wait } from '../system/async/deadline.js';
+import type { CorruptRuns } from './corrupt-runs.js';
+import type { FeedCursors } from './feed-cursor.js';
+
+/** Wait before subscribing again after a drop, in milliseconds. */
+const RESUBSCRIBE_MS = 250;
+/** Runs whose blueprint is remembered; that of any other is read from its first event again. */
+const MAX_REMEMBERED = 10_000;
+
+const RUNS = runStream('').replace('-', '');
+
+/** An event of a run, and the place after it. */
+export interface FeedEvent {
+  readonly runId: string;
+  readonly event: RunEvent;
+  readonly cursor: string;
+}
+
+export interface FeedOptions {
+  /** Where it begins, exclusive; null: at the first event. */
+  readonly after: Position | null;
+  /** Types of events that are wanted; null: all. */
+  readonly types: ReadonlySet<string> | null;
+  /** The blueprint whose runs are wanted; null: all runs. */
+  readonly blueprintId: string | null;
+  /** Called with the events in order, each exactly once; the next waits for the returned promise. */
+  readonly onEvent: (event: FeedEvent) => Promise<void>;
+  /** Called with a place that was reached without an event to show. */
+  readonly onPassed: (cursor: string) => void;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+}
+
+/** Where a client wants to begin, or why it cannot: what it sent is no cursor, is of another log, or is past this one's end. */
+export type FeedStart = { readonly after: Position | null } | 'unreadable' | 'elsewhere' | 'ahead';
+
+export interface LogFeedDeps {
+  readonly log: Pick<EventLog, 'subscribe' | 'readStream' | 'head'>;
+  readonly cursors: FeedCursors;
+  readonly corruptRuns: Pick<CorruptRuns, 'has' | 'found'>;
+  readonly system: Pick<System, 'after'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class LogFeed {
+  readonly #deps: LogFeedDeps;
+  readonly #stopping = new AbortController();
+  /** By run, the one asked for last at the end. Runs never change their blueprint. */
+  readonly #blueprints = new Map<string, string | null>();
+
+  constructor(deps: LogFeedDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param from a cursor; `head`: only what comes; null: all */
+  async start(from: string | null): Promise<FeedStart> {
+    const { log, cursors } = this.#deps;
+    if (from === null) return { after: null };
+    if (from === 'head') return { after: await log.head() };
+    const read = cursors.read(from);
+    if (typeof read === 'string') return read;
+    const head = await log.head();
+    return head === null || read.position > head ? 'ahead' : { after: read.position };
+  }
+
+  /**
+   * Follows the log until the signal, or until the feed has stopped. A subscription that drops is made again where it was.
+   *
+   * @throws {ServiceStopping} when the feed has stopped already
+   */
+  async follow(options: FeedOptions): Promise<void> {
+    const { system, onFault } = this.#deps;
+    if (this.#stopping.signal.aborted) throw new ServiceStopping();
+    const ended = AbortSignal.any([options.signal, this.#stopping.signal]);
+    const reader = { ...options, signal: ended, last: options.after };
+    let isAway = false;
+    while (!ended.aborted) {
+      try {
+        for await (const last of this.#read(reader)) {
+          reader.last = last;
+          isAway = false;
+        }
+      } catch (error) {
+        if (!(error instanceof SubscriptionDropped || error instanceof LogUnavailable)) throw error;
+        // An outage is reported once, however often subscribing is retried.
+        if (!isAway && !ended.aborted) onFault(error);
+        isAway = true;
+        await wait(system, RESUBSCRIBE_MS, ended);
+      }
+    }
+  }
+
+  /** Ends every feed. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Gives what comes to the reader; yields the position after each event that is done with. */
+  async *#read(reader: Reader): AsyncGenerator<Position> {
+    const { log, cursors } = this.#deps;
+    const { last: after, signal } = reader;
+    for await (const followed of log.subscribe(after, { categories: [RUNS], signal })) {
+      if (followed.kind === 'caughtUp') continue;
+      const { position } = followed.kind === 'event' ? followed.event : followed;
+      // A log tells at least once.
+      if (reader.last !== null && position <= reader.last) continue;
+      const shown = followed.kind === 'event' ? await this.#shown(followed.event, reader) : null;
+      if (shown === null) reader.onPassed(cursors.of(position));
+      else await reader.onEvent({ ...shown, cursor: cursors.of(position) });
+      yield position;
+    }
+  }
+
+  /** An event as it is shown; null when it is not wanted, or its run is damaged, of which nothing is shown. */
+  async #shown(recorded: RecordedEvent, { types, blueprintId }: Reader): Promise<Omit<FeedEvent, 'cursor'> | null> {
+    const { corruptRuns } = this.#deps;
+    const runId = runIdOf(recorded.stream);
+    if (runId === null || corruptRuns.has(runId)) return null;
+    if (types !== null && !types.has(recorded.type)) return null;
+    try {
+      if (blueprintId !== null && (await this.#blueprintOf(runId)) !== blueprintId) return null;
+      return { runId, event: runEventOf(recorded) };
+    } catch (error) {
+      if (!(error instanceof RunCorrupt)) throw error;
+      corruptRuns.found(error);
+      return null;
+    }
+  }
+
+  /** As the run's first event has it. @throws {RunCorrupt} */
+  async #blueprintOf(runId: string): Promise<string | null> {
+    const known = this.#blueprints.get(runId);
+    const blueprintId = known === undefined ? await this.#readBlueprint(runId) : known;
+    this.#blueprints.delete(runId);
+    this.#blueprints.set(runId, blueprintId);
+    if (this.#blueprints.size > MAX_REMEMBERED) {
+      for (const oldest of this.#blueprints.keys()) {
+        this.#blueprints.delete(oldest);
+        break;
+      }
+    }
+    return blueprintId;
+  }
+
+  async #readBlueprint(runId: string): Promise<string | null> {
+    for await (const recorded of this.#deps.log.readStream(runStream(runId), { max: 1 })) {
+      const first = runEventOf(recorded);
+      if (first.type === 'RunRequested') return first.data.blueprintId;
+    }
+    throw new RunCorrupt({ runId, seq: 0, reason: 'a run begins with RunRequested' });
+  }
+}
+
+/** A reader, and how far it has come. */
+interface Reader extends FeedOptions {
+  last: Position | null;
+}
