@@ -28,6 +28,8 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   /** Origins that browsers may call from, as `scheme://host[:port]`. */
   readonly corsOrigins: readonly string[];
+  /** What a key, or an address, may ask of this instance. */
+  readonly limits: RequestLimits;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
@@ -38,6 +40,26 @@ export interface ClusterTimes {
   readonly heartbeatMs: number;
   /** Silence after which an instance is taken for dead, in milliseconds. */
   readonly suspectAfterMs: number;
+}
+
+/** Null: there is no such limit. */
+export interface RequestLimits {
+  readonly requests: RateLimit | null;
+  /** Starts of runs. */
+  readonly runs: RateLimit | null;
+  readonly unfinishedRuns: CountLimit | null;
+}
+
+export interface CountLimit {
+  /** How many at once. */
+  readonly quota: number;
+  /** Whether it was set; a default does not hold on a loopback address. */
+  readonly isSet: boolean;
+}
+
+export interface RateLimit extends CountLimit {
+  /** In which the whole quota comes back. */
+  readonly windowSeconds: number;
 }
 
 export interface EventStoreSettings {
@@ -124,6 +146,7 @@ export function readConfig(environment: Environment): Config {
     cluster: clusterTimes(setting),
     allowedHosts: hostNames('ALLOWED_HOSTS', setting('ALLOWED_HOSTS')),
     corsOrigins: origins('CORS_ORIGINS', setting('CORS_ORIGINS')),
+    limits: requestLimits(setting),
     logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
   };
 }
@@ -137,6 +160,27 @@ function clusterTimes(setting: Setting): ClusterTimes | null {
     max: 3_600_000,
   });
   return setting('EVENTSTORE_URL') === null ? null : { heartbeatMs, suspectAfterMs };
+}
+
+/** The defaults are meant to stop programs that run wild, and to be met by nobody else. */
+function requestLimits(setting: Setting): RequestLimits {
+  const isSet = (...variables: readonly string[]): boolean => variables.some((each) => setting(each) !== null);
+  const count = (variable: string, fallback: number, min: number): number =>
+    integer(variable, setting(variable), { fallback, min, max: 1_000_000 });
+  const perSecond = count('MAX_REQUESTS_PER_SECOND', 1_000, 0);
+  const burst = count('MAX_REQUEST_BURST', Math.max(1, 30 * perSecond), 1);
+  const perMinute = count('MAX_RUNS_PER_MINUTE', 6_000, 0);
+  const unfinished = count('MAX_UNFINISHED_RUNS', 10_000, 0);
+  const requests = {
+    quota: burst,
+    windowSeconds: burst / perSecond,
+    isSet: isSet('MAX_REQUESTS_PER_SECOND', 'MAX_REQUEST_BURST'),
+  };
+  return {
+    requests: perSecond === 0 ? null : requests,
+    runs: perMinute === 0 ? null : { quota: perMinute, windowSeconds: 60, isSet: isSet('MAX_RUNS_PER_MINUTE') },
+    unfinishedRuns: unfinished === 0 ? null : { quota: unfinished, isSet: isSet('MAX_UNFINISHED_RUNS') },
+  };
 }
 
 /** The prefix is checked without a server too. */

@@ -55,6 +55,10 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
   [{ GEMINI_BASE_URL: 'nowhere' }, 'GEMINI_BASE_URL', 'an http or https URL'],
   [{ OFFLINE_LATENCY_MS: '60001' }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
   [{ OFFLINE_LATENCY_MS: '-1', GEMINI_API_KEY: KEY }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
+  [{ MAX_REQUESTS_PER_SECOND: '-1' }, 'MAX_REQUESTS_PER_SECOND', 'from 0 to 1000000'],
+  [{ MAX_REQUEST_BURST: '0' }, 'MAX_REQUEST_BURST', 'from 1 to 1000000'],
+  [{ MAX_RUNS_PER_MINUTE: '1.5' }, 'MAX_RUNS_PER_MINUTE', 'from 0 to 1000000'],
+  [{ MAX_UNFINISHED_RUNS: 'many' }, 'MAX_UNFINISHED_RUNS', 'from 0 to 1000000'],
   [{ OFFLINE_LATENCY_MS: '1s' }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
   [{ MODEL_TIMEOUT_MS: '99999999999' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
   [{ MODEL_TIMEOUT_MS: '0' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
@@ -151,6 +155,11 @@ describe('Settings', () => {
       cluster: null,
       allowedHosts: [],
       corsOrigins: [],
+      limits: {
+        requests: { quota: 30_000, windowSeconds: 30, isSet: false },
+        runs: { quota: 6_000, windowSeconds: 60, isSet: false },
+        unfinishedRuns: { quota: 10_000, isSet: false },
+      },
       logLevel: 'info',
     };
     expect(readConfig({})).to.deep.equal(defaults);
@@ -170,6 +179,10 @@ describe('Settings', () => {
       'SUSPECT_AFTER_MS',
       'ALLOWED_HOSTS',
       'CORS_ORIGINS',
+      'MAX_REQUESTS_PER_SECOND',
+      'MAX_REQUEST_BURST',
+      'MAX_RUNS_PER_MINUTE',
+      'MAX_UNFINISHED_RUNS',
       'LOG_LEVEL',
     ];
     const others = [
@@ -210,6 +223,9 @@ describe('Settings', () => {
       MAX_MODEL_CALLS: '1000000',
       ALLOWED_HOSTS: 'Council.Example.ORG., 10.0.0.5,::1, [FE80::1]',
       CORS_ORIGINS: 'https://example.org, http://localhost:3000',
+      MAX_REQUESTS_PER_SECOND: '20',
+      MAX_RUNS_PER_MINUTE: '0',
+      MAX_UNFINISHED_RUNS: '5',
       LOG_LEVEL: 'silent',
     });
     expect(config).to.deep.equal({
@@ -228,8 +244,21 @@ describe('Settings', () => {
       cluster: { heartbeatMs: 5_000, suspectAfterMs: 30_000 },
       allowedHosts: ['council.example.org', '10.0.0.5', '[::1]', '[fe80::1]'],
       corsOrigins: ['https://example.org', 'http://localhost:3000'],
+      limits: {
+        requests: { quota: 600, windowSeconds: 30, isSet: true },
+        runs: null,
+        unfinishedRuns: { quota: 5, isSet: true },
+      },
       logLevel: 'silent',
     });
+  });
+
+  it('limit requests by a rate and a burst, of which either may be set, and 0 is no limit', () => {
+    const requestsOf = (environment: Environment): object | null => readConfig(environment).limits.requests;
+    expect(requestsOf({ MAX_REQUEST_BURST: '500' })).to.deep.equal({ quota: 500, windowSeconds: 0.5, isSet: true });
+    const both = { MAX_REQUESTS_PER_SECOND: '2', MAX_REQUEST_BURST: '1' };
+    expect(requestsOf(both)).to.deep.equal({ quota: 1, windowSeconds: 0.5, isSet: true });
+    expect(requestsOf({ MAX_REQUESTS_PER_SECOND: '0' })).to.equal(null);
   });
 
   it('choose Gemini when there is a key, unless the offline model is asked for', () => {

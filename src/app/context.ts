@@ -27,6 +27,8 @@ export interface EngineDeps {
   readonly logger: Logger;
   /** Called once when the log can take nothing more in this process, which has to be restarted. */
   readonly onLogBroken?: (error: unknown) => void;
+  /** Called with each run that ends, on whatever instance; perhaps more than once. Must not throw. */
+  readonly onRunEnded?: (runId: string) => void;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
 }

@@ -29,6 +29,8 @@ import type { ReadModels, ReadModelsOptions } from '../projections/read-models.j
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
 import type { RunViews } from '../projections/run-views.js';
+import type { RunFact } from '../run/events.js';
+import { runIdOf } from '../run/events.js';
 import { machineCache } from '../run/machine.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
@@ -100,7 +102,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const projector = new Projector({
     ...{ log, views, history, system, sha256: system.sha256 },
     ...(cluster !== null && { onFolded: clusterListener(cluster, corruptRuns) }),
-    onRecorded: (event) => feed.recorded(event),
+    onRecorded: recordedTo(feed, deps),
     onDocument: (event) => library.recorded(event),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
@@ -133,6 +135,17 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await stopReading({ projector, history, models, onFault });
       await log.close();
     },
+  };
+}
+
+/** Types of the events that end a run. */
+const ENDS: ReadonlySet<string> = new Set<RunFact['type']>(['RunCompleted', 'RunFailed']);
+
+function recordedTo(feed: RunFeed, { onRunEnded }: Pick<EngineDeps, 'onRunEnded'>): (event: RecordedEvent) => void {
+  return (event) => {
+    feed.recorded(event);
+    const runId = ENDS.has(event.type) ? runIdOf(event.stream) : null;
+    if (runId !== null) onRunEnded?.(runId);
   };
 }
 

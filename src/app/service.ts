@@ -11,6 +11,7 @@ import { httpApp } from '../http/app.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import { ownHosts } from '../api/request-source.js';
+import { limitsOf } from '../api/limits.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
 
@@ -34,7 +35,8 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
   const { system, logger, model } = deps;
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
-  const engine = await openEngine(config, deps);
+  const limits = limitsOf(config.limits, system);
+  const engine = await openEngine(config, { ...deps, onRunEnded: (runId) => limits.ended(runId) });
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
     // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
@@ -53,6 +55,7 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
       uploadDir: deps.dataDir.tmpDir,
       ready: () => engine.isReady(),
       unreachableModels: () => engine.unreachableModels(),
+      limits,
       system,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
       canonical,
@@ -68,6 +71,7 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
     feed: engine.feed,
     queries: engine.queries,
     tokens: engine.tokens,
+    limits,
     system,
     ...source,
     onFault: (error) => onFault({ edge: 'ws' }, error),

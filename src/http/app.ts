@@ -8,6 +8,7 @@ import { ANYONE } from '../keys/caller.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
+import { askerOf } from '../api/limits.js';
 import type { Answer } from './answer.js';
 import { sendAnswer } from './answer.js';
 import { asyncApiRoute } from './asyncapi.js';
@@ -22,6 +23,7 @@ import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
 import { historyRoutes } from './routes/runs.js';
+import { heed } from './limits.js';
 import { openApiRoute } from './openapi.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
@@ -75,6 +77,7 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], async (ctx) => {
       assertSource(ctx, http);
+      if (route.isUnlimited !== true) heed(ctx, http.limits.request(askerOf(ctx.req, ANYONE)));
       sendAnswer(ctx, await route.handle(ctx, ANYONE), http.system);
     });
   }

@@ -40,6 +40,16 @@ const ANSWER_HEADERS = {
     type: 'string',
   },
   Location: { description: 'Path of what was made.', type: 'string' },
+  RateLimit: {
+    description:
+      'For each limit that holds for the request: `r` more pass now, another in `t` seconds ' +
+      '(draft-ietf-httpapi-ratelimit-headers-10).',
+    type: 'string',
+  },
+  'RateLimit-Policy': {
+    description: 'The limits that hold for the request: `q` at once, given back evenly in `w` seconds.',
+    type: 'string',
+  },
   'Retry-After': { description: 'Seconds after which the request is worth another try.', type: 'integer' },
 } as const satisfies Readonly<Record<string, HeaderText>>;
 

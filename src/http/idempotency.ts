@@ -9,6 +9,9 @@ import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
 import { keyedRunId } from '../run/request.js';
 import type { Answer } from './answer.js';
+import type { Caller } from '../keys/caller.js';
+import type { Starter } from './limits.js';
+import { startWithin } from './limits.js';
 import { runStart } from '../api/serializers.js';
 
 /** Name of the header. */
@@ -79,29 +82,37 @@ export interface Beginning {
 export interface Start {
   /** The request's body. */
   readonly request: ReadBody<unknown>;
+  readonly caller: Caller;
   /** Called only for the first of equal requests. */
   readonly begin: (run: RunKey) => Beginning | Promise<Beginning>;
 }
 
 /** The answer to a start. A repeated one is answered before anything else is looked at, the blueprint too. */
-export async function startOnce(ctx: RouterContext, http: HttpContext, { request, begin }: Start): Promise<Answer> {
+export async function startOnce(
+  ctx: RouterContext,
+  http: HttpContext,
+  { request, caller, begin }: Start,
+): Promise<Answer> {
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, request);
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash };
-  const begun = await http.inTime(started(http, { run, sentHash, begin }), outcomeUnknown(runId));
+  const begun = await http.inTime(started({ ctx, http, caller }, { run, sentHash, begin }), outcomeUnknown(runId));
   return { status: 202, body: runStart(begun) };
 }
 
 async function started(
-  { registry, log }: HttpContext,
+  starter: Starter & { readonly http: HttpContext },
   { run, sentHash, begin }: Pick<Start, 'begin'> & { readonly run: RunKey; readonly sentHash: string },
 ): Promise<RunRequestedData> {
+  const { registry, log } = starter.http;
   const { runId, keyHash, bodyHash } = run;
   const repeated = keyHash === null ? null : await registry.repeated(runId, [bodyHash, sentHash]);
   if (repeated !== null) return repeated;
   const { requested, failure } = await begin(run);
-  const begun = await (failure === null ? registry.start(requested) : registry.refuse(requested, failure));
+  const begun = await startWithin(starter, requested, () =>
+    failure === null ? registry.start(requested) : registry.refuse(requested, failure),
+  );
   if (begun === requested) log.info({ runId, blueprintId: requested.blueprintId }, 'run requested');
   return begun;
 }

@@ -66,11 +66,13 @@ interface DocumentDeps {
 function operation(route: Route, deps: DocumentDeps): Json {
   const { components } = deps;
   const { success, otherSuccess, body, description } = route;
-  const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag'] : [];
-  const problems = problemStatuses(route).map((status) => [
-    status,
-    problem(STATUS_CODES[status] ?? 'Problem', components, status === 503 ? ['Retry-After'] : []),
-  ]);
+  const limited: readonly AnswerHeader[] = route.isUnlimited === true ? [] : ['RateLimit', 'RateLimit-Policy'];
+  const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag', ...limited] : limited;
+  const problems = problemStatuses(route).map((status) => {
+    const isLater = status === 503 || status === 429;
+    const headers: readonly AnswerHeader[] = isLater ? ['Retry-After', ...limited] : limited;
+    return [status, problem(STATUS_CODES[status] ?? 'Problem', components, headers)];
+  });
   const unchanged = { description: 'Nothing has come since the ETag that was sent', ...withHeaders(tagged) };
   return {
     operationId: route.name,
@@ -122,6 +124,7 @@ function problemStatuses(route: Route): readonly number[] {
   const { method, path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
   const statuses = new Set(problems).add(421);
   if (method !== 'GET') statuses.add(403);
+  if (route.isUnlimited !== true) statuses.add(429);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(413).add(415);

@@ -20,6 +20,7 @@ import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { AnswerHeader } from './cors.js';
+import type { Limits } from '../api/limits.js';
 import type { SourceRules } from '../api/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
@@ -54,6 +55,7 @@ export interface HttpDeps extends SourceRules {
   readonly ready: () => Promise<boolean>;
   /** Models whose servers are out; runs wait for them. */
   readonly unreachableModels: () => readonly string[];
+  readonly limits: Limits;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
   /** The RFC 8785 text of a JSON value. */
@@ -113,6 +115,8 @@ export interface Route {
   /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
   readonly path: string;
   readonly access: Access;
+  /** Whether no limit of requests holds for it. */
+  readonly isUnlimited?: boolean;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;

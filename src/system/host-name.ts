@@ -20,3 +20,20 @@ export function isLoopbackName(name: string): boolean {
 function isBareIpv6(text: string): boolean {
   return /^[^[\]:]*:[^[\]:]*:/.test(text);
 }
+
+// IP addresses as sockets have them.
+
+/** Whether an IP address is the own machine's (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
+export function isLoopbackAddress(address: string): boolean {
+  return /^(::ffff:)?127\./i.test(address) || address === '::1';
+}
+
+/** The network that a single customer usually has: an IPv4 address, or the first 64 bits of an IPv6 one. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined || !address.includes(':')) return mapped ?? address;
+  const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
+  const groups = [...head, ...zeros, ...tail].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+}

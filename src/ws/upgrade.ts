@@ -5,6 +5,9 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
 import type { System } from '../system/system.js';
+import { ANYONE } from '../keys/caller.js';
+import type { Limits } from '../api/limits.js';
+import { askerOf } from '../api/limits.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { ChannelOptions } from './channel.js';
@@ -26,6 +29,7 @@ const GOODBYE_MS = 2_000;
 
 export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules {
   readonly system: Pick<System, 'after'>;
+  readonly limits: Pick<Limits, 'request'>;
 }
 
 export interface ChannelServer {
@@ -52,8 +56,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     socket.on('error', () => socket.destroy());
     const target = parseTarget(request.url ?? '');
     if (target === null) return refuse(socket, 404, 'No such channel');
-    const refusal = refusedSource(request, options);
-    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
+    const refusal = refusedSource(request, options) ?? refusedExcess(request, options);
+    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
     if (target.stream === 'unclear') return refuse(socket, 422, target.detail);
     sockets.handleUpgrade(request, socket, head, (client) => {
@@ -99,11 +103,27 @@ function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
   return upgrade.split(',').some((each) => each.trim().toLowerCase() === 'websocket');
 }
 
+interface UpgradeRefusal {
+  readonly status: number;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** HTTP/1.1 needs exactly one Host (RFC 9112, section 3.2); Node looks at that for plain requests only. */
-function refusedSource(request: IncomingMessage, rules: SourceRules): { status: number; detail: string } | null {
+function refusedSource(request: IncomingMessage, rules: SourceRules): UpgradeRefusal | null {
   const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
   if (hosts.length !== 1) return { status: 400, detail: 'One Host is needed' };
   return refusedHost(request, rules) ?? refusedPage(request, rules);
+}
+
+/** A socket counts as one request, when it is opened. */
+function refusedExcess(
+  request: IncomingMessage,
+  { limits }: Pick<ChannelServerOptions, 'limits'>,
+): UpgradeRefusal | null {
+  const { fields, refusal } = limits.request(askerOf(request, ANYONE));
+  if (refusal === null) return null;
+  return { status: refusal.data.status, detail: refusal.message, headers: { ...fields, ...refusal.data.headers } };
 }
 
 /**

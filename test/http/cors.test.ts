@@ -41,7 +41,16 @@ describe('Cross-origin access', () => {
     await open([LISTED]);
     const { headers } = await rest.send('GET', '/api/nothing', { headers: { Origin: LISTED } });
     const exposed = headers.get('Access-Control-Expose-Headers')?.split(', ');
-    expect(exposed).to.have.members(['Allow', 'Content-Location', 'ETag', 'Link', 'Location', 'Retry-After']);
+    expect(exposed).to.have.members([
+      'Allow',
+      'Content-Location',
+      'ETag',
+      'Link',
+      'Location',
+      'RateLimit',
+      'RateLimit-Policy',
+      'Retry-After',
+    ]);
   });
 
   it('is not granted to another origin, and caches are told so by Vary', async () => {

@@ -11,6 +11,7 @@ import { refuseUnreadable } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
+import { NO_LIMITS } from '../support/no-limits.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
@@ -55,6 +56,7 @@ describe('A request that cannot be served', () => {
       canonical,
       isOwnHost: () => true,
       corsOrigins: [],
+      limits: NO_LIMITS,
       appendDeadlineMs: 10_000,
       onFault: (requestId, error) => void faults.push({ requestId, error }),
       log: { info: () => undefined },

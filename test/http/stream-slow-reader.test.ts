@@ -10,6 +10,7 @@ import { compileChart } from '../../src/run/machine.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
 import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
+import { NO_LIMITS } from '../support/no-limits.js';
 import { runRequest } from '../support/open-engine.js';
 import { untilTrue } from '../support/until-true.js';
 
@@ -47,7 +48,7 @@ describe('A client of the rich stream that does not read', () => {
         }),
     };
     const state = () => Promise.resolve(run);
-    const source = { isOwnHost: () => true, corsOrigins: [] };
+    const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS };
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },

@@ -6,6 +6,7 @@ import { compileChart } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
 import { openChannel } from '../support/channel-client.js';
+import { NO_LIMITS } from '../support/no-limits.js';
 import { runRequest } from '../support/open-engine.js';
 
 describe('A channel whose client does not read', () => {
@@ -34,6 +35,7 @@ describe('A channel whose client does not read', () => {
       system,
       isOwnHost: () => true,
       corsOrigins: [],
+      limits: NO_LIMITS,
       onFault,
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

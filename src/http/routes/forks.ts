@@ -17,6 +17,7 @@ import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
+import { startWithin } from '../limits.js';
 import { forkPlan, runStart } from '../../api/serializers.js';
 
 /** Runs read at a time to go on from; each from its beginning. */
@@ -49,7 +50,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
     },
     otherSuccess: { status: 200, description: 'With `dry_run=1`: what the fork would do', schema: 'fork-plan.json' },
     problems: [503],
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const request = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(request, http.schemas.validator('state-override.json'));
@@ -57,7 +58,8 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const facts = http.registry.foresee(requested);
       assertBoundNotReached(requested, boundReached(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
-      const begun = await http.inTime(http.registry.start(requested), outcomeUnknown(requested.runId));
+      const starting = startWithin({ ctx, http, caller }, requested, () => http.registry.start(requested));
+      const begun = await http.inTime(starting, outcomeUnknown(requested.runId));
       http.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
       return { status: 202, body: runStart(begun) };
     },

@@ -56,9 +56,9 @@ function startingRoute(http: HttpContext, { begin, ...about }: Starting): Route 
       schema: 'run-start.json',
     },
     problems: [503],
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const request = await body.readToCompare(ctx);
-      return await startOnce(ctx, http, { request, begin: (run) => begin(run, request.value, ctx) });
+      return await startOnce(ctx, http, { request, caller, begin: (run) => begin(run, request.value, ctx) });
     },
   };
 }

@@ -1,0 +1,205 @@
+/**
+ * What a key, or an address, may ask of this instance (contract, section 5): requests, runs that it starts, runs
+ * unfinished at once. Told in the fields of draft-ietf-httpapi-ratelimit-headers-10.
+ */
+import { isLoopbackAddress, networkOf } from '../system/host-name.js';
+import type { Caller } from '../keys/caller.js';
+import type { System } from '../system/system.js';
+import { RequestRefused } from './problems.js';
+import type { Rate, Standing } from './token-buckets.js';
+import { tokenBuckets } from './token-buckets.js';
+
+/** Null: no limit. */
+export interface LimitSettings {
+  readonly requests: (Rate & Quota) | null;
+  readonly runs: (Rate & Quota) | null;
+  readonly unfinishedRuns: Quota | null;
+}
+
+interface Quota {
+  readonly quota: number;
+  /** Whether it was set: then it holds for loopback addresses too. */
+  readonly isSet: boolean;
+}
+
+/** Whom a request is counted for: its key, or without one its address. */
+export interface Asker {
+  readonly actor: string | null;
+  readonly address: string;
+}
+
+/** Whom a request is counted for. */
+export function askerOf(
+  { socket }: { readonly socket: { readonly remoteAddress?: string | undefined } },
+  { actor }: Pick<Caller, 'actor'>,
+): Asker {
+  // A connection that is gone has none; nobody reads that answer.
+  return { actor, address: socket.remoteAddress ?? '' };
+}
+
+/** What the limits say of a request. */
+export interface Verdict {
+  /** Fields of the answer, whatever it will be; none where no limit holds. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** The 429 that it is answered with; null: it passes. */
+  readonly refusal: RequestRefused | null;
+}
+
+export interface RunVerdict extends Verdict {
+  /** Takes it back: nothing has started. Nothing, when it was counted before. */
+  readonly takeBack: () => void;
+}
+
+export interface Limits {
+  /** Counts a request. */
+  request(asker: Asker): Verdict;
+  /** Counts a run that is about to start, until it has ended; one that is counted already passes. */
+  run(asker: Asker, runId: string): RunVerdict;
+  ended(runId: string): void;
+}
+
+/** Runs counted; past it the one that started longest ago no longer is. About 200 bytes each. */
+const MAX_COUNTED_RUNS = 100_000;
+/** Nobody knows when the next run will end. */
+const UNFINISHED_RETRY_SECONDS = 5;
+
+export function limitsOf(
+  { requests, runs, unfinishedRuns }: LimitSettings,
+  system: Pick<System, 'monotonicMs'>,
+): Limits {
+  const requestLimit = rateLimit(REQUESTS, requests, system);
+  const runLimit = rateLimit(RUNS, runs, system);
+  const counted = countedRuns();
+  const unfinishedLimit = limitOf(UNFINISHED, unfinishedRuns, (subject, quota) => {
+    const left = quota - counted.of(subject) - 1;
+    return { isGranted: left >= 0, left: Math.max(0, left), nextSeconds: UNFINISHED_RETRY_SECONDS };
+  });
+  return {
+    request: (asker) => verdictOf(requestLimit(asker)),
+    run(asker, runId) {
+      const takeBack = (): void => undefined;
+      if (counted.has(runId)) return { ...PASSED, takeBack };
+      const room = unfinishedLimit(asker);
+      const isFull = room.some(({ standing }) => !standing.isGranted);
+      const verdict = verdictOf(isFull ? room : [...runLimit(asker), ...room]);
+      if (verdict.refusal !== null) return { ...verdict, takeBack };
+      counted.add(runId, subjectOf(asker));
+      return { ...verdict, takeBack: () => counted.remove(runId) };
+    },
+    ended: (runId) => counted.remove(runId),
+  };
+}
+
+/** Counts for somebody against one limit; none: it does not hold for them. */
+type Limit = (asker: Asker) => readonly Told[];
+
+function limitOf(
+  about: About,
+  settings: (Quota & Partial<Rate>) | null,
+  count: (subject: string, quota: number) => Standing,
+): Limit {
+  if (settings === null) return () => [];
+  const { quota, isSet } = settings;
+  const policy = policyOf(about, settings);
+  return (asker) => {
+    // The addresses of whoever reaches an open service on a loopback address are loopback ones.
+    if (asker.actor === null && !isSet && isLoopbackAddress(asker.address)) return [];
+    return [{ policy, standing: count(subjectOf(asker), quota) }];
+  };
+}
+
+function rateLimit(about: About, rate: (Rate & Quota) | null, system: Pick<System, 'monotonicMs'>): Limit {
+  if (rate === null) return () => [];
+  const buckets = tokenBuckets(rate, system);
+  return limitOf(about, rate, (subject) => buckets.take(subject));
+}
+
+function subjectOf({ actor, address }: Asker): string {
+  return actor === null ? `address ${networkOf(address)}` : `key ${actor}`;
+}
+
+// Runs that have not ended, by whom they are counted for.
+
+interface CountedRuns {
+  has(runId: string): boolean;
+  of(subject: string): number;
+  add(runId: string, subject: string): void;
+  remove(runId: string): void;
+}
+
+function countedRuns(): CountedRuns {
+  const subjects = new Map<string, string>();
+  const counts = new Map<string, number>();
+  const of = (subject: string): number => counts.get(subject) ?? 0;
+  const remove = (runId: string): void => {
+    const subject = subjects.get(runId);
+    if (subject === undefined) return;
+    subjects.delete(runId);
+    if (of(subject) > 1) counts.set(subject, of(subject) - 1);
+    else counts.delete(subject);
+  };
+  return {
+    has: (runId) => subjects.has(runId),
+    of,
+    add(runId, subject) {
+      subjects.set(runId, subject);
+      counts.set(subject, of(subject) + 1);
+      const [oldest] = subjects.size > MAX_COUNTED_RUNS ? subjects.keys() : [];
+      if (oldest !== undefined) remove(oldest);
+    },
+    remove,
+  };
+}
+
+// What is told: an item of a structured field (RFC 9651) for each policy.
+
+interface About {
+  readonly name: string;
+  /** Of what there are too many. */
+  readonly many: string;
+  /** The quota's unit; absent: requests. */
+  readonly unit?: string;
+}
+
+const REQUESTS: About = { name: 'requests', many: 'requests' };
+const RUNS: About = { name: 'runs', many: 'runs started' };
+const UNFINISHED: About = { name: 'unfinished-runs', many: 'runs unfinished', unit: 'concurrent-requests' };
+
+interface Policy {
+  readonly name: string;
+  /** Its item of RateLimit-Policy. */
+  readonly item: string;
+  readonly complaint: string;
+}
+
+function policyOf({ name, many, unit }: About, { quota, windowSeconds }: Quota & Partial<Rate>): Policy {
+  const [inUnits, seconds] = [unit === undefined ? '' : `;qu="${unit}"`, Math.ceil(windowSeconds ?? 0)];
+  const [window, bound] = windowSeconds === undefined ? ['', 'at once'] : [`;w=${seconds}`, `in ${seconds} s`];
+  const complaint = `Too many ${many}: at most ${quota} ${bound}`;
+  return { name, item: `"${name}";q=${quota}${inUnits}${window}`, complaint };
+}
+
+interface Told {
+  readonly policy: Policy;
+  readonly standing: Standing;
+}
+
+const PASSED: Verdict = { fields: {}, refusal: null };
+
+function verdictOf(told: readonly Told[]): Verdict {
+  if (told.length === 0) return PASSED;
+  const limits = told.map(
+    ({ policy: { name }, standing: { left, nextSeconds } }) => `"${name}";r=${left};t=${nextSeconds}`,
+  );
+  const policies = told.map(({ policy: { item } }) => item);
+  const violated = told.find(({ standing }) => !standing.isGranted);
+  return {
+    fields: { 'RateLimit-Policy': policies.join(', '), RateLimit: limits.join(', ') },
+    refusal: violated === undefined ? null : refusalOf(violated),
+  };
+}
+
+function refusalOf({ policy: { complaint }, standing: { nextSeconds } }: Told): RequestRefused {
+  const headers = { 'Retry-After': String(nextSeconds) };
+  return new RequestRefused(`${complaint}; try again in ${nextSeconds} s`, { status: 429, headers });
+}

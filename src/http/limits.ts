@@ -1,0 +1,38 @@
+/** Limits at the REST edge: what an answer shows of them, and starts that they let pass. */
+import type { Context } from 'koa';
+import type { Verdict } from '../api/limits.js';
+import { askerOf } from '../api/limits.js';
+import type { RunRequestedData } from '../generated/schemas.js';
+import type { Caller } from '../keys/caller.js';
+import type { HttpContext } from './route.js';
+
+/** Shows in the answer what the limits say of its request. @throws {RequestRefused} 429 */
+export function heed(ctx: Context, { fields, refusal }: Verdict): void {
+  // A start is told of several limits at two places: a list may be split over lines (RFC 9651, section 3.1).
+  for (const [name, value] of Object.entries(fields)) ctx.append(name, value);
+  if (refusal !== null) throw refusal;
+}
+
+/** A request for a run, and who sent it. */
+export interface Starter {
+  readonly ctx: Context;
+  readonly http: Pick<HttpContext, 'limits'>;
+  readonly caller: Caller;
+}
+
+/** Starts a run that counts from then on, or not at all when nothing was started. @throws {RequestRefused} 429 */
+export async function startWithin(
+  { ctx, http, caller }: Starter,
+  requested: RunRequestedData,
+  start: () => Promise<RunRequestedData>,
+): Promise<RunRequestedData> {
+  const verdict = http.limits.run(askerOf(ctx.req, caller), requested.runId);
+  heed(ctx, verdict);
+  let begun: RunRequestedData | null = null;
+  try {
+    return (begun = await start());
+  } finally {
+    // It failed, or an equal request was quicker.
+    if (begun !== requested) verdict.takeBack();
+  }
+}
