@@ -97,6 +97,7 @@ export function historyRecord(run: RunSummary): HistoryRecord {
   return {
     id: run.id,
     blueprint_id: run.blueprintId,
+    actor: run.actor,
     input_topic: run.inputTopic,
     status: run.status,
     execution_mode: run.executionMode,

@@ -39,7 +39,7 @@ export interface Documents {
   /** Resolves once it can be found here; rejects when the signal is aborted before. */
   reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
   /** Resolves once it cannot be found here any more. */
-  remove(documentId: string): Promise<void>;
+  remove(documentId: string, actor?: string | null): Promise<void>;
 }
 
 export interface DocumentServices extends Documents {
@@ -159,8 +159,8 @@ function documentsOf({ store, corruptDocuments, reached, verify }: DocumentsDeps
       return ingested;
     },
     reached: ({ position }, signal) => reached(position, signal),
-    async remove(documentId) {
-      await reached(await store.remove(documentId));
+    async remove(documentId, actor) {
+      await reached(await store.remove(documentId, actor));
       corruptDocuments.forget(documentId);
     },
   };

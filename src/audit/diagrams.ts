@@ -149,13 +149,15 @@ function feedbackLines(feedback: GenealogyFeedback, { scores }: Genealogy): read
   ];
 }
 
-function decisionLines({ seq, action, shown, changes, unapplied }: GenealogyDecision): readonly string[] {
+function decisionLines(decision: GenealogyDecision): readonly string[] {
+  const { seq, action, actor, comment, shown, changes, unapplied } = decision;
+  const by = actor === null ? 'a human' : mermaidText(actor);
   const fields = changes.map(({ field }) => mermaidText(field)).join(', ');
   const sent = unapplied === null ? '' : 'an override was sent and not applied';
   const id = `h${seq}`;
   const made = changes.flatMap(({ to }) => (Array.isArray(to) ? to : [to])).filter((to) => isOf(to, seq));
   return [
-    box(id, ['{{', '}}'], [`${seq} ${action} by a human`, fields, sent]),
+    box(id, ['{{', '}}'], [`${seq} ${action} by ${by}`, mermaidText(comment ?? ''), fields, sent]),
     ...(shown.draft === null ? [] : [`  ${nameOf(shown.draft)} -.-> ${id}`]),
     ...made.map((to) => `  ${id} --> ${nameOf(String(to))}`),
   ];

@@ -84,11 +84,12 @@ class GenealogyFold {
     const { drafts, feedback, scores } = this.#provenance;
     const [decisions, failures] = [this.#decisions, this.#failures];
     if (this.#run === null) return null;
-    const { runId, head, phase } = this.#run;
+    const { runId, head, phase, request } = this.#run;
     const [parent, outcome] = [this.#parent, this.#outcome];
     const { seq } = head;
     const { status } = phase;
-    return { run_id: runId, seq, status, parent, drafts, feedback, scores, decisions, failures, outcome };
+    const { actor } = request;
+    return { run_id: runId, seq, status, actor, parent, drafts, feedback, scores, decisions, failures, outcome };
   }
 
   take(recorded: RunEvent): void {
@@ -234,7 +235,7 @@ function failureOf({ seq, at, data }: Of<'NodeFailed'>): GenealogyFailure {
 function outcomeOf(event: Of<'RunCompleted'> | Of<'RunFailed'>, finalDraft: string | null): GenealogyOutcome {
   const { seq, at } = event;
   if (event.type === 'RunFailed') {
-    const { kind, error, node } = event.data;
+    const { kind, error, node, actor = null } = event.data;
     return {
       seq,
       at,
@@ -245,12 +246,15 @@ function outcomeOf(event: Of<'RunCompleted'> | Of<'RunFailed'>, finalDraft: stri
       kind,
       error,
       node,
+      actor,
     };
   }
   const { criticScore, iterationCount } = event.data;
   const scored = { critic_score: criticScore, iteration_count: iterationCount };
-  return { seq, at, status: 'completed', final_draft: finalDraft, ...scored, kind: null, error: null, node: null };
+  return { seq, at, status: 'completed', final_draft: finalDraft, ...scored, ...NOT_FAILED };
 }
+
+const NOT_FAILED = { kind: null, error: null, node: null, actor: null };
 
 /** Most code points of an untrusted URL or title. */
 const MAX_WEB_CHARS = 300;

@@ -38,12 +38,12 @@ export function decisionOf(
   deps: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
 ): GenealogyDecision {
   const { seq, at, data } = event;
-  const { gate, answers, action, nextNodes: next_nodes, route } = data;
+  const { gate, answers, action, actor, comment = null, nextNodes: next_nodes, route } = data;
   const shown = shownAt(before, provenance, data.shownDraftHash);
   const override = overrideOf(event, before);
   if (override !== null) addOverride(event, override, { before, after }, provenance);
   return {
-    ...{ seq, at, gate, answers, action, shown },
+    ...{ seq, at, gate, answers, action, actor, comment, shown },
     changes: override === null ? [] : changesOf(override, { before, after, shown }, provenance),
     unapplied: data.action === 'modify' || data.modifiedState === null ? null : unapplied(data.modifiedState, deps),
     next_nodes,

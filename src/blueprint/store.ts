@@ -29,6 +29,14 @@ type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
 /** Whether a blueprint is the one that a change expects; called with the current one before each append. */
 export type IsExpected = (current: Blueprint) => boolean;
 
+/** Who changes a blueprint, and under which condition. */
+export interface Change {
+  /** Name of the key; default null: the service has none. */
+  readonly actor?: string | null;
+  /** Default null: whatever the blueprint is. */
+  readonly isExpected?: IsExpected | null;
+}
+
 export interface BlueprintStoreOptions {
   readonly log: EventLog;
   readonly system: System;
@@ -51,12 +59,15 @@ export class BlueprintStore {
   }
 
   /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */
-  async create(draft: BlueprintCreate & { readonly id: string }): Promise<Blueprint> {
+  async create(
+    draft: BlueprintCreate & { readonly id: string },
+    { actor = null }: Pick<Change, 'actor'> = {},
+  ): Promise<Blueprint> {
     const { id: blueprintId } = draft;
     const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, at: this.#options.system.now() }));
     await this.#change(blueprintId, (last) => {
       if (exists(last)) throw new BlueprintTaken({ blueprintId });
-      return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint) } };
+      return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint), actor } };
     });
     return blueprint;
   }
@@ -66,13 +77,17 @@ export class BlueprintStore {
    *
    * @throws {BlueprintUnknown | BlueprintMoved | BlueprintTooLarge | BlueprintContended | BlueprintCorrupt}
    */
-  async update(blueprintId: string, change: BlueprintUpdate, isExpected: IsExpected | null = null): Promise<Blueprint> {
+  async update(
+    blueprintId: string,
+    change: BlueprintUpdate,
+    { actor = null, isExpected = null }: Change = {},
+  ): Promise<Blueprint> {
     const fact = await this.#change(blueprintId, (last) => {
       const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
       const blueprint = checkedSize(updatedBlueprint(current, change, this.#options.system.now()));
-      return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint) } };
+      return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint), actor } };
     });
     return blueprintOf(fact.data.blueprint);
   }
@@ -82,12 +97,12 @@ export class BlueprintStore {
    *
    * @throws {BlueprintUnknown | BlueprintMoved | BlueprintContended | BlueprintCorrupt}
    */
-  async remove(blueprintId: string, isExpected: IsExpected | null = null): Promise<void> {
+  async remove(blueprintId: string, { actor = null, isExpected = null }: Change = {}): Promise<void> {
     await this.#change(blueprintId, (last) => {
       if (!exists(last)) throw new BlueprintUnknown({ blueprintId });
       const current = isExpected === null ? null : currentOf(last);
       if (current !== null) assertExpected(current, isExpected);
-      return { type: 'BlueprintDeleted', data: {} };
+      return { type: 'BlueprintDeleted', data: { actor } };
     });
   }
 

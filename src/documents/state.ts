@@ -14,6 +14,8 @@ export interface DocumentState {
   /** Of the file. */
   readonly bytes: number;
   readonly pages: number;
+  /** Name of the key that sent it; null: the service had none. */
+  readonly actor: string | null;
   /** Seq of the DocumentReceived that is in force. */
   readonly since: number;
   readonly chunks: readonly Chunk[];
@@ -26,7 +28,7 @@ export interface DocumentState {
 }
 
 /** The contents of a file that are recorded. */
-export type DocumentSource = Pick<DocumentState, 'filename' | 'bytes' | 'pages' | 'chunks'>;
+export type DocumentSource = Pick<DocumentState, 'filename' | 'bytes' | 'pages' | 'chunks' | 'actor'>;
 
 export type NextStep =
   | { readonly kind: 'append'; readonly facts: readonly DocumentFact[] }
@@ -64,6 +66,7 @@ const UNBEGUN: DocumentState = {
   filename: '',
   bytes: 0,
   pages: 0,
+  actor: null,
   since: 0,
   chunks: [],
   embedded: new Map(),
@@ -103,10 +106,10 @@ export function nextStep(state: DocumentState | null, source: DocumentSource, mo
   return appending({ type: 'DocumentIngested', data: { chunks: chunks.length, filename, pages, since, ingestedAt } });
 }
 
-function begun({ filename, bytes, pages, chunks }: DocumentSource): NextStep {
+function begun({ filename, bytes, pages, chunks, actor }: DocumentSource): NextStep {
   const first = packFrom(chunks, 0);
   return appending(
-    { type: 'DocumentReceived', data: { filename, bytes, pages } },
+    { type: 'DocumentReceived', data: { filename, bytes, pages, actor } },
     ...(first.length === 0 ? [] : [{ type: 'ChunksAdded' as const, data: { chunks: [...first] } }]),
   );
 }

@@ -45,6 +45,8 @@ export interface UploadedFile {
   readonly filename: string;
   /** Size of the file. */
   readonly bytes: number;
+  /** Name of the key that sends it; absent, as null: the service has none. */
+  readonly actor?: string | null;
   /** Reads the bytes; called at most once, when they are needed. */
   read(): Promise<Uint8Array>;
 }
@@ -103,15 +105,16 @@ export class DocumentStore {
   /**
    * Deletes a document, even when its record is corrupt.
    *
+   * @param actor name of the key that deletes it; null: the service has none
    * @returns position from which on it cannot be found
    * @throws {DocumentUnknown | DocumentContended}
    */
-  async remove(documentId: string): Promise<Position> {
+  async remove(documentId: string, actor: string | null = null): Promise<Position> {
     return await handleCommand({
       read: () => lastEvent(this.#options.log, documentStream(documentId)),
       decide: async (last): Promise<DocumentFact> => {
         if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
-        return { type: 'DocumentDeleted', data: {} };
+        return { type: 'DocumentDeleted', data: { actor } };
       },
       append: async (deleted, last) => (await this.#append(documentId, [deleted], last && headAt(last))).position,
       limit: contended(documentId),
@@ -146,10 +149,10 @@ export class DocumentStore {
     return this.#tasks.track(turn);
   }
 
-  async #sourceOf({ filename, bytes, read }: UploadedFile): Promise<DocumentSource> {
+  async #sourceOf({ filename, bytes, actor = null, read }: UploadedFile): Promise<DocumentSource> {
     const { extractor, system } = this.#options;
     const { pages } = await extractor.extract(read);
-    return { filename, bytes, pages: pages.length, chunks: await chunkedPages(pages, system) };
+    return { filename, bytes, pages: pages.length, actor, chunks: await chunkedPages(pages, system) };
   }
 
   /** @param source null: the recorded contents, unless the document is deleted */

@@ -7,6 +7,7 @@ import type { RouterContext } from '@koa/router';
 import { AppendOutcomeUnknown } from '../eventlog/errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
+import type { RunRequest } from '../run/request.js';
 import { keyedRunId } from '../run/request.js';
 import type { Answer } from './answer.js';
 import type { Caller } from '../keys/caller.js';
@@ -69,8 +70,8 @@ function escapedOnce(part: string): string {
 
 // Starts of runs.
 
-/** The id and the hashes by which the run of a repeated request is found. */
-export type RunKey = Pick<RunRequestedData, 'runId' | 'keyHash' | 'bodyHash'>;
+/** The id and the hashes by which the run of a repeated request is found, and who asks for it. */
+export type RunKey = Pick<RunRequest, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
 /** What a run begins with. */
 export interface Beginning {
@@ -96,7 +97,7 @@ export async function startOnce(
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, request);
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
-  const run = { runId, keyHash, bodyHash };
+  const run = { runId, keyHash, bodyHash, actor: caller.actor };
   const begun = await http.inTime(started({ ctx, http, caller }, { run, sentHash, begin }), outcomeUnknown(runId));
   return { status: 202, body: runStart(begun) };
 }

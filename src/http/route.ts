@@ -46,7 +46,7 @@ export interface HttpDeps extends SourceRules {
     verify(documentId: string): Promise<DocumentCheck | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
     reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
-    remove(documentId: string): Promise<void>;
+    remove(documentId: string, actor: string | null): Promise<void>;
   };
   readonly documentList: DocumentList;
   /** Where files that are uploaded are kept meanwhile. */

@@ -15,6 +15,8 @@ export interface RunSummary {
   /** Revision of the last event it was folded from. */
   readonly seq: number;
   readonly blueprintId: string | null;
+  /** Name of the key that asked for it; null: the service had none. */
+  readonly actor: string | null;
   /** The topic of the start, even if a human changed it later. */
   readonly inputTopic: string;
   readonly status: RunStatus;
@@ -42,7 +44,7 @@ export function isRunSummary(value: unknown): value is RunSummary {
   const texts = ['id', 'inputTopic', 'status', 'executionMode', 'createdAt'];
   return (
     texts.every((field) => typeof fieldOf(value, field) === 'string') &&
-    ['blueprintId', 'owner', 'activeNode', 'finalDraft', 'error', 'completedAt'].every(isTextOrNull) &&
+    ['blueprintId', 'actor', 'owner', 'activeNode', 'finalDraft', 'error', 'completedAt'].every(isTextOrNull) &&
     ['criticScore', 'iterationCount'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
     isSession(fieldOf(value, 'session'))
@@ -65,6 +67,7 @@ export function summaryOf(run: RunState): RunSummary {
     id: run.runId,
     seq: run.head.seq,
     blueprintId: run.request.blueprintId,
+    actor: run.request.actor,
     inputTopic: run.request.inputTopic,
     status: run.phase.status,
     executionMode: run.request.executionMode,

@@ -32,7 +32,7 @@ export type RunCommand =
       readonly failure: Omit<NodeFailedData, 'node'>;
       readonly retryInMs: number | null;
     }
-  | { readonly type: 'CancelRun' }
+  | { readonly type: 'CancelRun'; readonly actor: string | null }
   /** A fault of the service itself, not of a node. */
   | { readonly type: 'FailRun'; readonly error: string }
   /** The instance stops: any other may claim the run. */
@@ -60,7 +60,7 @@ export function decide(
       failNode(pending, command.failure, command.retryInMs);
       break;
     case 'CancelRun':
-      fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null });
+      fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: command.actor });
       break;
     case 'FailRun':
       fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });

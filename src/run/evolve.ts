@@ -24,11 +24,12 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { runId, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
-  const { graph, graphHash, limits, parent, bodyHash } = event.data;
+  const { graph, graphHash, limits, parent, bodyHash, actor = null } = event.data;
+  const council = { blueprintId, blueprintName, graphHash };
   return {
     runId,
     createdAt: event.at,
-    request: { inputTopic, godMode, executionMode, blueprintId, blueprintName, graphHash, limits, parent, bodyHash },
+    request: { inputTopic, godMode, executionMode, ...council, limits, parent, bodyHash, actor },
     plan,
     head: headOf(event),
     phase: { status: 'pending' },

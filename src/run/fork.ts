@@ -16,6 +16,7 @@ import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
 import { routeUnderOverride } from './override.js';
 import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
+import type { RunRequest } from './request.js';
 import type { RunState } from './state.js';
 import { gateOf, withProgress } from './state.js';
 
@@ -52,7 +53,7 @@ export function forkSource({ progress }: RunState): string {
 export function forkedRun(
   parent: RunState,
   requested: ForkChanges,
-  fork: { readonly runId: string; readonly bodyHash: string; readonly sha256: (text: string) => string },
+  fork: Pick<RunRequest, 'runId' | 'bodyHash' | 'actor'> & { readonly sha256: (text: string) => string },
 ): RunRequestedData {
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
@@ -73,6 +74,7 @@ export function forkedRun(
     changes: named,
     keyHash: null,
     bodyHash: fork.bodyHash,
+    actor: fork.actor,
   };
 }
 

@@ -14,8 +14,11 @@ import { routeUnderOverride } from './override.js';
 import type { Gate, RunState } from './state.js';
 import { openGate } from './state.js';
 
-/** What is decided, and the hashes by which a repeated request is recognized. */
+/** What is decided, by whom and why, and the hashes by which a repeated request is recognized. */
 export type GateDecision = GateChoice & {
+  /** Name of the key; null: the service has none. */
+  readonly actor: string | null;
+  readonly comment: string | null;
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
@@ -71,7 +74,7 @@ function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>):
 /** Which pause a decision answers, and what was shown at it. */
 function answeredPause({ run, context }: PendingEvents, { gate, seq }: Gate) {
   const { draft } = run.progress.shown;
-  return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft), actor: null };
+  return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft) };
 }
 
 /** How the run continues after a decision. */

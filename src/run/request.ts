@@ -19,6 +19,8 @@ export interface RunRequest {
   readonly graphHash: string;
   readonly keyHash: string | null;
   readonly bodyHash: string;
+  /** Name of the key that asks for it; null: the service has none. */
+  readonly actor: string | null;
 }
 
 export function requestedRun(request: RunRequest): RunRequestedData {
@@ -43,6 +45,7 @@ export function requestedRun(request: RunRequest): RunRequestedData {
     state: null,
     keyHash: request.keyHash,
     bodyHash: request.bodyHash,
+    actor: request.actor,
   };
 }
 

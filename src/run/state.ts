@@ -69,7 +69,7 @@ export interface KeyedDecision {
 }
 
 /** What a run's first event says of it alone: a fork's says it anew, and the state has it elsewhere or not at all. */
-type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash';
+type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
 
 /**
  * What was asked for, as the run's first event has it; a fork takes all of it over from its parent. Fields that older
@@ -77,6 +77,9 @@ type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash';
  */
 export type RequestedRun = {
   readonly [Field in keyof Required<Omit<RunRequestedData, OfOneRun>>]: RunRequestedData[Field];
+} & {
+  /** Name of the key that asked for this run, of a fork too; null: the service had none. */
+  readonly actor: string | null;
 };
 
 /** How far the run is, with what it only then has. */

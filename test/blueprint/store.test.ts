@@ -125,7 +125,7 @@ describe('The blueprints of blueprints', () => {
         },
       }),
     );
-    const isFirst = ({ version }: { readonly version: number }): boolean => version === 1;
+    const isFirst = { isExpected: ({ version }: { readonly version: number }): boolean => version === 1 };
     const refused = await rejectionOf(blueprints.update('plain', { name: 'Late' }, isFirst));
     expect(refused).to.be.instanceOf(BlueprintMoved).with.deep.property('data', { blueprintId: 'plain', version: 2 });
     expect(await rejectionOf(blueprints.remove('plain', isFirst))).to.be.instanceOf(BlueprintMoved);

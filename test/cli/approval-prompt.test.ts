@@ -65,6 +65,17 @@ describe('The approval prompt of God Mode', () => {
     ]);
   });
 
+  it('takes what follows an answer as a comment, unless it is too long', async () => {
+    const { ask } = promptOn(
+      Readable.from([`approve ${'x'.repeat(2_001)}\n`, 'a  Fine by me.\n', 'edit Shorter\n']),
+      async () => 'Short.',
+    );
+    expect(await ask(STATE)).to.deep.equal({ action: 'approve', comment: 'Fine by me.' });
+    expect(shown.some((text) => text.includes('at most 2000 characters'))).to.equal(true);
+    const override = { current_draft: 'Short.' };
+    expect(await ask(STATE)).to.deep.equal({ action: 'modify', override, comment: 'Shorter' });
+  });
+
   it('takes an edited draft when its input has ended meanwhile, then answers no more', async () => {
     const { ask } = promptOn(Readable.from(['edit\n']), async (text) => {
       await new Promise((resolve) => setImmediate(resolve));

@@ -38,7 +38,7 @@ describe('A recovery', () => {
   const pending = (): RunState => given(line, { pending: true }).run;
   const released = (): RunState => given(line).when({ type: 'ReleaseRun' }).run;
   const paused = (): RunState => given(line, { godMode: true }).run;
-  const cancelled = (): RunState => given(line).when({ type: 'CancelRun' }).run;
+  const cancelled = (): RunState => given(line).when({ type: 'CancelRun', actor: null }).run;
   /** Everything that becomes due. */
   const settle = (): readonly string[] => {
     system.advance(500);

@@ -16,7 +16,7 @@ function fileOf(passages: number, units = 1_200, character = 'x'): DocumentSourc
   const chunks = Array.from({ length: passages }, (_, index): Chunk => {
     return { page: index + 1, from: 0, to: units, text: character.repeat(units) };
   });
-  return { filename: 'x.pdf', bytes: 1, pages: passages, chunks };
+  return { filename: 'x.pdf', bytes: 1, pages: passages, actor: null, chunks };
 }
 
 /** Facts as they are recorded one append after the other; each must fit the log. */

@@ -4,7 +4,7 @@ import type { RunResult } from '../../src/generated/schemas.js';
 import { MAX_DRAFT_BYTES } from '../../src/graph/limits.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { graphOf } from '../support/given.js';
-import { approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
+import { approvePath, decision, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
 import { factsOf, recordOf } from '../support/record-of.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
@@ -97,6 +97,20 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       next_nodes: [],
     });
     expect(model.requests).to.have.length(5);
+  });
+
+  it('records a comment with the decision, and refuses one of more than 2,000 characters', async () => {
+    const comment = '🌊'.repeat(2_000);
+    rest.problem(await send({ action: 'approve', comment: `${comment}.` }), 422);
+    rest.problem(await send({ action: 'approve', comment: 7 }), 422);
+    rest.read(await send({ action: 'approve', comment, actor: 'eve' }), 200, 'run-result.json');
+    await pausesBefore('judge');
+    rest.read(await send({ action: 'reject', comment: null }), 200, 'run-result.json');
+    const decided = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
+    expect(decided.map(({ actor, comment: said }) => ({ actor, said }))).to.deep.equal([
+      { actor: null, said: comment },
+      { actor: null, said: null },
+    ]);
   });
 
   it('fails the run on reject', async () => {
@@ -328,12 +342,10 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       await pausesBefore('judge');
       const { sha256 } = nodeSystem();
       const sent = { action: 'approve', modified_state: null };
-      await service.engine.registry.decideGate(runId, {
-        keyHash: sha256('old'),
-        bodyHash: sha256(canonical(sent)),
-        expectedSeq: null,
-        choose: () => ({ action: 'approve', modifiedState: null }),
-      });
+      await service.engine.registry.decideGate(
+        runId,
+        decision('approve', { keyHash: sha256('old'), bodyHash: sha256(canonical(sent)) }),
+      );
       rest.read(await keyed(sent, 'old'), 200, 'run-result.json');
       rest.problem(await keyed({ action: 'approve', modified_state: {} }, 'old'), 409);
     });

@@ -226,6 +226,7 @@ function summary(id: string, fields: Partial<RunSummary> = {}): RunSummary {
     id,
     seq: 0,
     blueprintId: null,
+    actor: null,
     owner: null,
     inputTopic: 'The sea',
     status: 'running',

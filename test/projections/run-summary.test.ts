@@ -18,6 +18,7 @@ describe('summaryOf', () => {
       id: RUN_ID,
       seq: 0,
       blueprintId: null,
+      actor: null,
       inputTopic: 'The sea',
       status: 'pending',
       executionMode: 'auto-pilot',
@@ -84,7 +85,7 @@ describe('summaryOf', () => {
   });
 
   it('has no session without God Mode, whatever the status', () => {
-    for (const story of [given(council), given(council).when({ type: 'CancelRun' })]) {
+    for (const story of [given(council), given(council).when({ type: 'CancelRun', actor: null })]) {
       expect(summaryOf(story.run).session).to.equal(null);
     }
   });

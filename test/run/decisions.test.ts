@@ -90,7 +90,7 @@ describe('A decision on a pause', () => {
     const running = paused().whenDecided(approve);
     expect(running.whenDecided(approve).facts).to.deep.equal([]);
     expect(paused().whenDecided(reject).whenDecided(approve).facts).to.deep.equal([]);
-    expect(paused().when({ type: 'CancelRun' }).whenDecided(approve).facts).to.deep.equal([]);
+    expect(paused().when({ type: 'CancelRun', actor: null }).whenDecided(approve).facts).to.deep.equal([]);
   });
 });
 

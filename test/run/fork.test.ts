@@ -43,7 +43,7 @@ const APPROVED = { action: 'approve', modifiedState: null } as const;
 /** The first event of a fork at a state. */
 function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunRequestedData {
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
-  return forkedRun(run, all, { runId: FORK_ID, bodyHash: 'b', sha256 });
+  return forkedRun(run, all, { runId: FORK_ID, bodyHash: 'b', actor: null, sha256 });
 }
 
 /** The run after each of its events; a revision is its place. */

@@ -95,7 +95,10 @@ describe('An outage of a model', () => {
   });
 
   it('can be cancelled, and leaves pauses where they are', () => {
-    given(chain).when(wentOut('plan')).when({ type: 'CancelRun' }).then('RunFailed cancelled: Cancelled by the user');
+    given(chain)
+      .when(wentOut('plan'))
+      .when({ type: 'CancelRun', actor: null })
+      .then('RunFailed cancelled: Cancelled by the user');
     const paused = given(graphOf('judge? -> write'), { godMode: true })
       .whenDecided({ action: 'approve', modifiedState: null })
       .when(wentOut('judge'))

@@ -54,7 +54,7 @@ function shownState(run: RunState): StateOverride {
 function forkAt(run: RunState, changes: Partial<ForkChanges>): RunRequestedData {
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
   const sha256 = (text: string): string => String(text.length);
-  return forkedRun(run, all, { runId: '00000000-0000-4000-8000-000000000002', bodyHash: 'b', sha256 });
+  return forkedRun(run, all, { runId: '00000000-0000-4000-8000-000000000002', bodyHash: 'b', actor: null, sha256 });
 }
 
 const draftsIn = ({

@@ -22,7 +22,7 @@ describe('A call of a tool', () => {
     const command = typeof late === 'function' ? late(story.run) : late;
     story.when(broke('plan', 100)).when(command).then();
     story.when(wrote('plan')).when(command).then();
-    story.when({ type: 'CancelRun' }).when(command).then();
+    story.when({ type: 'CancelRun', actor: null }).when(command).then();
   });
 
   it('belongs to its branch while others are under way', () => {

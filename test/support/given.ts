@@ -139,7 +139,7 @@ export class Story {
   whenDecided(choice: GateChoice, instanceId = 'one'): Story {
     const gate = openGate(this.run);
     const effective = gate === null ? choice : effectiveChoice(this.run, gate, choice);
-    const decision = { ...effective, keyHash: null, bodyHash: 'b' };
+    const decision = { ...effective, actor: null, comment: null, keyHash: null, bodyHash: 'b' };
     return this.recorded(...decideGate(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
   }
 

@@ -4,6 +4,7 @@ import type { Engine } from '../../src/app/engine.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
 import type { GateRequest } from '../../src/run/commands/decide-pause.js';
 import type { RunState } from '../../src/run/state.js';
+import { ANYONE } from '../../src/keys/caller.js';
 import { runStream } from '../../src/run/events.js';
 import { gateOf, isFinished, openGate } from '../../src/run/state.js';
 import { runRequest } from './open-engine.js';
@@ -53,5 +54,5 @@ export async function spoil({ log }: Pick<Engine, 'log'>, runId: string): Promis
 /** A plain decision as the registry takes it. */
 export function decision(action: 'approve' | 'reject', fields: Partial<GateRequest> = {}): GateRequest {
   const choose = () => ({ action, modifiedState: null });
-  return { keyHash: null, bodyHash: action, expectedSeq: null, choose, ...fields };
+  return { caller: ANYONE, comment: null, keyHash: null, bodyHash: action, expectedSeq: null, choose, ...fields };
 }

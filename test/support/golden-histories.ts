@@ -49,7 +49,13 @@ class Recording {
     const { run } = this.#at().context;
     const gate = openGate(run);
     const effective = gate === null ? choice : effectiveChoice(run, gate, choice);
-    const decision = { ...effective, keyHash: null, bodyHash: this.#system.sha256(canonical(choice)) };
+    const decision = {
+      ...effective,
+      actor: null,
+      comment: null,
+      keyHash: null,
+      bodyHash: this.#system.sha256(canonical(choice)),
+    };
     this.#record(decideGate(this.#chart, this.#at(), { decision, context: this.#context('one') }), 'one');
     return this;
   }
@@ -106,7 +112,7 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
       .when(broke('write')),
     'failure-without-route': recording(4, ONE_WAY).when(wrote('write')).when(scored('judge', 3)),
     branches,
-    cancel: recording(6, BRANCHES).when(wrote('plan')).when(wrote('right')).when({ type: 'CancelRun' }),
+    cancel: recording(6, BRANCHES).when(wrote('plan')).when(wrote('right')).when({ type: 'CancelRun', actor: null }),
     'god-approve': recording(7, ONE_WAY, true)
       .decided(APPROVE)
       .when(wrote('write'))
@@ -157,13 +163,16 @@ function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedDa
     graphHash: sha256(canonical(graph)),
     keyHash: null,
     bodyHash: sha256('Trees'),
+    actor: null,
   });
 }
 
 function forked(seed: number, parent: RunState, changes: Partial<ForkChanges>): Recording {
   const { uuid, sha256 } = manualSystem(1_000 + seed);
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
-  return new Recording(forkedRun(parent, all, { runId: uuid(), bodyHash: sha256('fork'), sha256 }), { seed });
+  return new Recording(forkedRun(parent, all, { runId: uuid(), bodyHash: sha256('fork'), actor: null, sha256 }), {
+    seed,
+  });
 }
 
 function fixedRun(seed: number): Recording {

@@ -105,5 +105,6 @@ export function runRequest(
     graphHash: sha256(canonical(graph)),
     keyHash: null,
     bodyHash: sha256(topic),
+    actor: null,
   });
 }

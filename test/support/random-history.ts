@@ -50,7 +50,7 @@ export function outputOf(run: RunState, node: string, step: number): NodeOutput 
 function anotherEvent(story: Story, draws: Draws): Story {
   const { run } = story;
   if (run.phase.status === 'pending') return story.when({ type: 'ClaimRun', reason: 'started' });
-  if (draws.chance(0.01)) return story.when({ type: 'CancelRun' });
+  if (draws.chance(0.01)) return story.when({ type: 'CancelRun', actor: null });
   if (run.phase.status === 'paused') return decided(story, draws);
   if (run.ownership.owner === null || draws.chance(0.05)) {
     return story.when({ type: 'ClaimRun', reason: run.ownership.owner === null ? 'handover' : 'recovered' }, 'two');

@@ -165,7 +165,7 @@ describe('The channel of a run', () => {
   });
 
   it('of a run that fails before its first node sends the failure alone', () => {
-    const story = given(council, { pending: true }).when({ type: 'CancelRun' });
+    const story = given(council, { pending: true }).when({ type: 'CancelRun', actor: null });
     expect(messagesOf(story).map(summary)).to.deep.equal(['connected pending', 'run_failed']);
   });
 
@@ -215,7 +215,7 @@ describe('A client that connects', () => {
     ],
     [
       'after a cancel while it was pending',
-      () => given(council, { pending: true }).when({ type: 'CancelRun' }),
+      () => given(council, { pending: true }).when({ type: 'CancelRun', actor: null }),
       ['connected failed', 'run_failed'],
     ],
   ];

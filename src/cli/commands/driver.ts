@@ -18,8 +18,12 @@ export interface RunProgress {
   readonly isPaused: boolean;
 }
 
-export type Decision =
-  { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly override: StateOverride };
+export type Decision = (
+  { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly override: StateOverride }
+) & {
+  /** What the human said to it; absent: nothing. */
+  readonly comment?: string;
+};
 
 export interface RunDriver {
   /** Where it runs, in a few words for the user. */

@@ -11,6 +11,7 @@ import { openEngine } from '../../app/engine.js';
 import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import { godModeState, runResult } from '../../api/serializers.js';
+import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
 import { requestedRun } from '../../run/request.js';
@@ -87,6 +88,7 @@ function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, 
     graph,
     graphHash: sha256(canonical(graph)),
     keyHash: null,
+    actor: null,
     bodyHash: sha256(canonical({ input_topic: topic, god_mode: isGodMode })),
   });
 }
@@ -144,7 +146,14 @@ async function decide(
       : { action: decision.action, modifiedState: null };
   const bodyHash = sha256(canonical(choice));
   try {
-    await registry.decideGate(runId, { keyHash: null, bodyHash, expectedSeq: seq, choose: () => choice });
+    await registry.decideGate(runId, {
+      caller: ANYONE,
+      comment: decision.comment ?? null,
+      keyHash: null,
+      bodyHash,
+      expectedSeq: seq,
+      choose: () => choice,
+    });
     return null;
   } catch (error) {
     if (error instanceof RunNotPaused || error instanceof PauseMoved) return error.message;

@@ -100,7 +100,8 @@ function decisionSent(
   { seq, decision, ...how }: DecideOptions,
 ): () => Promise<string | null> {
   const override = decision.action === 'modify' ? { modified_state: decision.override } : {};
-  const call = { body: { action: decision.action, expected_seq: seq, ...override }, ...how };
+  const { action, comment = null } = decision;
+  const call = { body: { action, expected_seq: seq, comment, ...override }, ...how };
   return async () => {
     try {
       await rest.send('POST', `${runPath(runId)}/approve`, call);

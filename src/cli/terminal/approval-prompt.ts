@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { GodModeState, StateOverride } from '../../generated/schemas.js';
 import type { Decision } from '../commands/driver.js';
+import { codePoints } from '../../graph/limits.js';
 import { queue } from '../../system/async/queue.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +25,9 @@ export interface ApprovalPromptDeps {
   readonly edit: (text: string) => Promise<string | null>;
 }
 
-const QUESTION = 'approve, reject or edit (a, r, e)?';
+const QUESTION = 'approve, reject or edit (a, r, e; a comment may follow)?';
+/** Longest comment that is taken, in code points. */
+const MAX_COMMENT_CHARS = 2_000;
 const ANSWERS = ['approve', 'reject', 'edit'] as const;
 
 export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): ApprovalPrompt {
@@ -48,17 +51,6 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     if (lines.isEmpty() && !isClosed) input.resume();
     return await lines.next();
   };
-  const editDrafts = async (state: GodModeState): Promise<Decision | null> => {
-    try {
-      const override = await overrideBy(edit, draftsOf(state));
-      if (override !== null) return { action: 'modify', override };
-      say('The draft is unchanged: nothing is decided.');
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
-    }
-    return null;
-  };
-
   const refuse = (word: string): null => {
     say(`"${word}" is no answer: approve, reject and edit are, in full or begun.`);
     return null;
@@ -69,12 +61,18 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
       say(pauseText(state));
       for (;;) {
         say(QUESTION);
-        const word = await nextLine();
-        if (word === null) return null;
+        const line = await nextLine();
+        if (line === null) return null;
+        const { word, comment } = answerIn(line);
         const action = actionOf(word);
-        if (action === 'approve' || action === 'reject') return { action };
-        const decision = action === 'edit' ? await editDrafts(state) : refuse(word);
-        if (decision !== null) return decision;
+        if (codePoints(comment) > MAX_COMMENT_CHARS) {
+          say(`The comment is too long: at most ${MAX_COMMENT_CHARS} characters are taken.`);
+          continue;
+        }
+        const said = comment === '' ? {} : { comment };
+        if (action === 'approve' || action === 'reject') return { action, ...said };
+        const decision = action === 'edit' ? await editDrafts(state, { say, edit }) : refuse(word);
+        if (decision !== null) return { ...decision, ...said };
       }
     },
     close() {
@@ -83,6 +81,27 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
       input.destroy();
     },
   };
+}
+
+/** The decision that a human's edit of the drafts makes; null: they are unchanged, or cannot be edited. */
+async function editDrafts(
+  state: GodModeState,
+  { say, edit }: Pick<ApprovalPromptDeps, 'say' | 'edit'>,
+): Promise<Decision | null> {
+  try {
+    const override = await overrideBy(edit, draftsOf(state));
+    if (override !== null) return { action: 'modify', override };
+    say('The draft is unchanged: nothing is decided.');
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+  }
+  return null;
+}
+
+/** A line's first word, and what is said behind it. */
+function answerIn(line: string): { readonly word: string; readonly comment: string } {
+  const [word = ''] = line.split(/\s/, 1);
+  return { word, comment: line.slice(word.length).trim() };
 }
 
 function actionOf(word: string): (typeof ANSWERS)[number] | null {

@@ -40,11 +40,11 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
 
 /** By event type; of those that are absent, and of a later version's, all data is printed. */
 const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
-  RunRequested: ({ inputTopic, blueprintName, godMode, parent }) => {
+  RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor }) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
     const { runId, at } = recordIn(parent);
     const origin = runId === undefined ? '' : `, forked from ${textOf(runId)} at ${textOf(at)}`;
-    return `${quoted(inputTopic)}, ${council}${godMode === true ? ', God Mode' : ''}${origin}`;
+    return `${quoted(inputTopic)}, ${council}${godMode === true ? ', God Mode' : ''}${by(actor)}${origin}`;
   },
   RunClaimed: ({ reason, instanceId, epoch }) => `${textOf(reason)}, by ${textOf(instanceId)}, epoch ${textOf(epoch)}`,
   RunReleased: ({ reason, epoch }) => `${textOf(reason)}, epoch ${textOf(epoch)}`,
@@ -65,20 +65,28 @@ const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
   NodeFailed: ({ kind, message, attempt, retryable }) =>
     `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${textOf(message)}`,
   RunPaused: ({ nextNodes, gate }) => `pause ${textOf(gate)}, before ${textOf(nextNodes)}`,
-  GateDecided: ({ action, gate, modifiedState, actor }) => {
+  GateDecided: ({ action, gate, modifiedState, actor, comment }) => {
     const changed = Object.keys(recordIn(modifiedState));
-    const by = typeof actor === 'string' ? ` by ${actor}` : '';
-    return `${textOf(action)} of pause ${textOf(gate)}${by}${changed.length === 0 ? '' : `, sets ${changed.join(', ')}`}`;
+    const sets = changed.length === 0 ? '' : `, sets ${changed.join(', ')}`;
+    return `${textOf(action)} of pause ${textOf(gate)}${by(actor)}${sets}${said(comment)}`;
   },
   RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
     const draft = typeof finalDraft === 'string' ? draftGist(finalDraft) : 'no draft';
     return `score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${draft}`;
   },
-  RunFailed: ({ kind, error }) => `${textOf(kind)}: ${textOf(error)}`,
+  RunFailed: ({ kind, error, actor }) => `${textOf(kind)}${by(actor)}: ${textOf(error)}`,
 };
 
 function of<T>(table: Readonly<Partial<Record<RunFactType, T>>>, type: string): T | undefined {
   return isKeyOf(table, type) ? table[type] : undefined;
+}
+
+function by(actor: unknown): string {
+  return typeof actor === 'string' ? ` by ${excerpt(actor)}` : '';
+}
+
+function said(comment: unknown): string {
+  return typeof comment === 'string' ? `: ${quoted(comment)}` : '';
 }
 
 function draftGist(draft: string): string {

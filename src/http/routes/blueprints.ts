@@ -66,12 +66,12 @@ function createRoute(http: HttpContext): Route {
     body,
     success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location', 'ETag'] },
     problems: [409, 503],
-    async handle(ctx) {
+    async handle(ctx, { actor }) {
       const draft = await body.read(ctx);
       assertRules(draft);
       const id = draft.id ?? http.system.uuid();
-      const blueprint = await http.inTime(http.blueprints.create({ ...draft, id }), outcomeUnknown(id));
-      http.log.info({ blueprintId: id }, 'blueprint created');
+      const blueprint = await http.inTime(http.blueprints.create({ ...draft, id }, { actor }), outcomeUnknown(id));
+      http.log.info({ blueprintId: id, actor }, 'blueprint created');
       const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, http) };
       return { status: 201, body: blueprint, headers };
     },
@@ -118,12 +118,13 @@ function putRoute(http: HttpContext): Route {
       headers: ['ETag'],
     },
     problems: [412, 503],
-    async handle(ctx) {
+    async handle(ctx, { actor }) {
       const change = await body.read(ctx);
       assertRules(change);
       const id = blueprintIdIn(ctx);
-      const blueprint = await http.inTime(http.blueprints.update(id, change, ifMatchOf(ctx, http)), outcomeUnknown(id));
-      http.log.info({ blueprintId: id, version: blueprint.version }, 'blueprint updated');
+      const by = { actor, isExpected: ifMatchOf(ctx, http) };
+      const blueprint = await http.inTime(http.blueprints.update(id, change, by), outcomeUnknown(id));
+      http.log.info({ blueprintId: id, actor, version: blueprint.version }, 'blueprint updated');
       return { status: 200, body: blueprint, headers: tagOf(blueprint, http) };
     },
   };
@@ -140,10 +141,11 @@ function deleteRoute(http: HttpContext): Route {
     header: IF_MATCH,
     success: { status: 204, description: 'It is deleted', schema: null },
     problems: [412, 503],
-    async handle(ctx) {
+    async handle(ctx, { actor }) {
       const id = blueprintIdIn(ctx);
-      await http.inTime(http.blueprints.remove(id, ifMatchOf(ctx, http)), outcomeUnknown(id));
-      http.log.info({ blueprintId: id }, 'blueprint deleted');
+      const by = { actor, isExpected: ifMatchOf(ctx, http) };
+      await http.inTime(http.blueprints.remove(id, by), outcomeUnknown(id));
+      http.log.info({ blueprintId: id, actor }, 'blueprint deleted');
       return { status: 204, body: null };
     },
   };

@@ -62,16 +62,16 @@ function uploadRoute(http: HttpContext): Route {
       headers: ['Content-Location'],
     },
     problems: [400, 408, 503],
-    async handle(ctx) {
+    async handle(ctx, { actor }) {
       assertForm(ctx);
       const release = await acquireInTime();
       try {
         return await withUpload(ctx, { folder, name: system.uuid(), after: system.after }, async (upload) => {
           const { id: documentId, filename } = upload;
-          const ingested = await documents.ingest(upload);
+          const ingested = await documents.ingest({ ...upload, actor });
           await found(ingested);
           const { chunks, isNew } = ingested;
-          log.info({ documentId, chunks, isNew }, 'document ingested');
+          log.info({ documentId, chunks, isNew, actor }, 'document ingested');
           const body: UploadResult = { filename, chunks_ingested: chunks, message: messageOf(filename, ingested) };
           return { status: 200, body, headers: { 'Content-Location': `/api/documents/${documentId}` } };
         });
@@ -167,11 +167,11 @@ function deleteRoute(http: HttpContext): Route {
     tag: 'documents',
     success: { status: 204, description: 'It is deleted', schema: null },
     problems: [503],
-    async handle(ctx) {
+    async handle(ctx, { actor }) {
       const documentId = documentIdIn(ctx);
       const late = (): Error => new AppendOutcomeUnknown({ stream: documentStream(documentId) });
-      await http.inTime(http.documents.remove(documentId), late);
-      http.log.info({ documentId }, 'document deleted');
+      await http.inTime(http.documents.remove(documentId, actor), late);
+      http.log.info({ documentId, actor }, 'document deleted');
       return { status: 204, body: null };
     },
   };

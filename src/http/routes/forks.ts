@@ -54,13 +54,13 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const request = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(request, http.schemas.validator('state-override.json'));
-      const requested = await requestedFork(ctx, http, { request, changes, permits });
+      const requested = await requestedFork(ctx, http, { request, changes, actor: caller.actor, permits });
       const facts = http.registry.foresee(requested);
       assertBoundNotReached(requested, boundReached(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const starting = startWithin({ ctx, http, caller }, requested, () => http.registry.start(requested));
       const begun = await http.inTime(starting, outcomeUnknown(requested.runId));
-      http.log.info({ runId: begun.runId, parent: begun.parent }, 'run forked');
+      http.log.info({ runId: begun.runId, parent: begun.parent, actor: caller.actor }, 'run forked');
       return { status: 202, body: runStart(begun) };
     },
   };
@@ -74,8 +74,14 @@ async function requestedFork(
   {
     request,
     changes,
+    actor,
     permits,
-  }: { readonly request: ForkRequest; readonly changes: ForkChanges; readonly permits: Semaphore },
+  }: {
+    readonly request: ForkRequest;
+    readonly changes: ForkChanges;
+    readonly actor: string | null;
+    readonly permits: Semaphore;
+  },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
   const point = await withPermit(permits, http, () => http.queries.forkPoint(parentId, request.at));
@@ -85,7 +91,7 @@ async function requestedFork(
   assertKnown(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
   const { uuid, sha256 } = http.system;
-  const fork = { runId: uuid(), bodyHash: sha256(http.canonical(request)), sha256 };
+  const fork = { runId: uuid(), bodyHash: sha256(http.canonical(request)), actor, sha256 };
   try {
     return forkedRun(parent, changes, fork);
   } catch (error) {

@@ -37,13 +37,15 @@ function approveRoute(http: HttpContext): Route {
     hasUnknown: false,
     success: { status: 200, description: 'The decision is recorded', schema: 'run-result.json' },
     problems: [400, 503],
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const read = await body.readToCompare(ctx);
       const request = read.value;
       assertFits(request.modified_state);
       const { keyHash, bodyHash, sentHash } = keyed(ctx, http, read);
       const runId = pausableRunId(ctx);
       const deciding = http.registry.decideGate(runId, {
+        caller,
+        comment: request.comment ?? null,
         keyHash,
         bodyHash,
         sentHash,
@@ -54,7 +56,7 @@ function approveRoute(http: HttpContext): Route {
         deciding.catch((error: unknown) => refuseOverride(error, AT)),
         outcomeUnknown(runId),
       );
-      if (!answer.isRepeated) http.log.info({ runId, action: request.action }, 'pause decided');
+      if (!answer.isRepeated) http.log.info({ runId, action: request.action, actor: caller.actor }, 'pause decided');
       return { status: 200, body: decisionResult(runId, answer) };
     },
   };

@@ -94,11 +94,11 @@ function cancelRoute(http: HttpContext): Route {
     body,
     success: { status: 200, description: 'The run as it ended', schema: 'run-result.json' },
     problems: [409, 503],
-    async handle(ctx) {
+    async handle(ctx, { actor }) {
       await body.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.registry.cancel(runId), outcomeUnknown(runId));
-      http.log.info({ runId }, 'run cancelled');
+      const run = await http.inTime(http.registry.cancel(runId, actor), outcomeUnknown(runId));
+      http.log.info({ runId, actor }, 'run cancelled');
       return { status: 200, body: runResult(summaryOf(run)) };
     },
   };

@@ -1,5 +1,6 @@
 /** Decides a pause. Of concurrent decisions on one pause, at any instance, the first append at its revision wins. */
 import { KeyReused, PauseMoved, RunNotPaused } from '../errors.js';
+import type { Caller } from '../../keys/caller.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
@@ -12,6 +13,9 @@ import type { Replay } from '../replay.js';
 
 /** A request for a decision on a paused run. */
 export interface GateRequest {
+  /** Who decides. */
+  readonly caller: Caller;
+  readonly comment: string | null;
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
@@ -88,12 +92,13 @@ function decisionOn(
     context,
   }: { readonly runId: string; readonly request: GateRequest; readonly context: DecisionContext },
 ): Decision {
-  const { keyHash, bodyHash, expectedSeq, choose } = request;
+  const { caller, comment, keyHash, bodyHash, expectedSeq, choose } = request;
   const choice = effectiveChoice(replayed.snapshot.context.run, gate, choose());
   if (expectedSeq !== null && expectedSeq !== gate.seq) {
     throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
   }
-  const facts = decideGate(replayed.chart, replayed.snapshot, { decision: { ...choice, keyHash, bodyHash }, context });
+  const decision = { ...choice, actor: caller.actor, comment, keyHash, bodyHash };
+  const facts = decideGate(replayed.chart, replayed.snapshot, { decision, context });
   return { outcome: outcomeOf(choice.action), decided: { replayed, facts } };
 }
 

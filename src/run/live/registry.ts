@@ -104,10 +104,12 @@ export class RunRegistry {
   /**
    * Cancels an unfinished run, wherever it is.
    *
+   * @param actor name of the key that cancels; null: the service has none
    * @throws {RunUnknown | RunFinished | RunCorrupt}
    */
-  async cancel(runId: string): Promise<RunState> {
+  async cancel(runId: string, actor: string | null = null): Promise<RunState> {
     const cancelled = cancelRun(runId, {
+      actor,
       context: () => decisionContext(this.#deps),
       live: () => {
         this.#assertTakingWork();

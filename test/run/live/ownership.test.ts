@@ -7,7 +7,7 @@ import { wholeOf } from '../../support/whole-run.js';
 const chain = graphOf('plan -> write; write -> polish');
 const fork = graphOf('plan -> left, right; left, right -> meet');
 
-const cancel = { type: 'CancelRun' } as const;
+const cancel = { type: 'CancelRun', actor: null } as const;
 const release = { type: 'ReleaseRun' } as const;
 const claim = (reason: 'started' | 'recovered' | 'handover') => ({ type: 'ClaimRun', reason }) as const;
 
