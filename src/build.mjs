@@ -1,6 +1,7 @@
 /**
- * Transpiles src (and test, with --all) into dist when dist is stale. Types are erased, not checked, so a start
- * needs no devDependencies; `npm run build` checks them first. Safe to run in several processes at once, and beside
+ * Transpiles src (and test, with --all) into dist when dist is stale. Types become blanks, so that every line and column
+ * of dist is the source's own and no source map is needed; they are not checked, so a start needs no devDependencies:
+ * `npm run build` checks them first. Safe to run in several processes at once, and beside
  * one that runs from dist: every file is replaced whole, files without a source go only then, and the stamp is last.
  */
 import { createHash, randomUUID } from 'node:crypto';
@@ -37,29 +38,21 @@ export async function build(folders) {
   // Whoever is ended in the middle leaves no stamp: what is in dist then is made anew.
   rmSync(stampFile, { force: true });
   const unchanged = stamp.unchangedSince(last);
-  const { default: ts } = await import('typescript');
+  const { default: blankTypes } = await import('ts-blank-space');
   const outputs = new Set();
   for (const [path, text] of texts) {
     const output = join('dist', path.replace(/\.ts$/, '.js'));
-    outputs.add(output).add(`${output}.map`);
+    outputs.add(output);
     if (unchanged.has(path) && existsSync(join(root, output))) continue;
     if (path === VALIDATORS) {
       const { validators } = await import('../schemas/generate-validators.mjs');
       writeWhole(join(root, output), validators());
       continue;
     }
-    const { outputText, sourceMapText = '' } = ts.transpileModule(text, {
-      fileName: join(root, path),
-      compilerOptions: {
-        target: ts.ScriptTarget.ES2023,
-        module: ts.ModuleKind.ESNext,
-        verbatimModuleSyntax: true,
-        sourceMap: true,
-        inlineSources: true,
-      },
-    });
-    writeWhole(join(root, `${output}.map`), sourceMapText);
-    writeWhole(join(root, output), outputText);
+    const refuse = (syntax) => {
+      throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
+    };
+    writeWhole(join(root, output), blankTypes(text, refuse));
   }
   // Only what a build leaves: the drafts of another build under way end otherwise.
   const built = folders

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { rejectionOf } from './support/rejection.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -39,8 +40,7 @@ describe('Build', () => {
   const buildAside = async (...flags: string[]): Promise<void> => {
     await promisify(execFile)(process.execPath, [inHouse('src/build.mjs'), ...flags]);
   };
-  /** What is in dist; the maps beside it tell a debugger the lines of the sources. */
-  const built = (): readonly string[] => filesUnder(inHouse('dist')).filter((path) => !path.endsWith('.map'));
+  const built = (): readonly string[] => filesUnder(inHouse('dist'));
 
   beforeEach(() => {
     house = mkdtempSync(join(tmpdir(), 'council-build-'));
@@ -60,11 +60,22 @@ describe('Build', () => {
   it('transpiles src, and test with --all', async () => {
     await build();
     expect(built()).to.deep.equal(['.stamp-src', 'src/deep/er/file.js', 'src/greeting.js']);
-    expect(readFileSync(inHouse('dist/src/greeting.js'), 'utf8')).to.match(/^export const greeting = "hello";/);
-    expect(readFileSync(inHouse('dist/src/greeting.js.map'), 'utf8')).to.include('greeting.ts');
 
     await build('--all');
     expect(built()).to.include.members(['.stamp-test', 'test/greeting.test.js']);
+  });
+
+  it('keeps every line and column where the source has it', async () => {
+    await build();
+    expect(readFileSync(inHouse('dist/src/greeting.js'), 'utf8')).to.equal(
+      'export const greeting         = "hello";\n',
+    );
+  });
+
+  it('refuses what is more than types, and names it', async () => {
+    write('src/kinds.ts', 'export const x = 1;\nexport enum Kind { A }\n');
+    expect(String(await rejectionOf(build()))).to.include('src/kinds.ts: "export enum Kind { A }" is');
+    expect(built()).not.to.include('.stamp-src');
   });
 
   it('makes the validators of recorded events again when a schema changes', async () => {
@@ -103,11 +114,7 @@ describe('Build', () => {
     write('src/greeting.ts', 'export const greeting: string = "good day";\n');
     await build();
     const written = statesOf(inHouse('dist')).filter((state) => before.get(state.split(' ')[0]) !== state);
-    expect(written.map((state) => state.split(' ')[0])).to.deep.equal([
-      '.stamp-src',
-      'src/greeting.js',
-      'src/greeting.js.map',
-    ]);
+    expect(written.map((state) => state.split(' ')[0])).to.deep.equal(['.stamp-src', 'src/greeting.js']);
   });
 
   it('rebuilds everything after a build that was ended in the middle', async () => {
