@@ -11,6 +11,9 @@ export const EVENT_FILES = {
   runEvents: 'run-events.json',
   blueprintEvents: 'blueprint-events.json',
   documentEvents: 'document-events.json',
+  keyEvents: 'key-events.json',
+  sessionEvents: 'session-events.json',
+  ticketEvents: 'ticket-events.json',
 };
 
 const here = new URL('.', import.meta.url);

@@ -32,7 +32,7 @@ const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as 
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
   config: { ...PURE, ours: ['errors', 'system'] },
-  system: { ...PURE, ours: ['errors'], node: ['node:crypto', 'node:perf_hooks', 'node:worker_threads'] },
+  system: { ...PURE, ours: ['errors'], node: ['node:crypto', 'node:net', 'node:perf_hooks', 'node:worker_threads'] },
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
   // Nothing outside the folder knows the wire.
@@ -84,8 +84,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   // What both edges say and check, in the words of the wire.
   api: {
     ...PURE,
-    ours: ['errors', 'system', 'graph', 'blueprint'],
-    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'keys', 'run', 'documents', 'projections', 'audit'],
+    ours: ['errors', 'system', 'keys', 'graph', 'blueprint'],
+    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit'],
     node: ['node:fs'],
     npm: ['ajv'],
   },

@@ -2,7 +2,7 @@
  * Clock, ids, randomness, hashing and timers: everything the code below the composition root may not reach for itself.
  * The domain and the projections import these types only; main.ts passes the real thing, tests a fixed one.
  */
-import { hash, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 
 export interface System {
@@ -16,6 +16,10 @@ export interface System {
   random(): number;
   /** SHA-256 of a text's UTF-8, as 64 lower-case hex digits. */
   sha256(text: string): string;
+  /** A text that nobody can guess: 256 random bits as 43 characters of base64url. */
+  secret(): string;
+  /** Whether two texts are equal; the time it takes tells of nothing but their lengths. */
+  isEqual(one: string, other: string): boolean;
   /** Calls back after a time unless cancelled by the function it returns. */
   after(delayMs: number, callback: () => void): () => void;
 }
@@ -28,9 +32,15 @@ export function nodeSystem(): System {
     uuid: () => randomUUID(),
     random: () => Math.random(),
     sha256: (text) => hash('sha256', text, 'hex'),
+    secret: () => randomBytes(32).toString('base64url'),
+    isEqual: (one, other) => isEqualBytes(Buffer.from(one), Buffer.from(other)),
     after: (delayMs, callback) => {
       const timer = setTimeout(callback, delayMs);
       return () => clearTimeout(timer);
     },
   };
+}
+
+function isEqualBytes(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
 }

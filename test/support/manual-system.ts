@@ -33,6 +33,11 @@ export function manualSystem(seed = 1): ManualSystem {
     },
     random: seededRandom(seed),
     sha256: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
+    secret() {
+      ids += 1;
+      return `${seed}-${ids}`.padEnd(43, '_');
+    },
+    isEqual: (one, other) => one === other,
     after(delayMs, callback) {
       const timer = { dueMs: elapsedMs + delayMs, callback };
       timers.add(timer);

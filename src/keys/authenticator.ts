@@ -1,0 +1,159 @@
+/** Who is let in: by a key, by a session or a ticket of one, or anyone while there are no keys. */
+import { LogUnavailable } from '../eventlog/errors.js';
+import type { RecordedEvent } from '../eventlog/port.js';
+import { inTime } from '../system/async/deadline.js';
+import type { Grant } from './caller.js';
+import { SessionStore } from './sessions.js';
+import type { Key } from './state.js';
+import type { KeyStoreOptions } from './store.js';
+import { KeyStore } from './store.js';
+import { TicketStore } from './tickets.js';
+
+/** How long a read of the log for one who asks may take, in milliseconds. */
+const LOOKUP_MS = 5_000;
+/** Time between two looks for what has expired among open connections, in milliseconds (contract: within a second). */
+const SWEEP_MS = 500;
+
+/** Why nobody is let in by what was shown. */
+export type Refusal = 'unknown' | 'revoked' | 'expired';
+
+/** Who has a key, or what stands for one. */
+export interface KeyGrant extends Grant {
+  readonly actor: string;
+}
+
+/** What is found of what was shown. */
+export type Found = { readonly grant: KeyGrant } | { readonly grant: null; readonly refusal: Refusal };
+
+/** What stands for a key. */
+interface Standing {
+  readonly session?: string | null;
+  /** When it ends, ISO 8601. */
+  readonly until?: string | null;
+}
+
+interface Watch {
+  readonly grant: Grant;
+  readonly onOver: () => void;
+}
+
+export class Authenticator {
+  readonly keys: KeyStore;
+  readonly sessions: SessionStore;
+  readonly tickets: TicketStore;
+  readonly #system: KeyStoreOptions['system'];
+  readonly #watches = new Set<Watch>();
+  #cancelSweep: (() => void) | null = null;
+
+  constructor(options: KeyStoreOptions) {
+    this.#system = options.system;
+    this.keys = new KeyStore(options);
+    this.sessions = new SessionStore(options);
+    this.tickets = new TicketStore(options);
+    this.keys.onChange(() => this.#endWatches());
+    this.sessions.onChange(() => this.#endWatches());
+  }
+
+  /** Whether no key was ever added: everybody may do everything. @throws {KeysCorrupt} when that cannot be told */
+  get isOpen(): boolean {
+    return this.keys.isOpen;
+  }
+
+  /** @throws {KeysCorrupt | LogUnavailable} */
+  async byKey(text: string): Promise<Found> {
+    const key = this.keys.known(text) ?? (await this.#lookUp(() => this.keys.find(text)));
+    return this.#found(key, {});
+  }
+
+  /** @throws {KeysCorrupt | LogUnavailable | LookupsCrowded} */
+  async bySession(text: string): Promise<Found> {
+    const session = await this.#lookUp(() => this.sessions.find(text));
+    if (session === null) return UNKNOWN;
+    return this.#found(this.keys.named(session.name), { session: session.id, until: session.expiresAt });
+  }
+
+  /** Uses the ticket up, whether or not its key is still good. @throws {KeysCorrupt | LogUnavailable | LookupsCrowded} */
+  async byTicket(text: string): Promise<Found> {
+    const ticket = await this.#lookUp(() => this.tickets.redeem(text));
+    if (ticket === null || (ticket.session !== null && this.sessions.isEnded(ticket.session))) return UNKNOWN;
+    return this.#found(this.keys.named(ticket.name), { session: ticket.session });
+  }
+
+  /** Opens a session for who came with a key; its text is given this once. Throws as an append does. */
+  async signIn(grant: KeyGrant): Promise<{ readonly text: string; readonly grant: KeyGrant }> {
+    const { text, session } = await this.sessions.open(grant.actor);
+    return { text, grant: { ...grant, expiresAt: earlier(grant.expiresAt, session.expiresAt), session: session.id } };
+  }
+
+  /** Calls back once, when a caller is let in no more; at once when it is so already. Returns the function that ends that. */
+  watch(grant: Grant, onOver: () => void): () => void {
+    const watch = { grant, onOver };
+    this.#watches.add(watch);
+    if (this.#isOver(grant)) this.#end(watch);
+    else this.#sweepLater();
+    return () => void this.#watches.delete(watch);
+  }
+
+  /** To be called with each event of the log, of whatever stream. */
+  recorded(event: RecordedEvent): void {
+    this.keys.recorded(event);
+    this.sessions.recorded(event);
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelSweep?.();
+    this.#watches.clear();
+    await Promise.all([this.keys.stop(), this.sessions.stop(), this.tickets.stop()]);
+  }
+
+  #found(key: Key | null, { session = null, until = null }: Standing): Found {
+    if (key === null) return UNKNOWN;
+    const refusal = this.keys.ended(key);
+    if (refusal !== null) return { grant: null, refusal };
+    this.keys.used(key);
+    const { name, scopes, expiresAt } = key;
+    return { grant: { actor: name, scopes, expiresAt: earlier(expiresAt, until), session } };
+  }
+
+  #lookUp<T>(work: () => Promise<T>): Promise<T> {
+    return inTime(work, { system: this.#system, maxMs: LOOKUP_MS, late: () => new LogUnavailable() });
+  }
+
+  #isOver({ actor, expiresAt, session }: Grant): boolean {
+    try {
+      if (actor === null) return !this.isOpen;
+      const key = this.keys.named(actor);
+      if (key === null || this.keys.ended(key) !== null) return true;
+      if (session !== null && this.sessions.isEnded(session)) return true;
+      return expiresAt !== null && expiresAt <= this.#system.now();
+    } catch {
+      // Keys that cannot be read let nobody in.
+      return true;
+    }
+  }
+
+  #endWatches(): void {
+    for (const watch of this.#watches) if (this.#isOver(watch.grant)) this.#end(watch);
+  }
+
+  #end(watch: Watch): void {
+    this.#watches.delete(watch);
+    watch.onOver();
+  }
+
+  #sweepLater(): void {
+    this.#cancelSweep ??= this.#system.after(SWEEP_MS, () => {
+      this.#cancelSweep = null;
+      this.#endWatches();
+      if (this.#watches.size > 0) this.#sweepLater();
+    });
+  }
+}
+
+const UNKNOWN: Found = { grant: null, refusal: 'unknown' };
+
+/** Times as ISO 8601 text compare as times. */
+function earlier(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
+}

@@ -1,0 +1,44 @@
+/** Reads of the log on behalf of whoever comes with what is not known here: shared, and so many in a time at most. */
+import type { System } from '../system/system.js';
+import { wait } from '../system/async/deadline.js';
+
+/** Time between the beginnings of two reads, in milliseconds. */
+const INTERVAL_MS = 100;
+/** Most that may wait for a read; who comes after them is answered by what is known. */
+const MAX_WAITING = 1_000;
+
+export interface FreshReads {
+  /** Resolves once a read that has begun after this call is done, or at once when too many wait. */
+  fresh(): Promise<void>;
+}
+
+/** @param read brings what is known here up to the head of the log */
+export function freshReads(
+  read: () => Promise<void>,
+  { system, signal }: { readonly system: Pick<System, 'after' | 'monotonicMs'>; readonly signal: AbortSignal },
+): FreshReads {
+  let next: Promise<void> | null = null;
+  let waiting = 0;
+  let begunMs = Number.NEGATIVE_INFINITY;
+
+  const readNext = async (): Promise<void> => {
+    const leftMs = begunMs + INTERVAL_MS - system.monotonicMs();
+    if (leftMs > 0) await wait(system, leftMs, signal);
+    // Whoever comes from now on may come with what this read misses.
+    next = null;
+    begunMs = system.monotonicMs();
+    await read();
+  };
+
+  return {
+    async fresh() {
+      if (waiting >= MAX_WAITING) return;
+      waiting += 1;
+      try {
+        await (next ??= readNext());
+      } finally {
+        waiting -= 1;
+      }
+    },
+  };
+}

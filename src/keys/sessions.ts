@@ -1,0 +1,109 @@
+/** Sessions: what a browser holds in place of a key. A session ends with its key, after its time, or when it is signed out. */
+import { RevisionConflict } from '../eventlog/errors.js';
+import type { RecordedEvent } from '../eventlog/port.js';
+import type { System } from '../system/system.js';
+import type { SessionFact } from './events.js';
+import { sessionEventReader } from './events.js';
+import type { PassDeps, PassStreams } from './pass-streams.js';
+import { isPassText, passStreams } from './pass-streams.js';
+
+/** How long a session lasts, in milliseconds (contract, section 5). */
+export const SESSION_MS = 12 * 3_600_000;
+/** Sessions known here without a read of the log; the one read longest ago is forgotten first. */
+const MAX_KNOWN = 10_000;
+
+/** A session that was opened. */
+export interface Session {
+  /** SHA-256 of its text. */
+  readonly id: string;
+  /** Name of the key. */
+  readonly name: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+}
+
+export class SessionStore {
+  readonly #system: System;
+  readonly #streams: PassStreams<SessionFact>;
+  /** By id; null: it was signed out. */
+  readonly #known = new Map<string, Session | null>();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(deps: PassDeps) {
+    this.#system = deps.system;
+    this.#streams = passStreams('session', sessionEventReader, deps);
+  }
+
+  /** Opens a session of a key; its text is given this once. Throws as an append does. */
+  async open(name: string): Promise<{ readonly text: string; readonly session: Session }> {
+    const { secret, sha256, now } = this.#system;
+    const text = secret();
+    const id = sha256(text);
+    const expiresAt = new Date(Date.parse(now()) + SESSION_MS).toISOString();
+    await this.#streams.append(id, { type: 'SessionOpened', data: { name, expiresAt } }, []);
+    return { text, session: { id, name, expiresAt } };
+  }
+
+  /** The session with this text; null when there is none, or none any more. @throws {LogUnavailable | LookupsCrowded} */
+  async find(text: string): Promise<Session | null> {
+    if (!isPassText(text)) return null;
+    const id = this.#system.sha256(text);
+    const known = this.#known.get(id);
+    const session = known === undefined ? await this.#read(id) : known;
+    return session !== null && session.expiresAt > this.#system.now() ? session : null;
+  }
+
+  /** Whether a session was signed out, as far as is known here. */
+  isEnded(id: string): boolean {
+    return this.#known.get(id) === null;
+  }
+
+  /** Signs out. Of several who do, one is recorded. */
+  async end(id: string): Promise<void> {
+    const events = await this.#streams.read(id);
+    if (events.length !== 1) return;
+    try {
+      await this.#streams.append(id, { type: 'SessionEnded', data: {} }, events);
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+    }
+    this.#forget(id);
+  }
+
+  /** To be called with each event of the log, of whatever stream. */
+  recorded({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): void {
+    const id = type === 'SessionEnded' ? this.#streams.idOf(stream) : null;
+    if (id !== null) this.#forget(id);
+  }
+
+  /** Calls back after each end of a session; returns the function that ends that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  stop(): Promise<void> {
+    return this.#streams.stop();
+  }
+
+  async #read(id: string): Promise<Session | null> {
+    const [opened, ended] = await this.#streams.read(id);
+    // It may have been signed out since it was read.
+    if (opened?.type !== 'SessionOpened' || this.#known.get(id) === null) return null;
+    const session = ended === undefined ? { id, ...opened.data } : null;
+    this.#know(id, session);
+    return session;
+  }
+
+  #forget(id: string): void {
+    this.#know(id, null);
+    for (const listener of this.#listeners) listener();
+  }
+
+  #know(id: string, session: Session | null): void {
+    this.#known.delete(id);
+    this.#known.set(id, session);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
