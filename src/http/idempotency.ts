@@ -23,8 +23,9 @@ export const KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
 
 /** How a repeated request is recognised: by its key, when it has one, and by the hash of its body. */
 export interface Keyed {
+  /** With the name of the actor, where there is one. */
   readonly key: string | null;
-  /** SHA-256 of the key. */
+  /** SHA-256 of the key, scoped by the actor. */
   readonly keyHash: string | null;
   /** SHA-256 of the normalized body as canonical JSON: bodies are compared as JSON values. */
   readonly bodyHash: string;
@@ -32,24 +33,35 @@ export interface Keyed {
   readonly sentHash: string;
 }
 
-/** @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once */
+/**
+ * What makes a request repeatable. Callers do not share their keys: with an actor the key is scoped by it.
+ *
+ * @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once
+ */
 export function keyed(
   ctx: Context,
   { system: { sha256 }, canonical }: HttpContext,
-  { normalized, sent }: Pick<ReadBody<unknown>, 'normalized' | 'sent'>,
+  { body: { normalized, sent }, caller }: KeyedRequest,
 ): Keyed {
-  const key = idempotencyKey(ctx);
+  const key = idempotencyKey(ctx, caller);
   const bodyHash = sha256(canonical(normalized));
   // Without a key nothing is compared.
   if (key === null) return { key, keyHash: null, bodyHash, sentHash: bodyHash };
   return { key, keyHash: sha256(key), bodyHash, sentHash: sha256(canonical(sent)) };
 }
 
-function idempotencyKey(ctx: Context): string | null {
+/** A request that may be repeated. */
+export interface KeyedRequest {
+  readonly body: Pick<ReadBody<unknown>, 'normalized' | 'sent'>;
+  readonly caller: Pick<Caller, 'actor'>;
+}
+
+/** Neither part of it can hold a line break. */
+function idempotencyKey(ctx: Context, { actor }: Pick<Caller, 'actor'>): string | null {
   const keys = ctx.req.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
   if (keys === undefined) return null;
   const [key = ''] = keys;
-  if (keys.length === 1 && new RegExp(KEY_PATTERN).test(key)) return key;
+  if (keys.length === 1 && new RegExp(KEY_PATTERN).test(key)) return actor === null ? key : `${key}\n${actor}`;
   const msg = 'Header should be given once and hold 1 to 255 visible ASCII characters';
   throw brokenRules([{ loc: ['header', IDEMPOTENCY_KEY], msg, type: 'value_error' }]);
 }
@@ -94,7 +106,7 @@ export async function startOnce(
   http: HttpContext,
   { request, caller, begin }: Start,
 ): Promise<Answer> {
-  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, request);
+  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };

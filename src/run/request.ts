@@ -54,6 +54,7 @@ export interface KeyScope {
   readonly method: string;
   /** Without trailing slash. */
   readonly path: string;
+  /** With the name of the actor, where there is one. */
   readonly key: string;
 }
 

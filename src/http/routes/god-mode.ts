@@ -41,7 +41,7 @@ function approveRoute(http: HttpContext): Route {
       const read = await body.readToCompare(ctx);
       const request = read.value;
       assertFits(request.modified_state);
-      const { keyHash, bodyHash, sentHash } = keyed(ctx, http, read);
+      const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: read, caller });
       const runId = pausableRunId(ctx);
       const deciding = http.registry.decideGate(runId, {
         caller,
