@@ -1,5 +1,6 @@
 /** The only reader of the environment: settings with their defaults, and readable refusals (contract, section 1). */
 import { ConfigInvalid } from './errors.js';
+import { isAddressOrRange } from './system/address-list.js';
 import { hostNameOf } from './system/host-name.js';
 
 export interface Config {
@@ -30,6 +31,8 @@ export interface Config {
   readonly corsOrigins: readonly string[];
   /** What a key, or an address, may ask of this instance. */
   readonly limits: RequestLimits;
+  /** Addresses and ranges of proxies whose word on a client's address is taken. */
+  readonly trustedProxies: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
@@ -147,6 +150,7 @@ export function readConfig(environment: Environment): Config {
     allowedHosts: hostNames('ALLOWED_HOSTS', setting('ALLOWED_HOSTS')),
     corsOrigins: origins('CORS_ORIGINS', setting('CORS_ORIGINS')),
     limits: requestLimits(setting),
+    trustedProxies: addresses('TRUSTED_PROXIES', setting('TRUSTED_PROXIES')),
     logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
   };
 }
@@ -379,6 +383,13 @@ function origins(variable: string, value: string | null): readonly string[] {
       accepted: 'a comma-separated list of origins such as https://example.org',
     });
   });
+}
+
+function addresses(variable: string, value: string | null): readonly string[] {
+  const texts = value === null ? [] : value.split(',').map((each) => each.trim());
+  if (texts.every(isAddressOrRange)) return texts;
+  const accepted = 'a comma-separated list of addresses and ranges such as 10.0.0.7, 172.16.0.0/12';
+  throw new ConfigInvalid({ variable, value: value ?? '', accepted });
 }
 
 /** Names of hosts in the form of `hostNameOf`. A port or a pattern would be taken for a name that nobody has. */

@@ -5,6 +5,7 @@ import { nodeSystem } from './system/system.js';
 import { readConfig } from './config.js';
 import { openDataDirectory } from './app/data-directory.js';
 import { ConfigInvalid } from './errors.js';
+import { KeysCorrupt } from './keys/errors.js';
 import { DataDirHeld } from './eventlog/errors.js';
 import { LogUnreadable } from './eventlog/port.js';
 import { languageModel } from './models/provider.js';
@@ -59,7 +60,7 @@ function endFaulty(): never {
 }
 
 function refuse(error: unknown): never {
-  const expected = [ConfigInvalid, DataDirHeld, LogUnreadable];
+  const expected = [ConfigInvalid, DataDirHeld, KeysCorrupt, LogUnreadable];
   const isExpected = expected.some((kind) => error instanceof kind);
   const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
   process.stderr.write(`${text}\n`);

@@ -94,6 +94,10 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
   [{ CORS_ORIGINS: 'https://a.example/path' }, 'CORS_ORIGINS', 'origins such as'],
   [{ CORS_ORIGINS: 'https://example.org/' }, 'CORS_ORIGINS', 'origins such as'],
   [{ CORS_ORIGINS: 'https://example.org,,' }, 'CORS_ORIGINS', 'origins such as'],
+  [{ TRUSTED_PROXIES: 'proxy' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
+  [{ TRUSTED_PROXIES: '10.0.0.0/33' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
+  [{ TRUSTED_PROXIES: '::1/x' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
+  [{ TRUSTED_PROXIES: '10.0.0.1,' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL', '"debug", "info", "warn", "error", "silent"'],
   ...[
     'localhost:2113',
@@ -160,6 +164,7 @@ describe('Settings', () => {
         runs: { quota: 6_000, windowSeconds: 60, isSet: false },
         unfinishedRuns: { quota: 10_000, isSet: false },
       },
+      trustedProxies: [],
       logLevel: 'info',
     };
     expect(readConfig({})).to.deep.equal(defaults);
@@ -183,6 +188,7 @@ describe('Settings', () => {
       'MAX_REQUEST_BURST',
       'MAX_RUNS_PER_MINUTE',
       'MAX_UNFINISHED_RUNS',
+      'TRUSTED_PROXIES',
       'LOG_LEVEL',
     ];
     const others = [
@@ -226,6 +232,7 @@ describe('Settings', () => {
       MAX_REQUESTS_PER_SECOND: '20',
       MAX_RUNS_PER_MINUTE: '0',
       MAX_UNFINISHED_RUNS: '5',
+      TRUSTED_PROXIES: '10.0.0.1, 172.16.0.0/12,fd00::/8',
       LOG_LEVEL: 'silent',
     });
     expect(config).to.deep.equal({
@@ -249,6 +256,7 @@ describe('Settings', () => {
         runs: null,
         unfinishedRuns: { quota: 5, isSet: true },
       },
+      trustedProxies: ['10.0.0.1', '172.16.0.0/12', 'fd00::/8'],
       logLevel: 'silent',
     });
   });

@@ -4,6 +4,9 @@
  */
 import { isLoopbackAddress, networkOf } from '../system/host-name.js';
 import type { Caller } from '../keys/caller.js';
+import type { AddressList } from '../system/address-list.js';
+import type { RoutedRequest } from './client-address.js';
+import { clientAddress } from './client-address.js';
 import type { System } from '../system/system.js';
 import { RequestRefused } from './problems.js';
 import type { Rate, Standing } from './token-buckets.js';
@@ -30,11 +33,11 @@ export interface Asker {
 
 /** Whom a request is counted for. */
 export function askerOf(
-  { socket }: { readonly socket: { readonly remoteAddress?: string | undefined } },
+  request: RoutedRequest,
   { actor }: Pick<Caller, 'actor'>,
+  { trustedProxies }: { readonly trustedProxies: AddressList },
 ): Asker {
-  // A connection that is gone has none; nobody reads that answer.
-  return { actor, address: socket.remoteAddress ?? '' };
+  return { actor, address: clientAddress(request, trustedProxies) };
 }
 
 /** What the limits say of a request. */

@@ -3,6 +3,7 @@ import { CouncilError } from '../errors.js';
 import type * as CommonErrors from '../errors.js';
 import type * as BlueprintErrors from '../blueprint/errors.js';
 import type * as DocumentErrors from '../documents/errors.js';
+import type * as KeyErrors from '../keys/errors.js';
 import type * as LogErrors from '../eventlog/errors.js';
 import type { FieldError, Problem } from '../generated/schemas.js';
 import type * as PdfErrors from '../pdf/errors.js';
@@ -53,6 +54,7 @@ type ErrorCode = CodesOf<
     typeof RunErrors &
     typeof BlueprintErrors &
     typeof DocumentErrors &
+    typeof KeyErrors &
     typeof LogErrors &
     typeof PdfErrors
 >;
@@ -75,6 +77,14 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'document.unknown': { status: 404 },
   'document.damaged': { status: 500, detail: 'The record of this document is damaged' },
   'document.contended': { status: 503, retryAfterSeconds: 1 },
+  'key.refused': { status: 422 },
+  'key.taken': { status: 409 },
+  'key.not-first': { status: 401 },
+  'key.unknown': { status: 404 },
+  'key.too-many': { status: 409 },
+  'key.contended': { status: 503, retryAfterSeconds: 1 },
+  'key.crowded': { status: 503, retryAfterSeconds: 2 },
+  'key.damaged': { status: 500, detail: 'The record of the keys is damaged' },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
   // From making a document's vectors; a model that fails within a run is reported in the run's own events.

@@ -31,13 +31,17 @@ export interface SourceRefusal {
  */
 export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules['isOwnHost'] {
   const bound = [hostNameOf(host), hostNameOf(address)];
-  const isLoopback = bound.some((name) => name !== null && isLoopbackName(name));
-  if (allowedHosts.length === 0 && !isLoopback) return () => true;
+  if (allowedHosts.length === 0 && !isLoopback({ host, address })) return () => true;
   const names = new Set([...bound, ...allowedHosts]);
   return (text) => {
     const name = hostNameOf(text);
     return name !== null && (isLoopbackName(name) || names.has(name));
   };
+}
+
+/** Whether a service is reached from its own machine alone. */
+export function isLoopback({ host, address }: Pick<BoundTo, 'host' | 'address'>): boolean {
+  return [hostNameOf(host), hostNameOf(address)].some((name) => name !== null && isLoopbackName(name));
 }
 
 export interface BoundTo {
@@ -70,6 +74,12 @@ export function refusedPage(request: SourcedRequest, { corsOrigins }: SourceRule
   }
   if (site !== 'cross-site') return null;
   return { status: 403, detail: 'Cross-site requests are not allowed: those from origins in CORS_ORIGINS are' };
+}
+
+/** Whether a page of this service sent a request. Other programs name no origin. */
+export function hasOwnOrigin(request: SourcedRequest): boolean {
+  const { origin } = request.headers;
+  return origin !== undefined && isOwnOrigin(origin, hostOf(request));
 }
 
 /** The scheme may differ: a proxy may speak TLS for the service. */

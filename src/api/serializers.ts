@@ -7,13 +7,19 @@ import type {
   ForkPlan as ForkPlanAnswer,
   GodModeState,
   HistoryRecord,
+  Key,
+  NewKey,
   RunRequestedData,
   RunResult,
   RunStart,
+  Session,
   Verification,
 } from '../generated/schemas.js';
 import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
+import type { Grant } from '../keys/caller.js';
+import type { Key as KeyState } from '../keys/state.js';
+import type { NewKey as AddedKey } from '../keys/store.js';
 import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { ForkPlan } from '../run/fork.js';
@@ -163,4 +169,31 @@ export function documentVerification(documentId: string, check: DocumentCheck): 
 /** What a fork would do. */
 export function forkPlan({ reusedResults, nextNodes }: ForkPlan): ForkPlanAnswer {
   return { reused_results: reusedResults, new_calls_at_least: nextNodes.length, next_nodes: [...nextNodes] };
+}
+
+// Keys, and what stands for them.
+
+/** A key as it is listed. */
+export function keyRecord({ name, scopes, addedAt, addedBy, expiresAt, revoked, lastUsed }: KeyState): Key {
+  return {
+    name,
+    scopes: [...scopes],
+    created_at: addedAt,
+    created_by: addedBy,
+    expires_at: expiresAt,
+    revoked_at: revoked?.at ?? null,
+    revoked_by: revoked?.by ?? null,
+    last_used: lastUsed,
+  };
+}
+
+/** A key with its text: the one answer that ever shows it. */
+export function newKey({ key, text }: AddedKey): NewKey {
+  const { name, scopes, addedAt, expiresAt } = key;
+  return { name, scopes: [...scopes], created_at: addedAt, expires_at: expiresAt, key: text };
+}
+
+/** Who asks. */
+export function session({ actor, scopes, expiresAt }: Grant): Session {
+  return { actor, scopes: [...scopes], expires_at: expiresAt };
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunAudits } from './audits.js';
 import { blueprintAudits, runAudits } from './audits.js';
+import { Authenticator } from '../keys/authenticator.js';
 import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { DataDirectory } from './data-directory.js';
@@ -57,6 +58,8 @@ export interface Engine {
   readonly blueprintList: BlueprintList;
   readonly documents: Documents;
   readonly documentList: DocumentList;
+  /** Who is let in: keys, sessions, tickets. */
+  readonly authenticator: Authenticator;
   /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   readonly unreachableModels: RunServices['unreachableModels'];
@@ -87,6 +90,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     cluster?.giveUp(error.data.runId);
     for (const shown of [feed, models.views]) shown.refuse(error);
   };
+  const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onFault });
   const { history, corruptRuns, reader, views } = models;
@@ -102,7 +106,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const projector = new Projector({
     ...{ log, views, history, system, sha256: system.sha256 },
     ...(cluster !== null && { onFolded: clusterListener(cluster, corruptRuns) }),
-    onRecorded: recordedTo(feed, deps),
+    onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
@@ -118,7 +122,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, logFeed, blueprints, unreachableModels },
+    ...{ log, registry, queries, tokens, views, feed, logFeed, blueprints, authenticator, unreachableModels },
     ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
     documents: library,
     async isReady() {
@@ -131,7 +135,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       feed.stop();
       logFeed.stop();
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
-      await Promise.all([registry.stop(), blueprints.stop(), library.stop(history.checkpoint)]);
+      await Promise.all([registry.stop(), blueprints.stop(), authenticator.stop(), library.stop(history.checkpoint)]);
       await stopReading({ projector, history, models, onFault });
       await log.close();
     },
@@ -141,8 +145,12 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
 /** Types of the events that end a run. */
 const ENDS: ReadonlySet<string> = new Set<RunFact['type']>(['RunCompleted', 'RunFailed']);
 
-function recordedTo(feed: RunFeed, { onRunEnded }: Pick<EngineDeps, 'onRunEnded'>): (event: RecordedEvent) => void {
+function recordedTo(
+  { feed, authenticator }: Pick<Engine, 'feed' | 'authenticator'>,
+  { onRunEnded }: Pick<EngineDeps, 'onRunEnded'>,
+): (event: RecordedEvent) => void {
   return (event) => {
+    authenticator.recorded(event);
     feed.recorded(event);
     const runId = ENDS.has(event.type) ? runIdOf(event.stream) : null;
     if (runId !== null) onRunEnded?.(runId);
@@ -170,6 +178,28 @@ function placeOf(
 ): Omit<OpenLogOptions, 'onBroken' | 'system'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
+}
+
+/** Knows all keys; without them the log is closed again. @throws {KeysCorrupt} */
+async function authenticatorOf({
+  log,
+  system,
+  instanceId,
+  logger,
+}: Pick<EngineDeps, 'system' | 'logger'> & {
+  readonly log: EventLog;
+  readonly instanceId: string;
+}): Promise<Authenticator> {
+  const onFault = (err: unknown): void => logger.error({ err }, 'keys: fault');
+  const authenticator = new Authenticator({ log, system, instanceId, onFault });
+  const { signal } = new AbortController();
+  try {
+    await retryWhileUnavailable(() => authenticator.keys.load(), { system, signal });
+    return authenticator;
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
 }
 
 /** Without them the log is closed again. */

@@ -10,8 +10,10 @@ import { ConfigInvalid } from '../errors.js';
 import { httpApp } from '../http/app.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
-import { ownHosts } from '../api/request-source.js';
 import { limitsOf } from '../api/limits.js';
+import { failedKeys } from '../keys/failed-keys.js';
+import { addressList } from '../system/address-list.js';
+import { isLoopback, ownHosts } from '../api/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
 
@@ -37,6 +39,13 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const limits = limitsOf(config.limits, system);
   const engine = await openEngine(config, { ...deps, onRunEnded: (runId) => limits.ended(runId) });
+  const { authenticator } = engine;
+  // One count of failures for both edges.
+  const access = {
+    authenticator,
+    failedKeys: failedKeys(system),
+    trustedProxies: addressList(config.trustedProxies),
+  };
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
     // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
@@ -60,6 +69,8 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
       canonical,
       ...source,
+      ...access,
+      isLoopback: isLoopback({ host: config.host, address }),
       appendDeadlineMs: APPEND_DEADLINE_MS,
       onFault: (requestId, error) => onFault({ requestId }, error),
       log: logger,
@@ -74,6 +85,7 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
     limits,
     system,
     ...source,
+    ...access,
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
   const unfinished = await engine.unfinished();

@@ -4,13 +4,16 @@ import { STATUS_CODES, ServerResponse } from 'node:http';
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import Koa from 'koa';
-import { ANYONE } from '../keys/caller.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import { askerOf } from '../api/limits.js';
+import { authenticate } from '../api/authentication.js';
+import type { Grant } from '../keys/caller.js';
 import type { Answer } from './answer.js';
-import { sendAnswer } from './answer.js';
+import { sendAnswer, whenClosed } from './answer.js';
+import { keyRoutes } from './routes/keys.js';
+import { sessionRoutes } from './routes/sessions.js';
 import { asyncApiRoute } from './asyncapi.js';
 import { auditRoutes } from './routes/audit.js';
 import { blueprintRunRoutes, runRoutes } from './routes/runs.js';
@@ -27,6 +30,7 @@ import { heed } from './limits.js';
 import { openApiRoute } from './openapi.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
+import { isEventStream } from './route.js';
 import { openSchemas } from '../api/schemas.js';
 import { streamRoute } from './routes/run-stream.js';
 import { inTime } from '../system/async/deadline.js';
@@ -40,7 +44,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
   const runs = [...runRoutes(http), ...godModeRoutes(http), ...audit];
   const served = [...healthRoutes(http), ...runs, ...councilRoutes(http), ...diagramRoutes(http)];
-  const routes = [...served, asyncApiRoute(http.schemas)];
+  const routes = [...served, ...keyRoutes(http), ...sessionRoutes(http), asyncApiRoute(http.schemas)];
   const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
   const app = new Koa();
   // Reached only by what fails while an answer is being written: the client has gone.
@@ -77,11 +81,24 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], async (ctx) => {
       assertSource(ctx, http);
-      if (route.isUnlimited !== true) heed(ctx, http.limits.request(askerOf(ctx.req, ANYONE)));
-      sendAnswer(ctx, await route.handle(ctx, ANYONE), http.system);
+      const takesTicket = isEventStream(route);
+      const wanted = { access: route.access, isReading: isReading(ctx), takesTicket };
+      const caller = await authenticate(ctx.req, wanted, http);
+      if (route.isUnlimited !== true) heed(ctx, http.limits.request(askerOf(ctx.req, caller, http)));
+      const answer = await route.handle(ctx, caller);
+      if (takesTicket) endWith(caller, ctx, http);
+      sendAnswer(ctx, answer, http.system);
     });
   }
   return router;
+}
+
+/** A stream ends when its caller is let in no more. */
+function endWith(caller: Grant, { res }: Context, { authenticator }: HttpContext): void {
+  whenClosed(
+    res,
+    authenticator.watch(caller, () => res.destroy()),
+  );
 }
 
 async function answering(ctx: Context, next: Next, http: HttpContext): Promise<void> {
@@ -118,9 +135,12 @@ function assertOneHost({ req }: Context): void {
 
 /** Runs before anything but the route is examined. @throws {RequestRefused} 421, 403 */
 function assertSource({ req, method }: Context, rules: SourceRules): void {
-  const isReading = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-  const refusal = refusedHost(req, rules) ?? (isReading ? null : refusedPage(req, rules));
+  const refusal = refusedHost(req, rules) ?? (isReading({ method }) ? null : refusedPage(req, rules));
   if (refusal !== null) throw new RequestRefused(refusal.detail, { status: refusal.status });
+}
+
+function isReading({ method }: Pick<Context, 'method'>): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
 /** What is answered where no route is: 404, the methods of a path, or 405. */

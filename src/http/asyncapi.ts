@@ -2,6 +2,7 @@
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
+import { SESSION_COOKIE } from '../api/authentication.js';
 import { serviceInfo } from './openapi.js';
 import type { Route } from './route.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
@@ -13,7 +14,7 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
   return {
     method: 'GET',
     path: '/api/asyncapi.json',
-    access: 'read',
+    access: 'key',
     name: 'getAsyncApi',
     summary: 'Describes the WebSocket channels and the event stream of a run, and the feed of all',
     tag: 'documentation',
@@ -44,7 +45,11 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
   const fed = messagesOf('feed-event.json', schemas, components);
   const messages = [...plain, ...rich, ...streamed, ...fed].map((message) => [message.title, message] as const);
   const asking = (query: SchemaName): Json => ({
-    http: { method: 'GET', query: recordOf(schemas.document(query).properties ?? {}), bindingVersion: '0.3.0' },
+    http: {
+      method: 'GET',
+      query: recordOf({ ...schemas.document(query).properties, ticket: TICKET }),
+      bindingVersion: '0.3.0',
+    },
   });
   return {
     asyncapi: '3.0.0',
@@ -63,7 +68,11 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
       streamRunEvents: operation('runEvents', RUN_EVENTS, asking('stream-query.json')),
       streamFeed: operation('feed', FEED, asking('feed-query.json')),
     },
-    components: { messages: Object.fromEntries(messages), schemas: components.all() },
+    components: {
+      messages: Object.fromEntries(messages),
+      securitySchemes: SECURITY_SCHEMES,
+      schemas: components.all(),
+    },
   };
 }
 
@@ -77,14 +86,19 @@ interface ChannelText {
 
 const CLOSES =
   'The service closes with 1000 after the last message, 1009 after more than 4 KiB from the client, 1011 when the run ' +
-  'cannot be read, 1012 when it stops, 4408 when the client does not take what it is sent.';
+  'cannot be read, 1012 when it stops, 4401 when the key or session that opened it ends, 4408 when the client does not take what it is sent.';
+
+const TICKET: Json = {
+  type: 'string',
+  description: 'What `POST /api/tickets` answered, for a client that can send neither the key nor the cookie.',
+};
 
 const RUN: ChannelText = {
   title: 'Tells where a run stands, from the moment of connecting to its end',
   description: `Text from clients is ignored. ${CLOSES}`,
   address: '/ws/council/{run_id}',
   servers: [{ $ref: '#/servers/socket' }],
-  bindings: { ws: { method: 'GET', bindingVersion: '0.1.0' } },
+  bindings: { ws: { method: 'GET', query: recordOf({ ticket: TICKET }), bindingVersion: '0.1.0' } },
 };
 
 const FROM: Json = {
@@ -101,7 +115,10 @@ const RUN_IN_FULL: ChannelText = {
   bindings: {
     ws: {
       method: 'GET',
-      query: { ...recordOf({ events: { type: 'string', const: 'all' }, from: FROM }), required: ['events'] },
+      query: {
+        ...recordOf({ events: { type: 'string', const: 'all' }, from: FROM, ticket: TICKET }),
+        required: ['events'],
+      },
       bindingVersion: '0.1.0',
     },
   },
@@ -125,9 +142,27 @@ const FEED: ChannelText = {
   servers: [{ $ref: '#/servers/rest' }],
 };
 
+const SECURITY_SCHEMES: Json = {
+  key: { type: 'http', scheme: 'bearer', description: 'A key with the scope `read`, once any key was added.' },
+  session: {
+    type: 'httpApiKey',
+    in: 'cookie',
+    name: SESSION_COOKIE,
+    description: 'What `POST /api/session` set. A socket then needs the Origin of this service.',
+  },
+  ticket: { type: 'httpApiKey', in: 'query', name: 'ticket', description: 'Good for one connection, 30 seconds long.' },
+};
+
+const SECURITY = Object.keys(SECURITY_SCHEMES).map((name) => ({ $ref: `#/components/securitySchemes/${name}` }));
+
 function server(protocol: 'ws' | 'http'): Json {
   const description = 'The host and port that the service listens on, or that a proxy gives it.';
-  return { host: '{host}', protocol, variables: { host: { description, default: '127.0.0.1:8000' } } };
+  return {
+    host: '{host}',
+    protocol,
+    security: SECURITY,
+    variables: { host: { description, default: '127.0.0.1:8000' } },
+  };
 }
 
 function channel(text: ChannelText, messages: readonly Message[]): Json {

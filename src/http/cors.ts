@@ -20,7 +20,8 @@ export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<s
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
   return {
     'Access-Control-Allow-Methods': allow,
-    'Access-Control-Allow-Headers': 'Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
+    'Access-Control-Allow-Headers':
+      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
     'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
   };
 }
@@ -51,6 +52,10 @@ const ANSWER_HEADERS = {
     type: 'string',
   },
   'Retry-After': { description: 'Seconds after which the request is worth another try.', type: 'integer' },
+  'WWW-Authenticate': {
+    description: 'How to send a key, and what was wrong with the one sent (RFC 6750).',
+    type: 'string',
+  },
 } as const satisfies Readonly<Record<string, HeaderText>>;
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;

@@ -16,7 +16,7 @@ export function heed(ctx: Context, { fields, refusal }: Verdict): void {
 /** A request for a run, and who sent it. */
 export interface Starter {
   readonly ctx: Context;
-  readonly http: Pick<HttpContext, 'limits'>;
+  readonly http: Pick<HttpContext, 'limits' | 'trustedProxies'>;
   readonly caller: Caller;
 }
 
@@ -26,7 +26,7 @@ export async function startWithin(
   requested: RunRequestedData,
   start: () => Promise<RunRequestedData>,
 ): Promise<RunRequestedData> {
-  const verdict = http.limits.run(askerOf(ctx.req, caller), requested.runId);
+  const verdict = http.limits.run(askerOf(ctx.req, caller, http), requested.runId);
   heed(ctx, verdict);
   let begun: RunRequestedData | null = null;
   try {

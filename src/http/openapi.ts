@@ -6,7 +6,8 @@ import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
-import { TAGS } from './route.js';
+import { TAGS, isEventStream } from './route.js';
+import { SESSION_COOKIE, scopesOf } from '../api/authentication.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
@@ -15,7 +16,7 @@ export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry):
   const route: Route = {
     method: 'GET',
     path: '/api/openapi.json',
-    access: 'read',
+    access: 'key',
     name: 'getOpenApi',
     summary: 'This document',
     tag: 'documentation',
@@ -54,8 +55,39 @@ function openApiDocument(routes: readonly Route[], schemas: SchemaRegistry): Jso
     security: [],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
-    components: { schemas: components.all() },
+    components: { securitySchemes: SECURITY_SCHEMES, schemas: components.all() },
   };
+}
+
+const SECURITY_SCHEMES: Json = {
+  key: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A key. As long as none was ever added, none is asked for.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: SESSION_COOKIE,
+    description:
+      'What `POST /api/session` sets. With it a request that changes something needs the Origin of this service.',
+  },
+  ticket: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'ticket',
+    description: 'What `POST /api/tickets` answers: opens one event stream or socket within 30 seconds.',
+  },
+};
+
+/** What opens a route: one of these, whose key has the scope. */
+function security(route: Route): readonly Json[] {
+  const { access } = route;
+  if (access === 'open') return [];
+  const schemes = isEventStream(route) ? ['key', 'session', 'ticket'] : ['key', 'session'];
+  const scopes = scopesOf(access);
+  const roles = scopes.length === 0 ? [[]] : scopes.map((scope) => [scope]);
+  return roles.flatMap((each) => schemes.map((scheme) => ({ [scheme]: each })));
 }
 
 interface DocumentDeps {
@@ -69,8 +101,7 @@ function operation(route: Route, deps: DocumentDeps): Json {
   const limited: readonly AnswerHeader[] = route.isUnlimited === true ? [] : ['RateLimit', 'RateLimit-Policy'];
   const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag', ...limited] : limited;
   const problems = problemStatuses(route).map((status) => {
-    const isLater = status === 503 || status === 429;
-    const headers: readonly AnswerHeader[] = isLater ? ['Retry-After', ...limited] : limited;
+    const headers = [...(PROBLEM_HEADERS[status] ?? []), ...limited];
     return [status, problem(STATUS_CODES[status] ?? 'Problem', components, headers)];
   });
   const unchanged = { description: 'Nothing has come since the ETag that was sent', ...withHeaders(tagged) };
@@ -79,6 +110,7 @@ function operation(route: Route, deps: DocumentDeps): Json {
     summary: route.summary,
     ...(description !== undefined && { description }),
     tags: [route.tag],
+    security: security(route),
     parameters: parameters(route, deps),
     ...(body && { requestBody: requestBody(body, components) }),
     responses: {
@@ -115,16 +147,24 @@ function contentOf({ schema, mediaType, alsoAs = {} }: Success, components: Comp
   return Object.fromEntries([main, ...others]);
 }
 
+const PROBLEM_HEADERS: Readonly<Record<number, readonly AnswerHeader[]>> = {
+  401: ['WWW-Authenticate'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
+
 const JSON_TYPE = 'application/json';
 const ANY_OBJECT: Json = { type: 'object', additionalProperties: true };
 const TEXT: Json = { type: 'string' };
 
 /** What can go wrong follows from what a route takes. */
 function problemStatuses(route: Route): readonly number[] {
-  const { method, path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
+  const { method, path, access, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
   const statuses = new Set(problems).add(421);
-  if (method !== 'GET') statuses.add(403);
   if (route.isUnlimited !== true) statuses.add(429);
+  // The key may have to be looked up on the log.
+  if (access !== 'open') statuses.add(401).add(429).add(503);
+  if (method !== 'GET' || (access !== 'open' && scopesOf(access).length > 0)) statuses.add(403);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(413).add(415);
@@ -156,7 +196,7 @@ function parameters({ path, query, isKeyed, isConditional, header }: Route, deps
     name,
     in: 'path',
     required: true,
-    description: `The id of the ${name.replace(/_id$/, '')}.`,
+    description: name.endsWith('_id') ? `The id of the ${name.replace(/_id$/, '')}.` : `The ${name}.`,
     schema: TEXT,
   }));
   const inQuery = query === undefined ? [] : queryParameters(query.schema, deps);

@@ -9,7 +9,11 @@ import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
 import type { Genealogy } from '../generated/schemas.js';
-import type { Caller, Scope } from '../keys/caller.js';
+import type { Authenticator } from '../keys/authenticator.js';
+import type { Access, Grant } from '../keys/caller.js';
+import type { KeyStore } from '../keys/store.js';
+import type { SessionStore } from '../keys/sessions.js';
+import type { TicketStore } from '../keys/tickets.js';
 import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
@@ -21,6 +25,7 @@ import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { AnswerHeader } from './cors.js';
 import type { Limits } from '../api/limits.js';
+import type { AuthenticationRules } from '../api/authentication.js';
 import type { SourceRules } from '../api/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
@@ -28,7 +33,16 @@ import type { QueryReader } from './query.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** What the HTTP layer works with. */
-export interface HttpDeps extends SourceRules {
+export interface HttpDeps extends SourceRules, AuthenticationRules {
+  readonly authenticator: AuthenticationRules['authenticator'] &
+    Pick<Authenticator, 'signIn' | 'watch'> & {
+      readonly keys: Pick<KeyStore, 'list' | 'add' | 'revoke' | 'events'>;
+      readonly sessions: Pick<SessionStore, 'end'>;
+      readonly tickets: Pick<TicketStore, 'issue'>;
+    };
+  /** Whether the service is reached from its own machine alone. */
+  readonly isLoopback: boolean;
+
   readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
@@ -103,12 +117,10 @@ export const TAGS = {
   audit: 'The record of a run: its events, what they add up to, whether they verify, and runs that go on from one.',
   blueprints: 'Saved councils.',
   documents: 'PDF files that agents can search.',
+  keys: 'Who may do what: keys, and what stands for a key in browsers and on sockets.',
   health: 'Whether the service answers, and whether to send it work.',
   documentation: 'Descriptions of the service for machines.',
 } as const;
-
-/** Who may call a route: whoever reaches it, or whose key has the scope. */
-export type Access = 'open' | Scope;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -141,7 +153,12 @@ export interface Route {
   /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
   readonly problems?: readonly number[];
   /** @throws whatever problems.ts can answer */
-  handle(ctx: RouterContext, caller: Caller): Promise<Answer>;
+  handle(ctx: RouterContext, caller: Grant): Promise<Answer>;
+}
+
+/** Whether a route's answer goes on: a ticket opens it, and it ends when its caller is let in no more. */
+export function isEventStream({ success }: Pick<Route, 'success'>): boolean {
+  return success.mediaType === 'text/event-stream';
 }
 
 /**

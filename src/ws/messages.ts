@@ -106,6 +106,8 @@ export const CLOSE_RESTART = 1012;
 export const CLOSE_FAULT = 1011;
 /** The client does not read fast enough (contract, section 3). */
 export const CLOSE_TOO_SLOW = 4408;
+/** The key by which the socket was opened was revoked or has expired, or its session has ended. */
+export const CLOSE_UNAUTHORIZED = 4401;
 
 /** Unsent bytes at which a slow reader is cut off (contract, section 3). It can connect again and lose nothing. */
 const MAX_UNSENT_BYTES = 1024 * 1024;

@@ -5,14 +5,18 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
 import type { System } from '../system/system.js';
-import { ANYONE } from '../keys/caller.js';
 import type { Limits } from '../api/limits.js';
 import { askerOf } from '../api/limits.js';
+import type { Authenticator } from '../keys/authenticator.js';
+import type { Grant } from '../keys/caller.js';
+import type { AuthenticationRules } from '../api/authentication.js';
+import { authenticate } from '../api/authentication.js';
+import { problemOf } from '../api/problems.js';
 import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { ChannelOptions } from './channel.js';
 import { serveChannel } from './channel.js';
-import { CLOSE_RESTART } from './messages.js';
+import { CLOSE_RESTART, CLOSE_UNAUTHORIZED } from './messages.js';
 import type { RichChannelOptions } from './channel.js';
 import { serveRichChannel } from './channel.js';
 
@@ -27,8 +31,9 @@ const MAX_SOCKETS = 20_000;
 /** How long a client may take to complete the closing handshake, in milliseconds. */
 const GOODBYE_MS = 2_000;
 
-export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules {
-  readonly system: Pick<System, 'after'>;
+export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules, AuthenticationRules {
+  readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
+  readonly system: Pick<System, 'after' | 'uuid'>;
   readonly limits: Pick<Limits, 'request'>;
 }
 
@@ -56,7 +61,22 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     socket.on('error', () => socket.destroy());
     const target = parseTarget(request.url ?? '');
     if (target === null) return refuse(socket, 404, 'No such channel');
-    const refusal = refusedSource(request, options) ?? refusedExcess(request, options);
+    const refusal = refusedSource(request, options);
+    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
+    authenticate(request, { access: 'read', isReading: false, takesTicket: true }, options).then(
+      (caller) => accept(request, { socket, head, target, caller }),
+      (error: unknown) => refuseFor(error, socket),
+    );
+  };
+
+  const refuseFor = (error: unknown, socket: Duplex): void => {
+    const { status, body, headers } = problemOf(error, options.system.uuid());
+    if (status === 500) options.onFault(error);
+    refuse(socket, status, 'detail' in body ? String(body.detail) : '', headers);
+  };
+
+  const accept = (request: IncomingMessage, { socket, head, target, caller }: Upgrade): void => {
+    const refusal = refusedExcess(request, caller, options);
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
     if (target.stream === 'unclear') return refuse(socket, 422, target.detail);
@@ -66,6 +86,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       client.on('pong', () => missed.set(client, 0));
       client.on('close', () => missed.delete(client));
       missed.set(client, 0);
+      const leave = options.authenticator.watch(caller, () => client.close(CLOSE_UNAUTHORIZED, 'the key has ended'));
+      client.on('close', leave);
       if (target.stream === 'default') serveChannel(client, target.runId, options);
       else serveRichChannel(client, target, options);
     });
@@ -99,6 +121,14 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
   };
 }
 
+/** An upgrade on its way to its channel. */
+interface Upgrade {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly target: UpgradeTarget;
+  readonly caller: Grant;
+}
+
 function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
   return upgrade.split(',').some((each) => each.trim().toLowerCase() === 'websocket');
 }
@@ -119,9 +149,10 @@ function refusedSource(request: IncomingMessage, rules: SourceRules): UpgradeRef
 /** A socket counts as one request, when it is opened. */
 function refusedExcess(
   request: IncomingMessage,
-  { limits }: Pick<ChannelServerOptions, 'limits'>,
+  caller: Grant,
+  { limits, trustedProxies }: Pick<ChannelServerOptions, 'limits' | 'trustedProxies'>,
 ): UpgradeRefusal | null {
-  const { fields, refusal } = limits.request(askerOf(request, ANYONE));
+  const { fields, refusal } = limits.request(askerOf(request, caller, { trustedProxies }));
   if (refusal === null) return null;
   return { status: refusal.data.status, detail: refusal.message, headers: { ...fields, ...refusal.data.headers } };
 }

@@ -90,10 +90,15 @@ describe('GET /api/asyncapi.json', () => {
   it('describes the address, the query and the direction of each channel', () => {
     expect(at('/channels/run/address')).to.equal('/ws/council/{run_id}');
     expect(at('/channels/runInFull/address')).to.equal('/ws/council/{run_id}');
-    expect(at('/channels/runInFull/bindings/ws/query/properties')).to.have.keys('events', 'from');
+    expect(at('/channels/runInFull/bindings/ws/query/properties')).to.have.keys('events', 'from', 'ticket');
     expect(at('/channels/runEvents/address')).to.equal('/api/runs/{run_id}/stream');
     expect(at('/channels/feed/address')).to.equal('/api/feed');
-    expect(at('/operations/streamFeed/bindings/http/query/properties')).to.have.keys('from', 'types', 'blueprint_id');
+    expect(at('/operations/streamFeed/bindings/http/query/properties')).to.have.keys(
+      'from',
+      'types',
+      'blueprint_id',
+      'ticket',
+    );
     for (const operation of Object.values(record(at('/operations'))))
       expect(record(operation)['action']).to.equal('send');
   });

@@ -50,6 +50,7 @@ describe('Cross-origin access', () => {
       'RateLimit',
       'RateLimit-Policy',
       'Retry-After',
+      'WWW-Authenticate',
     ]);
   });
 
@@ -69,7 +70,7 @@ describe('Cross-origin access', () => {
     expect(reply.headers.get('Access-Control-Allow-Origin')).to.equal(LISTED);
     expect(reply.headers.get('Access-Control-Allow-Methods')).to.include('POST');
     expect(reply.headers.get('Access-Control-Allow-Headers')).to.equal(
-      'Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
+      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
     );
   });
 

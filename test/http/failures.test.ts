@@ -9,6 +9,7 @@ import type { HttpDeps } from '../../src/http/app.js';
 import { httpApp } from '../../src/http/app.js';
 import { refuseUnreadable } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { NO_KEYS } from '../support/no-keys.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { NO_LIMITS } from '../support/no-limits.js';
@@ -50,6 +51,7 @@ describe('A request that cannot be served', () => {
       documentList: always,
       uploadDir: tmpdir(),
       ready,
+      ...NO_KEYS,
       unreachableModels: () => [],
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },

@@ -31,6 +31,8 @@ export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void
   await keepBlueprint(client);
   await decidePause(client);
   await keepDocument(client, pdf);
+  // The last: from the first key on every request needs one.
+  await keepKeys(client);
 }
 
 async function describeItself(client: Client): Promise<void> {
@@ -147,6 +149,35 @@ async function keepDocument(client: Client, pdf: Blob): Promise<void> {
   await client.GET('/api/documents/{document_id}', { params });
   await client.GET('/api/documents/{document_id}/verify', { params });
   await client.DELETE('/api/documents/{document_id}', { params });
+}
+
+async function keepKeys(client: Client): Promise<void> {
+  const { data: added } = await client.POST('/api/keys', {
+    body: { name: 'first', scopes: ['admin', 'audit', 'read'], expires_in: '1d' },
+  });
+  const { key } = given(added);
+  client.use({
+    onRequest({ request }) {
+      request.headers.set('Authorization', `Bearer ${key}`);
+      return request;
+    },
+  });
+  const { data: session } = await client.POST('/api/session', { body: { key } });
+  const actor: string | null = given(session).actor;
+  if (actor !== 'first') throw new Error('The session is not that of the key');
+  await client.GET('/api/session');
+  await client.DELETE('/api/session');
+  const { data: issued } = await client.POST('/api/tickets');
+  const ticket: string = given(issued).ticket;
+  if (ticket === '') throw new Error('There is no ticket');
+  const { data: keys } = await client.GET('/api/keys');
+  const [known] = given(keys);
+  const scopes: readonly string[] = given(known).scopes;
+  if (!scopes.includes('admin')) throw new Error('The first key is no admin');
+  const { data: page } = await client.GET('/api/keys/events', { params: { query: { limit: 1 } } });
+  const [event] = given(page).events;
+  if (event?.type !== 'KeyAdded' || event.data.name !== 'first') throw new Error('The key is not in the record');
+  await client.DELETE('/api/keys/{name}', { params: { path: { name: 'first' } } });
 }
 
 function given<T>(value: T | undefined): T {

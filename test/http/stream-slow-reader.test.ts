@@ -8,6 +8,7 @@ import type { FollowOptions } from '../../src/projections/run-feed.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
+import { NO_KEYS } from '../support/no-keys.js';
 import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { NO_LIMITS } from '../support/no-limits.js';
@@ -48,7 +49,7 @@ describe('A client of the rich stream that does not read', () => {
         }),
     };
     const state = () => Promise.resolve(run);
-    const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS };
+    const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS, ...NO_KEYS };
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },

@@ -23,17 +23,19 @@ export type Documented = (asked: Asked, reply: Reply) => void;
 /** All services of one build have the same document: it is asked for once. */
 let known: Promise<Documented> | null = null;
 
-/** The check for the services of this build, of which one is at `url`. */
-export function documentedAt(url: string): Promise<Documented> {
-  known ??= read(url).catch((error: unknown) => {
+/** The check for the services of this build, of which one is at `url` and tells its document to whoever sends these headers. */
+export function documentedAt(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Documented> {
+  known ??= read(url, headers).catch((error: unknown) => {
     known = null;
     throw error;
   });
   return known;
 }
 
-async function read(url: string): Promise<Documented> {
-  const document = (await (await fetch(`${url}/api/openapi.json`)).json()) as Document;
+async function read(url: string, headers: Readonly<Record<string, string>>): Promise<Documented> {
+  const reply = await fetch(`${url}/api/openapi.json`, { headers });
+  if (reply.status !== 200) throw new Error(`The OpenAPI document is not shown: ${reply.status}`);
+  const document = (await reply.json()) as Document;
   const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false });
   ajv.addSchema(document, 'document');
   const validators = new Map<string, ValidateFunction>();

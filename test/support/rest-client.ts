@@ -34,19 +34,20 @@ export interface RestClient {
   until(runId: string, isWanted: (run: RunResult) => boolean): Promise<RunResult>;
 }
 
-export function restClient(url: string): RestClient {
+/** @param always headers of each request that names no others of their names */
+export function restClient(url: string, always: Readonly<Record<string, string>> = {}): RestClient {
   const schemas = openSchemas();
 
   async function send(method: string, path: string, { headers = {}, body }: Sent = {}): Promise<Reply> {
     const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     const reply = await fetch(url + path, {
       method,
-      headers: isRaw ? headers : { 'Content-Type': 'application/json', ...headers },
+      headers: { ...always, ...(isRaw ? {} : { 'Content-Type': 'application/json' }), ...headers },
       redirect: 'manual',
       ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
     });
     const answer = { status: reply.status, headers: reply.headers, text: await reply.text() };
-    const expectDocumented = await documentedAt(url);
+    const expectDocumented = await documentedAt(url, always);
     expectDocumented({ method, path }, answer);
     return answer;
   }

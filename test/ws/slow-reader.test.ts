@@ -5,6 +5,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
+import { NO_KEYS } from '../support/no-keys.js';
 import { openChannel } from '../support/channel-client.js';
 import { NO_LIMITS } from '../support/no-limits.js';
 import { runRequest } from '../support/open-engine.js';
@@ -36,6 +37,7 @@ describe('A channel whose client does not read', () => {
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,
+      ...NO_KEYS,
       onFault,
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,0 +1,36 @@
+/** Where a request comes from: its connection, or what a trusted proxy says of it (contract, section 5). */
+import type { AddressList } from '../system/address-list.js';
+import { addressIn } from '../system/address-list.js';
+
+/** The parts of a request that tell of its way. */
+export interface RoutedRequest {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/**
+ * The client's address: that of the connection, unless a trusted proxy made it. Then it is the last one in
+ * `X-Forwarded-For` that is no trusted proxy: everything before it is the client's own word.
+ */
+export function clientAddress({ socket, headers }: RoutedRequest, trustedProxies: AddressList): string {
+  let client = addressIn(socket.remoteAddress ?? '') ?? 'unknown';
+  const way = partsOf(headers['x-forwarded-for']).reverse();
+  for (const text of way) {
+    const before = addressIn(text);
+    if (!trustedProxies.has(client) || before === null) break;
+    client = before;
+  }
+  return client;
+}
+
+/** Whether the client speaks TLS, as a trusted proxy says; the service itself never does. */
+export function isBehindTls({ socket, headers }: RoutedRequest, trustedProxies: AddressList): boolean {
+  const peer = addressIn(socket.remoteAddress ?? '');
+  const [scheme = ''] = partsOf(headers['x-forwarded-proto']);
+  return peer !== null && trustedProxies.has(peer) && scheme.toLowerCase() === 'https';
+}
+
+function partsOf(header: string | string[] | undefined = ''): string[] {
+  const text = typeof header === 'string' ? header : header.join(',');
+  return text.split(',').map((part) => part.trim());
+}

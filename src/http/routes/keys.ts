@@ -1,0 +1,147 @@
+/** The keys of a service: added, listed, revoked, and their record for auditors (contract, section 5). */
+import type { KeyRequest as SentKey } from '../../generated/schemas.js';
+import { KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors.js';
+import { KEYS_STREAM } from '../../keys/events.js';
+import type { KeyRequest } from '../../keys/key-request.js';
+import { expiryAt, expiryIn, scopesOf } from '../../keys/key-request.js';
+import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { keyRecord, newKey } from '../../api/serializers.js';
+import { keyNeeded } from '../../api/authentication.js';
+import { RequestRefused, brokenRules } from '../../api/problems.js';
+import { bodyOf } from '../body.js';
+import { queryOf } from '../query.js';
+import type { HttpContext, Route } from '../route.js';
+import { parameterIn } from '../route.js';
+
+/** Everything at /api/keys. */
+export function keyRoutes(http: HttpContext): readonly Route[] {
+  return [listRoute(http), addRoute(http), revokeRoute(http), eventsRoute(http)];
+}
+
+function listRoute({ authenticator }: HttpContext): Route {
+  return {
+    method: 'GET',
+    path: '/api/keys',
+    access: ['admin', 'audit'],
+    name: 'listKeys',
+    summary: 'Lists every key that was ever added',
+    tag: 'keys',
+    success: { status: 200, description: 'The keys, without their texts', schema: 'key-list.json' },
+    handle: async () => ({ status: 200, body: authenticator.keys.list().map(keyRecord) }),
+  };
+}
+
+function addRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'key-request.json', { isRequired: true });
+  const { authenticator, system, log } = http;
+  return {
+    method: 'POST',
+    path: '/api/keys',
+    access: 'admin',
+    name: 'addKey',
+    summary: 'Adds a key, and shows its text this once',
+    description:
+      'The first key of all needs the scope `admin`, and is taken only where the service is bound to a loopback address, from no page. From then on everything but health, the static files of the console and the sign-in needs a key.',
+    tag: 'keys',
+    body,
+    success: { status: 201, description: 'It can be used', schema: 'new-key.json' },
+    problems: [409, 503],
+    async handle(ctx, { actor }) {
+      if (actor === null) assertFirstIsTaken(http, ctx.req.headers.origin);
+      const sent = await body.read(ctx);
+      const added = await http.inTime(
+        refused(async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null })),
+        outcomeUnknown,
+      );
+      const { name } = added.key;
+      log.info({ key: name, scopes: [...added.key.scopes], actor }, 'key added');
+      return { status: 201, body: newKey(added) };
+    },
+  };
+}
+
+/**
+ * Who reaches a service without keys could shut out everybody else by the first one.
+ *
+ * @throws {RequestRefused} 403
+ */
+function assertFirstIsTaken({ isLoopback }: HttpContext, origin: string | undefined): void {
+  if (isLoopback && origin === undefined) return;
+  const detail =
+    'The first key is added on the machine itself: with "council keys add", or where HOST is a loopback address, and not by a page';
+  throw new RequestRefused(detail, { status: 403 });
+}
+
+/** @throws {KeyRefused} */
+function requested({ name, scopes, expires_in: after, expires_at: at }: SentKey, now: string): KeyRequest {
+  if (after !== undefined && at !== undefined) {
+    throw new KeyRefused({ field: 'expires', reason: 'it expires in a time or at a time, not both' });
+  }
+  const expiresAt = after !== undefined ? expiryIn(after, now) : at !== undefined ? expiryAt(at) : null;
+  return { name, scopes: scopesOf(scopes), expiresAt };
+}
+
+/** Names the field that is at fault, as the rules of fields do. @throws {RequestRefused} 401, 422 */
+async function refused<T>(add: () => Promise<T>): Promise<T> {
+  try {
+    return await add();
+  } catch (error) {
+    // Another was the first while this request was on its way.
+    if (error instanceof KeyNotFirst) throw keyNeeded();
+    if (!(error instanceof KeyRefused)) throw error;
+    const { field, reason } = error.data;
+    throw brokenRules([{ loc: ['body', FIELDS[field]], msg: reason, type: 'value_error' }]);
+  }
+}
+
+const FIELDS: Readonly<Record<KeyRefused['data']['field'], string>> = {
+  name: 'name',
+  scopes: 'scopes',
+  expires: 'expires_at',
+};
+
+function outcomeUnknown(): AppendOutcomeUnknown {
+  return new AppendOutcomeUnknown({ stream: KEYS_STREAM });
+}
+
+function revokeRoute(http: HttpContext): Route {
+  return {
+    method: 'DELETE',
+    path: '/api/keys/{name}',
+    access: 'admin',
+    name: 'revokeKey',
+    summary: 'Revokes a key, with its sessions and open streams',
+    tag: 'keys',
+    success: { status: 204, description: 'It is revoked, or was before', schema: null },
+    problems: [503],
+    async handle(ctx, { actor }) {
+      const name = parameterIn(ctx, 'name');
+      if (actor === null) throw new KeyUnknown({ name });
+      await http.inTime(http.authenticator.keys.revoke(name, actor), outcomeUnknown);
+      http.log.info({ key: name, actor }, 'key revoked');
+      return { status: 204, body: null };
+    },
+  };
+}
+
+function eventsRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'events-query.json');
+  return {
+    method: 'GET',
+    path: '/api/keys/events',
+    access: 'audit',
+    name: 'listKeyEvents',
+    summary: 'Lists the events of all keys in order, as they are stored',
+    description: 'They are chained by their hashes as those of a run are.',
+    tag: 'keys',
+    query,
+    success: { status: 200, description: 'A page of the events', schema: 'key-events-page.json' },
+    problems: [503],
+    async handle(ctx) {
+      const { from, limit } = query.read(ctx);
+      const events = await http.inTime(http.authenticator.keys.events({ from, max: limit + 1 }));
+      const next = events.length > limit ? from + limit : null;
+      return { status: 200, body: { events: events.slice(0, limit), next } };
+    },
+  };
+}

@@ -1,0 +1,99 @@
+/** What stands for a key: sessions in browsers, and tickets for what can send neither header nor cookie. */
+import type { Context } from 'koa';
+import type { Grant } from '../../keys/caller.js';
+import { SESSION_MS } from '../../keys/sessions.js';
+import { SESSION_COOKIE, grantOfKey } from '../../api/authentication.js';
+import { isBehindTls } from '../../api/client-address.js';
+import { session } from '../../api/serializers.js';
+import type { Ticket } from '../../generated/schemas.js';
+import { bodyOf } from '../body.js';
+import type { HttpContext, Route } from '../route.js';
+
+/** Everything at /api/session, and POST /api/tickets. */
+export function sessionRoutes(http: HttpContext): readonly Route[] {
+  return [signInRoute(http), whoRoute(), signOutRoute(http), ticketRoute(http)];
+}
+
+function signInRoute(http: HttpContext): Route {
+  const body = bodyOf(http.schemas, 'session-request.json', { isRequired: true });
+  const { authenticator } = http;
+  return {
+    method: 'POST',
+    path: '/api/session',
+    access: 'open',
+    name: 'signIn',
+    summary: 'Changes a key for a session of 12 hours, in a cookie that scripts cannot read',
+    description: 'With the cookie, requests that change something and sockets need the Origin of this service.',
+    tag: 'keys',
+    body,
+    success: { status: 200, description: 'Signed in; the cookie is set', schema: 'session.json' },
+    problems: [401, 429, 503],
+    async handle(ctx) {
+      const { key } = await body.read(ctx);
+      const grant = await grantOfKey(key, ctx.req, http);
+      const opened = await http.inTime(authenticator.signIn(grant));
+      return { status: 200, body: session(opened.grant), headers: cookie(opened.text, ctx, http) };
+    },
+  };
+}
+
+function whoRoute(): Route {
+  return {
+    method: 'GET',
+    path: '/api/session',
+    access: 'key',
+    name: 'getSession',
+    summary: 'Tells who asks, and what they may do',
+    tag: 'keys',
+    success: { status: 200, description: 'Who asks', schema: 'session.json' },
+    handle: async (_ctx, caller) => ({ status: 200, body: session(caller) }),
+  };
+}
+
+function signOutRoute(http: HttpContext): Route {
+  return {
+    method: 'DELETE',
+    path: '/api/session',
+    access: 'key',
+    name: 'signOut',
+    summary: 'Ends the session, on every instance',
+    tag: 'keys',
+    success: { status: 204, description: 'Signed out; the cookie is taken back', schema: null },
+    problems: [503],
+    async handle(ctx, { session: sessionId }: Grant) {
+      if (sessionId !== null) await http.inTime(http.authenticator.sessions.end(sessionId));
+      return { status: 204, body: null, headers: cookie(null, ctx, http) };
+    },
+  };
+}
+
+/** @param text of a session; null takes the cookie back */
+function cookie(
+  text: string | null,
+  { req }: Pick<Context, 'req'>,
+  { trustedProxies }: HttpContext,
+): Readonly<Record<string, string>> {
+  const lifetime = text === null ? 0 : SESSION_MS / 1_000;
+  const attributes = ['Path=/', `Max-Age=${lifetime}`, 'HttpOnly', 'SameSite=Strict'];
+  if (isBehindTls(req, trustedProxies)) attributes.push('Secure');
+  return { 'Set-Cookie': [`${SESSION_COOKIE}=${text ?? ''}`, ...attributes].join('; ') };
+}
+
+function ticketRoute(http: HttpContext): Route {
+  return {
+    method: 'POST',
+    path: '/api/tickets',
+    access: 'key',
+    name: 'issueTicket',
+    summary: 'Issues a ticket, which opens one socket or event stream within 30 seconds',
+    description: 'For clients that can set neither header nor cookie there: it is sent as `?ticket=`.',
+    tag: 'keys',
+    success: { status: 201, description: 'It can be used, once', schema: 'ticket.json' },
+    problems: [503],
+    async handle(_ctx, caller) {
+      const { text, expiresAt } = await http.inTime(http.authenticator.tickets.issue(caller));
+      const body: Ticket = { ticket: text, expires_at: expiresAt };
+      return { status: 201, body };
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/** The access rules of a service without keys, for edges that are tested without the rest of it. */
+import { failedKeys } from '../../src/keys/failed-keys.js';
+import { addressList } from '../../src/system/address-list.js';
+import { nodeSystem } from '../../src/system/system.js';
+
+const unused = (): never => {
+  throw new Error('There are no keys');
+};
+
+/** Lets in whoever comes. */
+export const NO_KEYS = {
+  authenticator: {
+    isOpen: true,
+    byKey: unused,
+    bySession: unused,
+    byTicket: unused,
+    signIn: unused,
+    watch: () => () => undefined,
+    keys: { list: unused, add: unused, revoke: unused, events: unused },
+    sessions: { end: unused },
+    tickets: { issue: unused },
+  },
+  failedKeys: failedKeys(nodeSystem()),
+  trustedProxies: addressList([]),
+  isLoopback: true,
+};
