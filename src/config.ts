@@ -282,7 +282,9 @@ function integer(variable: string, value: string | null, { fallback, min, max }:
 function oneOf<T extends string>(variable: string, value: string, accepted: readonly T[]): T {
   const found = accepted.find((each) => each === value);
   if (found !== undefined) return found;
-  throw new ConfigInvalid({ variable, value, accepted: accepted.map((each) => `"${each}"`).join(', ') });
+  // What is longer than a word may be a key in the wrong place.
+  const shown = /^(?!sk-)[\w-]{1,12}$/.test(value) ? value : HIDDEN;
+  throw new ConfigInvalid({ variable, value: shown, accepted: accepted.map((each) => `"${each}"`).join(', ') });
 }
 
 /** A header would refuse other characters later, and show the whole value in its complaint. */

@@ -4,10 +4,7 @@ import { pino } from 'pino';
 import { nodeSystem } from './system/system.js';
 import { readConfig } from './config.js';
 import { openDataDirectory } from './app/data-directory.js';
-import { ConfigInvalid } from './errors.js';
-import { KeysCorrupt } from './keys/errors.js';
-import { DataDirHeld } from './eventlog/errors.js';
-import { LogUnreadable } from './eventlog/port.js';
+import { ConfigInvalid, CouncilError } from './errors.js';
 import { languageModel } from './models/provider.js';
 import type { Service } from './app/service.js';
 import { onSignals } from './system/signals.js';
@@ -60,8 +57,7 @@ function endFaulty(): never {
 }
 
 function refuse(error: unknown): never {
-  const expected = [ConfigInvalid, DataDirHeld, KeysCorrupt, LogUnreadable];
-  const isExpected = expected.some((kind) => error instanceof kind);
+  const isExpected = error instanceof CouncilError;
   const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(error instanceof ConfigInvalid ? EXIT_CONFIG : EXIT_FAULT);

@@ -368,6 +368,7 @@ describe('A start with an unusable setting', () => {
     [{ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: `x?key=${KEY}` }, /^Cannot use GEMINI_BASE_URL="\(hidden\)": /],
     [{ GEMINI_API_KEY: KEY, GEMINI_MODEL: '../files' }, /^Cannot use GEMINI_MODEL="\.\.\/files": /],
     [{ MODEL_PROVIDER: 'openai' }, /^Cannot use MODEL_PROVIDER="openai": .*OPENAI_MODEL/],
+    [{ MODEL_PROVIDER: KEY }, /^Cannot use MODEL_PROVIDER="\(hidden\)": "gemini", "openai", "offline" is accepted$/],
     [{ TAVILY_API_KEY: `${KEY}\n` }, /^Cannot use TAVILY_API_KEY="\(hidden\)": /],
     [{ ALLOWED_HOSTS: 'example.org:8000' }, /^Cannot use ALLOWED_HOSTS="example\.org:8000": .*without scheme and port/],
     [{ CORS_ORIGINS: '*' }, /^Cannot use CORS_ORIGINS="\*": /],

@@ -1,8 +1,9 @@
 /** The one folder this service writes to, held by one process at a time. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { ConfigInvalid } from '../errors.js';
+import { ConfigInvalid, CouncilError } from '../errors.js';
 import { DataDirHeld } from '../eventlog/errors.js';
 
 const HOLDER_FILE = 'holder.json';
@@ -36,11 +37,26 @@ export interface DataDirectory {
   release(): void;
 }
 
+/** The folder may be the right one, but its storage fails: a full disk, a mount that is gone, a damaged file. */
+export class DataDirFailed extends CouncilError<{ path: string; reason: string }> {
+  readonly code = 'data-dir.failed';
+  constructor(data: { path: string; reason: string }, options?: ErrorOptions) {
+    super(`Cannot use the data directory "${data.path}": ${data.reason.replaceAll(/\s+/g, ' ')}`, data, options);
+  }
+}
+
+/** What the system calls failures of storage, in no way of the folder's name. */
+const STORAGE_FAILURES: ReadonlySet<string> = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'],
+  ...['ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EHOSTDOWN', 'ENODEV', 'ENXIO'],
+]);
+
 /**
  * Takes the data directory, creating what is missing. The lock is a file lock that the system drops with the process,
  * however it ends.
  *
  * @throws {DataDirHeld} naming the process that holds it
+ * @throws {DataDirFailed} when its storage fails
  * @throws {ConfigInvalid} when the folder cannot be used
  */
 export function openDataDirectory(folder: string, holder: Holder): DataDirectory {
@@ -56,14 +72,20 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     const succeed = (instanceId: string): readonly string[] => succession(path, { instanceId, hostname, tmpDir });
     return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, succeed, release };
   } catch (error) {
-    if (error instanceof DataDirHeld) throw error;
+    if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;
     const reason = error instanceof Error ? error.message : String(error);
+    if (isOfStorage(error)) throw new DataDirFailed({ path, reason }, { cause: error });
     throw new ConfigInvalid({
       variable: 'DATA_DIR',
       value: folder,
       accepted: `a folder this process may write to (${reason})`,
     });
   }
+}
+
+function isOfStorage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && STORAGE_FAILURES.has(String(error.code))) || /disk is full|disk I\/O/.test(error.message);
 }
 
 /** Level by level: Node's recursive creation never ends below a folder that refuses with ENOENT, as /proc does. */
@@ -80,21 +102,33 @@ function createFolder(path: string): void {
 
 function lock(path: string, holder: Holder): () => void {
   const holderFile = join(path, HOLDER_FILE);
-  const database = new DatabaseSync(join(path, 'lock.sqlite'));
-  try {
-    // A rollback-journal transaction that never ends: others cannot begin one, and it dies with the process.
-    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE');
-  } catch (error) {
-    database.close();
-    if (!isBusy(error)) throw error;
-    throw new DataDirHeld({ path, holder: dataDirectoryHolder(path) });
-  }
+  const database = lockedDatabase(path);
   writeFileSync(holderFile, JSON.stringify(holder));
   return () => {
     if (!database.isOpen) return;
-    rmSync(holderFile, { force: true });
+    try {
+      rmSync(holderFile, { force: true });
+    } catch {
+      // It only names the holder, and is written anew by the next.
+    }
     database.close();
   };
+}
+
+/** A database with a rollback-journal transaction that never ends: others cannot begin one, and it dies with the process. */
+function lockedDatabase(path: string): DatabaseSyncInstance {
+  let database: DatabaseSyncInstance | null = null;
+  try {
+    database = new DatabaseSync(join(path, 'lock.sqlite'));
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE');
+    return database;
+  } catch (error) {
+    database?.close();
+    if (isBusy(error)) throw new DataDirHeld({ path, holder: dataDirectoryHolder(path) });
+    if (isOfStorage(error)) throw error;
+    const reason = `its file lock.sqlite is damaged (${error instanceof Error ? error.message : String(error)}): remove it while no service runs there`;
+    throw new DataDirFailed({ path, reason }, { cause: error });
+  }
 }
 
 /** Records the new instance. In a folder copied from another machine the earlier instances do not count. */

@@ -1,6 +1,6 @@
 /** An uploaded file: read from a multipart form to the disk, passed to the handler, and deleted again in any case. */
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { MIMEType } from 'node:util';
@@ -42,7 +42,7 @@ export interface UploadDeps {
 /**
  * Reads the form to its end and passes on its file, which is deleted once the work has settled.
  *
- * @throws {RequestRefused} 408 when it takes too long, 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
+ * @throws {RequestRefused} 503 when it cannot be kept, 408 when it takes too long, 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
  *   is cut off
  */
 export async function withUpload<T>(
@@ -50,6 +50,10 @@ export async function withUpload<T>(
   { folder, name, after }: UploadDeps,
   work: (upload: Upload) => Promise<T>,
 ): Promise<T> {
+  // Somebody may have swept the folder away with what was in it.
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw cannotKeep(cause);
+  });
   const path = join(folder, name);
   const reading = new FormReading(path);
   try {
@@ -88,6 +92,8 @@ class FormReading {
   readonly #path: string;
   readonly #written: WriteStream[] = [];
   readonly #parts: Part[] = [];
+  /** Why the file could not be written. */
+  #failed: Error | null = null;
   /** Of the whole form, and of the parts named `file`. */
   #bytes = 0;
   fileBytes = 0;
@@ -150,6 +156,7 @@ class FormReading {
       maxFiles: 1,
       fileWriteStreamHandler: () => {
         const stream = createWriteStream(this.#path, { flags: 'wx' });
+        stream.on('error', (error) => (this.#failed ??= error));
         this.#written.push(stream);
         return stream;
       },
@@ -189,6 +196,7 @@ class FormReading {
     if (error instanceof RequestRefused) return error;
     if (req.destroyed && !req.complete) return cutOff();
     if (this.#isTooLarge()) return tooLarge();
+    if (this.#failed !== null) return cannotKeep(this.#failed);
     if (!(error instanceof Error && 'httpCode' in error)) return error;
     return brokenRules([{ loc: ['body'], msg: 'Form cannot be read as multipart/form-data', type: 'form_invalid' }]);
   }
@@ -206,6 +214,15 @@ function isPdfName(filename: string): boolean {
 
 function notPdf(filename: string): string {
   return `Only PDF files are accepted: ${filename === '' ? 'the file has no name' : 'its name does not end in .pdf'}`;
+}
+
+/** A full disk, or no descriptor left: it may pass. */
+function cannotKeep(cause: unknown): RequestRefused {
+  return new RequestRefused(
+    'The file cannot be kept at the moment',
+    { status: 503, headers: { 'Retry-After': '5' } },
+    { cause },
+  );
 }
 
 /** The client has disconnected; the refusal keeps that from being logged as a fault. */

@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { LogUnreadable } from '../eventlog/port.js';
+import { CouncilError } from '../errors.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
@@ -15,6 +16,14 @@ import type { KeyedRun, ViewsRows, ViewsStore } from './views-store.js';
 export interface ViewsOptions {
   readonly file: string;
   readonly log: FoldedLog;
+}
+
+/** The stored views can be neither opened nor begun anew. */
+export class ViewsFailed extends CouncilError<{ file: string; reason: string }> {
+  readonly code = 'views.failed';
+  constructor(data: { file: string; reason: string }, options?: ErrorOptions) {
+    super(`Cannot open the stored views "${data.file}": ${data.reason}`, data, options);
+  }
 }
 
 /** The worker's message once it is ready. */
@@ -46,7 +55,12 @@ export interface ViewsClient {
 export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: options });
   const calls = new WorkerRpc<ViewsReady, ViewsStore>(worker, 'The stored read models');
-  const ready = await calls.ready();
+  const ready = await calls.ready().catch((cause: unknown) => {
+    throw new ViewsFailed(
+      { file: options.file, reason: cause instanceof Error ? cause.message : String(cause) },
+      { cause },
+    );
+  });
   if ('refused' in ready) {
     await calls.close();
     throw refusal(ready, dirname(options.file));

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { DataDirectory } from '../../src/app/data-directory.js';
-import { openDataDirectory } from '../../src/app/data-directory.js';
+import { DataDirFailed, openDataDirectory } from '../../src/app/data-directory.js';
 import { ConfigInvalid } from '../../src/errors.js';
 import { DataDirHeld } from '../../src/eventlog/errors.js';
 import type { Child } from '../support/child.js';
@@ -103,6 +103,15 @@ describe('Data directory', () => {
       expect(error.message).to.include(path).and.include('DATA_DIR');
       expect(error.message).not.to.include('\n');
     }
+  });
+
+  it('tells of a damaged lock, and what to do about it', () => {
+    writeFileSync(join(dir.path, 'lock.sqlite'), 'x'.repeat(1_000));
+    const error = refusalOf(() => openDataDirectory(dir.path, ME));
+    expect(error).to.be.instanceOf(DataDirFailed);
+    expect(error.message).to.match(/lock\.sqlite is damaged \(.+\): remove it/);
+    rmSync(join(dir.path, 'lock.sqlite'));
+    open(dir.path);
   });
 
   describe('names who ran there before', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServiceProcess } from '../bench/service-process.js';
 import { ModelFailed } from '../../src/errors.js';
@@ -43,6 +43,21 @@ describe('An upload', () => {
     await service.stop();
     await server.stop();
     dir.remove();
+  });
+
+  it('is taken though its folder was swept away, and answered 503 where none can be made', async () => {
+    const service = await startService();
+    const folder = join(service.dataDir, 'tmp');
+    rmSync(folder, { recursive: true });
+    expect((await upload(service.url, PDF)).status).to.equal(200);
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, 'no folder');
+    const reply = await upload(service.url, pdfWith(['Elms.']));
+    expect(restClient(service.url).problem(reply, 503).detail).to.match(/^The file cannot be kept/);
+    expect(reply.headers.get('Retry-After')).to.match(/^\d+$/);
+    rmSync(folder);
+    expect((await upload(service.url, pdfWith(['Elms.']))).status).to.equal(200);
+    await service.stop();
   });
 
   // More than the eight places for forms.
