@@ -22,45 +22,99 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Made from the schemas, not transpiled: the validators of recorded events. */
 const VALIDATORS = 'src/generated/recorded-events.ts';
+/** The client is a library: its types lie beside it, and those of the schemas that they are made of. */
+const CLIENT = 'src/client/';
+const CLIENT_TYPES = 'src/generated/schemas.d.ts';
 
 /** Brings dist up to date with the folders named; returns whether anything had to be written. */
 export async function build(folders) {
-  const sources = folders
-    .flatMap((folder) => filesUnder(folder))
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
-  const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
-  if (folders.includes('src')) for (const text of schemaTexts()) texts.set(VALIDATORS, text);
+  const texts = textsIn(folders);
   const stampFile = join(root, 'dist', `.stamp-${folders.join('-')}`);
   const stamp = stampOf(texts);
   const last = readIfThere(stampFile);
-  if (last === stamp.text) return false;
+  if (last === stamp.text || (!texts.has(CLIENT_TYPES) && withoutTypes(last) === stamp.text)) return false;
 
   // Whoever is ended in the middle leaves no stamp: what is in dist then is made anew.
   rmSync(stampFile, { force: true });
   const unchanged = stamp.unchangedSince(last);
-  const { default: blankTypes } = await import('ts-blank-space');
-  const outputs = new Set();
   for (const [path, text] of texts) {
-    const output = join('dist', path.replace(/\.ts$/, '.js'));
-    outputs.add(output);
-    if (unchanged.has(path) && existsSync(join(root, output))) continue;
-    if (path === VALIDATORS) {
-      const { validators } = await import('../schemas/generate-validators.mjs');
-      writeWhole(join(root, output), validators());
-      continue;
-    }
-    const refuse = (syntax) => {
-      throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
-    };
-    writeWhole(join(root, output), blankTypes(text, refuse));
+    const files = outputsOf(path);
+    if (unchanged.has(path) && files.every((file) => existsSync(join(root, file)))) continue;
+    const made = await madeOf(path, text);
+    files.forEach((file, index) => writeWhole(join(root, file), made[index]));
   }
+  const outputs = new Set([...texts.keys(), CLIENT_TYPES].flatMap(outputsOf));
   // Only what a build leaves: the drafts of another build under way end otherwise.
   const built = folders
     .flatMap((folder) => filesUnder(join('dist', folder)))
-    .filter((path) => /\.js(\.map)?$/.test(path));
+    .filter((path) => /\.(js(\.map)?|d\.ts)$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
   writeWhole(stampFile, stamp.text);
   return true;
+}
+
+/** What dist is made of, by path: the sources in folders, and the schemas where something is made of them. */
+function textsIn(folders) {
+  const sources = folders
+    .flatMap((folder) => filesUnder(folder))
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
+  const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+  if (!folders.includes('src')) return texts;
+  for (const text of schemaTexts()) {
+    texts.set(VALIDATORS, text);
+    // What makes them is a devDependency: where it is missing, types that are there stay.
+    if (sources.some(isOfClient) && isInstalled('json-schema-to-typescript')) texts.set(CLIENT_TYPES, text);
+  }
+  return texts;
+}
+
+/** What a source becomes, in the order of `madeOf`. */
+function outputsOf(path) {
+  if (path === CLIENT_TYPES) return [join('dist', path)];
+  const output = join('dist', path.replace(/\.ts$/, ''));
+  return isOfClient(path) ? [`${output}.d.ts`, `${output}.js`] : [`${output}.js`];
+}
+
+async function madeOf(path, text) {
+  if (path === CLIENT_TYPES) return [await (await import('../schemas/generate-types.mjs')).schemaTypes()];
+  if (path === VALIDATORS) return [(await import('../schemas/generate-validators.mjs')).validators()];
+  const { default: blankTypes } = await import('ts-blank-space');
+  const refuse = (syntax) => {
+    throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
+  };
+  return [...(isOfClient(path) ? [await declarationOf(path, text)] : []), blankTypes(text, refuse)];
+}
+
+/** The types of a source from itself alone: what it exports names its types. */
+async function declarationOf(path, text) {
+  const { default: ts } = await import('typescript');
+  const { outputText, diagnostics = [] } = ts.transpileDeclaration(text, {
+    fileName: join(root, path),
+    reportDiagnostics: true,
+    compilerOptions: {
+      target: ts.ScriptTarget.ES2023,
+      module: ts.ModuleKind.ESNext,
+      verbatimModuleSyntax: true,
+      isolatedDeclarations: true,
+      declaration: true,
+      strict: true,
+    },
+  });
+  if (diagnostics.length === 0) return outputText;
+  const faults = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  throw new Error(`The types of ${path} cannot be told from it alone: ${faults.join('; ')}`);
+}
+
+function isOfClient(path) {
+  return path.startsWith(CLIENT);
+}
+
+function isInstalled(name) {
+  return existsSync(join(root, 'node_modules', name));
+}
+
+function withoutTypes(stamp) {
+  return stamp?.replace(new RegExp(`\\n.* ${CLIENT_TYPES}$`, 'm'), '');
 }
 
 /** All that the validators are made of, as one text; none where there are no schemas. */

@@ -94,6 +94,32 @@ describe('Build', () => {
     expect((await load('after.mjs'))['runEvents']?.['RunStarted']?.(started)).to.equal(false);
   });
 
+  it('puts types beside the client and keeps them where what makes them is missing', async () => {
+    cpSync(join(root, 'schemas'), inHouse('schemas'), { recursive: true });
+    write('src/client/run.ts', 'export const idOf = (run: { readonly id: string }): string => run.id;\n');
+    await build();
+    expect(readFileSync(inHouse('dist/src/client/run.d.ts'), 'utf8')).to.match(/^export declare const idOf: \(run: /);
+    expect(readFileSync(inHouse('dist/src/generated/schemas.d.ts'), 'utf8')).to.include('export interface RunResult');
+    rmSync(inHouse('node_modules'));
+    mkdirSync(inHouse('node_modules'));
+    symlinkSync(join(root, 'node_modules/typescript'), inHouse('node_modules/typescript'));
+    symlinkSync(join(root, 'node_modules/ajv'), inHouse('node_modules/ajv'));
+    const before = statesOf(inHouse('dist'));
+    await build();
+    expect(statesOf(inHouse('dist'))).to.deep.equal(before);
+    write('src/client/run.ts', 'export const idOf = (run: { readonly id: number }): number => run.id;\n');
+    await build();
+    expect(readFileSync(inHouse('dist/src/client/run.d.ts'), 'utf8')).to.include(': number');
+    expect(existsSync(inHouse('dist/src/generated/schemas.d.ts'))).to.equal(true);
+  });
+
+  it('refuses what the client exports without naming its type', async () => {
+    write('src/client/run.ts', 'export const length = [1].length;\n');
+    let said = '';
+    await build().catch((error: unknown) => (said = String(error)));
+    expect(said).to.match(/The types of src\/client\/run\.ts cannot be told from it alone: .*explicit type/);
+  });
+
   it('writes nothing when nothing has changed', async () => {
     await build('--all');
     const before = statesOf(inHouse('dist'));
