@@ -111,9 +111,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
 
+  // A library of its own: it runs in browsers too, and knows of the service what its schemas say.
+  client: { ours: [], types: ['generated'], node: 'none', npm: ['eventsource-parser'] },
+
   // The composition root, and the two programs around it.
   app: { ...ADAPTER, ours: EVERYTHING_BUT_PROGRAMS, npm: ['@photostructure/sqlite'] },
-  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['ws', 'diff'] },
+  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client'], npm: ['ws', 'diff'] },
   main: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['pino'] },
 };
 

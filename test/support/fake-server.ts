@@ -26,6 +26,8 @@ export interface FakeServer<Body> {
   readonly calls: readonly Call<Body>[];
   /** How many callers have gone before their answer was complete. */
   abandoned(): number;
+  /** Calls that are neither answered nor abandoned. */
+  open(): number;
   /** Replies by another script from now on: a function, or a list used up in order whose last reply stays. */
   answerBy(script: Script<Body> | readonly Reply[]): void;
   /** Resolves once a condition on this server holds. */
@@ -42,11 +44,13 @@ export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]):
   const calls: Call<Body>[] = [];
   const checks = new Set<() => void>();
   let choose = chooser(script);
-  let abandoned = 0;
+  let [abandoned, open] = [0, 0];
   const check = (): void => checks.forEach((each) => each());
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
+    open += 1;
     response.on('close', () => {
+      open -= 1;
       if (!response.writableFinished) abandoned += 1;
       check();
     });
@@ -78,6 +82,7 @@ export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]):
     url: `http://127.0.0.1:${port}`,
     calls,
     abandoned: () => abandoned,
+    open: () => open,
     answerBy: (next) => (choose = chooser(next)),
     until: (condition) =>
       new Promise((resolve) => {

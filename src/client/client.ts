@@ -1,0 +1,101 @@
+/** The client of a council run service, for Node and browsers: what `council-run-service/client` gives. */
+import type { Health, Readiness } from '../generated/schemas.js';
+import { Blueprints } from './blueprints.js';
+import { Documents } from './documents.js';
+import type { Api, CallOptions, Fetch } from './http.js';
+import { openApi, pathOf } from './http.js';
+import type { RetryOptions } from './retry.js';
+import { Run } from './run.js';
+import { Runs } from './runs.js';
+import type { ClientSystem } from './system.js';
+import { hostSystem } from './system.js';
+
+export interface CouncilClientOptions {
+  /** Where the service is, such as `http://127.0.0.1:8000`. */
+  readonly url: string;
+  /** Who asks; on the service's own pages a signed-in session will do. Default: none. */
+  readonly key?: string | undefined;
+  /** Default: the host's. */
+  readonly fetch?: Fetch | undefined;
+  readonly retry?: RetryOptions | undefined;
+  /** Clock, randomness and timers. Default: the host's. */
+  readonly system?: ClientSystem | undefined;
+}
+
+export class CouncilClient {
+  readonly runs: Runs;
+  readonly blueprints: Blueprints;
+  readonly documents: Documents;
+  readonly #api: Api;
+
+  /** Nothing is sent before the first call. @throws {TypeError} for an address or a key that cannot be one */
+  constructor({ url, key, fetch, retry = {}, system = hostSystem() }: CouncilClientOptions) {
+    const api = openApi({
+      ...{ url: serviceUrl(url), key, retry, system },
+      // Looked up at each call, so that a host may replace it later.
+      fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    });
+    this.#api = api;
+    this.runs = new Runs(api);
+    this.blueprints = new Blueprints(api);
+    this.documents = new Documents(api);
+  }
+
+  /** A run by its id; nothing is asked. */
+  run(id: string): Run {
+    return new Run(this.#api, id);
+  }
+
+  /** Whether the process answers, now. */
+  health({ signal }: CallOptions = {}): Promise<Health> {
+    return this.#api.json({ path: pathOf('health'), signal, isRepeatable: false });
+  }
+
+  /** Whether to send it work. @throws {UnavailableError} it is not ready */
+  ready({ signal }: CallOptions = {}): Promise<Readiness> {
+    return this.#api.json({ path: pathOf('health', 'ready'), signal, isRepeatable: false });
+  }
+}
+
+/** Without trailing slash. */
+function serviceUrl(text: string): string {
+  const { protocol, username, password, origin, pathname } = new URL(text);
+  if (!/^https?:$/.test(protocol) || username !== '' || password !== '') {
+    throw new TypeError(`Cannot use "${text}": an http or https address without credentials is wanted`);
+  }
+  return origin + pathname.replace(/\/+$/, '');
+}
+
+export { Pause } from './pause.js';
+export type { DecisionOptions } from './pause.js';
+export { Run } from './run.js';
+export type { ForkOptions, ForkPoint, StateOptions } from './run.js';
+export { isTerminal } from './run-events.js';
+export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
+export type { RunFilters, StartOptions } from './runs.js';
+export type { Pages } from './pages.js';
+export type { ChangeOptions, TaggedBlueprint } from './blueprints.js';
+export type { UploadOptions } from './documents.js';
+export type { CallOptions } from './http.js';
+export type { RetryOptions, RetryWait } from './retry.js';
+export type { ClientSystem } from './system.js';
+export * from './errors.js';
+export type {
+  Blueprint,
+  BlueprintCreate,
+  BlueprintUpdate,
+  BlueprintValidation,
+  Document,
+  FieldError,
+  FoldedRun,
+  ForkPlan,
+  ForkRequest,
+  GodModeState,
+  Health,
+  HistoryRecord,
+  Readiness,
+  RunResult,
+  StateOverride,
+  UploadResult,
+  Verification,
+} from '../generated/schemas.js';

@@ -1,0 +1,45 @@
+/** PDF files that agents can search. */
+import type { Document, UploadResult } from '../generated/schemas.js';
+import type { Api, CallOptions } from './http.js';
+import { pathOf } from './http.js';
+import type { Pages } from './pages.js';
+import { pagesOf } from './pages.js';
+
+/** How long the service may take to read an upload, in milliseconds. */
+const UPLOAD_MS = 600_000;
+
+export interface UploadOptions extends CallOptions {
+  /** Default: the file's own name. */
+  readonly filename?: string | undefined;
+}
+
+export class Documents {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** Ingests a PDF; the same bytes twice are one document. Its name must end in `.pdf`. */
+  upload(pdf: Blob, { filename, signal }: UploadOptions = {}): Promise<UploadResult> {
+    const form = new FormData();
+    form.set('file', pdf, filename ?? (pdf instanceof File ? pdf.name : 'document.pdf'));
+    const path = pathOf('councils', 'upload-pdf');
+    return this.#api.json({ method: 'POST', path, body: form, signal, patienceMs: UPLOAD_MS, isRepeatable: true });
+  }
+
+  /** All of them, newest first. */
+  list({ signal }: CallOptions = {}): Pages<Document> {
+    return pagesOf(this.#api, { path: pathOf('documents'), signal });
+  }
+
+  /** @throws {NotFoundError} */
+  get(id: string, { signal }: CallOptions = {}): Promise<Document> {
+    return this.#api.json({ path: pathOf('documents', id), signal });
+  }
+
+  /** @throws {NotFoundError} */
+  async delete(id: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#api.json({ method: 'DELETE', path: pathOf('documents', id), signal });
+  }
+}

@@ -1,0 +1,76 @@
+/** A run that waits for a human, and the three words that end the wait. */
+import type { GodModeState, RunResult, StateOverride } from '../generated/schemas.js';
+import { BadRequestError, ConflictError, StalePauseError } from './errors.js';
+import type { Api, CallOptions } from './http.js';
+import { pathOf } from './http.js';
+
+export interface DecisionOptions extends CallOptions {
+  /** Why: it is recorded beside the decision. */
+  readonly comment?: string | undefined;
+}
+
+/** A pause as it was seen: a decision on it is taken only while the run still waits there. */
+export class Pause {
+  /** What is waiting, and on what it is to be decided. */
+  readonly state: GodModeState;
+  readonly #api: Api;
+  /** One for each decision, so that it counts once however often it is sent. */
+  readonly #keys = new Map<string, string>();
+
+  constructor(api: Api, state: GodModeState) {
+    this.#api = api;
+    this.state = state;
+  }
+
+  get runId(): string {
+    return this.state.run_id;
+  }
+
+  /** `seq` of the pause in the run, which every decision names. */
+  get seq(): number {
+    return this.state.seq;
+  }
+
+  /** The nodes that wait; one decision covers them all. */
+  get nextNodes(): readonly string[] {
+    return this.state.next_nodes;
+  }
+
+  /** Lets the run go on. @throws {StalePauseError} */
+  approve(options: DecisionOptions = {}): Promise<RunResult> {
+    return this.#decide({ action: 'approve' }, options);
+  }
+
+  /** Ends the run as failed. @throws {StalePauseError} */
+  reject(options: DecisionOptions = {}): Promise<RunResult> {
+    return this.#decide({ action: 'reject' }, options);
+  }
+
+  /** Lets the run go on with what is changed of its state. @throws {StalePauseError} @throws {InvalidError} the run waits on */
+  modify(change: StateOverride, options: DecisionOptions = {}): Promise<RunResult> {
+    return this.#decide({ action: 'modify', modified_state: change }, options);
+  }
+
+  async #decide(decision: object, { comment, signal }: DecisionOptions): Promise<RunResult> {
+    const body = { ...decision, expected_seq: this.seq, comment };
+    try {
+      return await this.#api.json<RunResult>({
+        method: 'POST',
+        path: pathOf('councils', 'run', this.runId, 'approve'),
+        ...{ body, signal },
+        headers: { 'Idempotency-Key': this.#keyOf(JSON.stringify(body)) },
+        isRepeatable: true,
+      });
+    } catch (error) {
+      // With `expected_seq` in order, 400 says only that the run does not wait.
+      if (!(error instanceof ConflictError || error instanceof BadRequestError)) throw error;
+      throw new StalePauseError(error.detail, { status: error.status, cause: error });
+    }
+  }
+
+  #keyOf(decision: string): string {
+    const key = this.#keys.get(decision) ?? this.#api.system.uuid();
+    this.#keys.set(decision, key);
+    return key;
+  }
+}

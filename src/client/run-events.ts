@@ -1,0 +1,82 @@
+/** The events of a run, told by their type. */
+import type { RunFacts } from '../generated/schemas.js';
+import { UnexpectedAnswerError, UnreachableError } from './errors.js';
+import type { StreamedMessage } from './event-stream.js';
+import { reader, streamed } from './event-stream.js';
+import type { Api, CallOptions } from './http.js';
+import { jsonIn, pathOf } from './http.js';
+
+/**
+ * An event of a run's record. `type` tells which data it has; a service newer than this client may send further types,
+ * so that a `switch` over them wants a `default`.
+ */
+export type RunEvent = {
+  [Type in keyof RunFacts]: {
+    /** Its place in the run, from 0. */
+    readonly seq: number;
+    readonly id: string;
+    readonly type: Type;
+    /** ISO 8601, UTC, milliseconds. */
+    readonly at: string;
+    readonly data: RunFacts[Type];
+    /** It and the hash before it make the chain. */
+    readonly hash: string;
+  };
+}[keyof RunFacts];
+
+export interface EventsOptions extends CallOptions {
+  /** `seq` of the last event that is known: those after it come. Default: -1, all. */
+  readonly from?: number | undefined;
+}
+
+/**
+ * The events of a run as they are recorded, each once, for `for await`. Whoever leaves the loop leaves the stream;
+ * iterated again, it goes on where it was left. One reader at a time.
+ */
+export interface RunEventStream extends AsyncIterable<RunEvent> {
+  /** `seq` of the last event that was handed out: what another stream can go on `from`. */
+  readonly lastSeq: number;
+}
+
+export function runEventStream(api: Api, runId: string, { from = -1, signal }: EventsOptions): RunEventStream {
+  const path = pathOf('runs', runId, 'stream');
+  let lastSeq = from;
+  const next = (event: RunEvent): RunEvent | null => {
+    if (event.seq <= lastSeq) return null;
+    // Whatever has lost the one between: the service will tell it again.
+    if (event.seq > lastSeq + 1) throw new UnreachableError(api.url);
+    lastSeq = event.seq;
+    return event;
+  };
+  async function* events(reading: AbortSignal): AsyncGenerator<RunEvent, void> {
+    const after = lastSeq < 0 ? null : String(lastSeq);
+    const read = ({ data }: StreamedMessage): RunEvent | null => next(runEventIn(data));
+    for await (const event of streamed(api, { path, after, read, signal: reading })) {
+      yield event;
+      if (isTerminal(event)) return;
+    }
+  }
+  return {
+    get lastSeq() {
+      return lastSeq;
+    },
+    [Symbol.asyncIterator]: () => reader(events, signal),
+  };
+}
+
+/** Whether no event of a run can follow. */
+export function isTerminal({ type }: Pick<RunEvent, 'type'>): boolean {
+  return type === 'RunCompleted' || type === 'RunFailed';
+}
+
+/** The event in a JSON text. @throws {UnexpectedAnswerError} */
+export function runEventIn(text: string): RunEvent {
+  const value = jsonIn(text);
+  if (isRunEvent(value)) return value;
+  throw new UnexpectedAnswerError('The service streams something that is no event', { status: 200 });
+}
+
+function isRunEvent(value: unknown): value is RunEvent {
+  if (typeof value !== 'object' || value === null) return false;
+  return 'seq' in value && Number.isSafeInteger(value.seq) && 'type' in value && typeof value.type === 'string';
+}

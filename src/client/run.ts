@@ -1,0 +1,137 @@
+/** One run, by its id. */
+import type {
+  FoldedRun,
+  ForkPlan,
+  ForkRequest,
+  GodModeState,
+  HistoryRecord,
+  RunResult,
+  RunStart,
+  Verification,
+} from '../generated/schemas.js';
+import { ConflictError, NotFoundError } from './errors.js';
+import type { Api, CallOptions } from './http.js';
+import { pathOf } from './http.js';
+import { Pause } from './pause.js';
+import type { EventsOptions, RunEventStream } from './run-events.js';
+import { runEventStream } from './run-events.js';
+
+const CANCELLED = 'Cancelled by the user';
+
+export interface StateOptions extends CallOptions {
+  /** `seq` of the last event that counts. Default: the newest. */
+  readonly at?: number | undefined;
+}
+
+/** Where a fork begins, and what is changed there. */
+export interface ForkPoint {
+  /** `seq` of an event before the run's last. */
+  readonly at: number;
+  readonly changes?: ForkRequest['changes'] | undefined;
+}
+
+export interface ForkOptions extends CallOptions {
+  /** Tell what the fork would do, and start nothing. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** All that can be asked of a run. Making it asks nothing: a run that is not there shows with the first call. */
+export class Run {
+  readonly id: string;
+  readonly #api: Api;
+
+  constructor(api: Api, id: string) {
+    this.#api = api;
+    this.id = id;
+  }
+
+  /** Its events after `from`, as they are recorded, to its end or the signal's. */
+  events(options: EventsOptions = {}): RunEventStream {
+    return runEventStream(this.#api, this.id, options);
+  }
+
+  /** What waits for a human; null: nothing does now. */
+  async pause({ signal }: CallOptions = {}): Promise<Pause | null> {
+    const path = pathOf('councils', 'run', this.id, 'state');
+    try {
+      const state = await this.#api.json<GodModeState>({ path, signal });
+      return state.paused ? new Pause(this.#api, state) : null;
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      // A run without God Mode has no such state, and no pause; of no run the next call tells.
+      await this.status({ signal });
+      return null;
+    }
+  }
+
+  /** The run as it ended, completed or failed: waits for that. @throws the signal's reason */
+  async result({ signal }: CallOptions = {}): Promise<RunResult> {
+    const status = await this.status({ signal });
+    if (isOver(status)) return status;
+    const { seq } = await this.state({ signal });
+    const events = this.events({ from: seq, signal })[Symbol.asyncIterator]();
+    while ((await events.next()).done !== true);
+    signal?.throwIfAborted();
+    return await this.status({ signal });
+  }
+
+  /** Where it stands now. */
+  status({ signal }: CallOptions = {}): Promise<RunResult> {
+    return this.#api.json({ path: pathOf('councils', 'run', this.id), signal });
+  }
+
+  /** What the history keeps of it. */
+  record({ signal }: CallOptions = {}): Promise<HistoryRecord> {
+    return this.#api.json({ path: pathOf('runs', this.id), signal });
+  }
+
+  /** What it was after one of its events. */
+  state({ at, signal }: StateOptions = {}): Promise<FoldedRun> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'state'), query: { at }, signal });
+  }
+
+  /** Whether its record is whole and true, and where it first is not. */
+  verify({ signal }: CallOptions = {}): Promise<Verification> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'verify'), signal });
+  }
+
+  /** Its events as they are stored, one JSON text a line: what the hash chain can be checked with. */
+  async *export({ signal }: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
+    const headers = { Accept: 'application/x-ndjson' };
+    const answer = await this.#api.open({ path: pathOf('runs', this.id, 'events'), headers, signal });
+    try {
+      yield* answer.chunks;
+    } finally {
+      answer.close();
+    }
+  }
+
+  /** Ends it as failed. @throws {ConflictError} it has ended already */
+  async cancel({ signal }: CallOptions = {}): Promise<RunResult> {
+    const path = pathOf('councils', 'run', this.id, 'cancel');
+    try {
+      return await this.#api.json<RunResult>({ method: 'POST', path, signal, isRepeatable: true });
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+      // It may be this call that has ended it: its answer was lost, and it was sent again.
+      const status = await this.status({ signal });
+      if (status.error === CANCELLED) return status;
+      throw error;
+    }
+  }
+
+  /** What a fork would do; nothing starts. */
+  fork(from: ForkPoint, options: ForkOptions & { readonly dryRun: true }): Promise<ForkPlan>;
+  /** A new run that goes on from an event of this one. It is sent once: a fork has no idempotency key. */
+  fork(from: ForkPoint, options?: ForkOptions & { readonly dryRun?: false | undefined }): Promise<Run>;
+  async fork({ at, changes }: ForkPoint, { dryRun = false, signal }: ForkOptions = {}): Promise<ForkPlan | Run> {
+    const request = { method: 'POST', path: pathOf('runs', this.id, 'fork'), body: { at, changes }, signal } as const;
+    if (dryRun) return await this.#api.json<ForkPlan>({ ...request, query: { dry_run: 1 }, isRepeatable: true });
+    const { run_id: id } = await this.#api.json<RunStart>(request);
+    return new Run(this.#api, id);
+  }
+}
+
+function isOver({ status }: RunResult): boolean {
+  return status === 'completed' || status === 'failed';
+}

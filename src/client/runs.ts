@@ -1,0 +1,84 @@
+/** Runs: start one, find them. */
+import type { Blueprint, HistoryRecord, RunRequest, RunStart } from '../generated/schemas.js';
+import type { Api, CallOptions } from './http.js';
+import { pathOf } from './http.js';
+import type { Pages } from './pages.js';
+import { pagesOf } from './pages.js';
+import { Run } from './run.js';
+
+export interface StartOptions extends CallOptions {
+  /** What the council deliberates on. */
+  readonly topic: string;
+  /** A saved council, or its id. Default: the built-in one. */
+  readonly blueprint?: string | Pick<Blueprint, 'id'> | null | undefined;
+  /** Pause before each node for a human. Default: false. */
+  readonly godMode?: boolean | undefined;
+  /** One start for each key, however often it is sent. Default: a new one. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Which runs are wanted; what is absent does not matter. */
+export interface RunFilters extends CallOptions {
+  readonly status?: HistoryRecord['status'] | undefined;
+  /** A blueprint's id. */
+  readonly blueprint?: string | undefined;
+  /** Name of the key that started them. */
+  readonly actor?: string | undefined;
+  /** Created at or after this. */
+  readonly from?: Date | string | undefined;
+  /** Created before this. */
+  readonly to?: Date | string | undefined;
+  /** Words of the topic or the final draft. */
+  readonly q?: string | undefined;
+  readonly minScore?: number | undefined;
+  readonly maxScore?: number | undefined;
+  /** The run they are forks of. */
+  readonly parent?: string | undefined;
+  readonly sort?: string | undefined;
+  /** Runs a page. Default: the service's. */
+  readonly limit?: number | undefined;
+}
+
+export class Runs {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** Starts one run, also where an answer is lost and the start is sent again. Resolves once the run is recorded. */
+  async start({ topic, blueprint, godMode, idempotencyKey, signal }: StartOptions): Promise<Run> {
+    const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
+    const body: RunRequest = { input_topic: topic, ...(godMode !== undefined && { god_mode: godMode }) };
+    const { run_id: id } = await this.#api.json<RunStart>({
+      method: 'POST',
+      path: council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run'),
+      headers: { 'Idempotency-Key': idempotencyKey ?? this.#api.system.uuid() },
+      isRepeatable: true,
+      ...{ body, signal },
+    });
+    return new Run(this.#api, id);
+  }
+
+  /** What the history keeps of a run. @throws {NotFoundError} */
+  get(id: string, options: CallOptions = {}): Promise<HistoryRecord> {
+    return new Run(this.#api, id).record(options);
+  }
+
+  /** The history, newest first unless sorted otherwise. */
+  list(filters: RunFilters = {}): Pages<HistoryRecord> {
+    return pagesOf(this.#api, { path: pathOf('runs'), query: queryOf(filters), signal: filters.signal });
+  }
+
+  /** How many there are. */
+  async count(filters: Omit<RunFilters, 'limit' | 'sort'> = {}): Promise<number> {
+    const query = { ...queryOf(filters), limit: 1, count: 1 };
+    const { headers } = await this.#api.reply({ path: pathOf('runs'), query, signal: filters.signal });
+    return Number(headers.get('Total-Count'));
+  }
+}
+
+function queryOf({ status, blueprint, actor, from, to, q, minScore, maxScore, parent, sort, limit }: RunFilters) {
+  const score = { min_score: minScore, max_score: maxScore };
+  return { status, blueprint_id: blueprint, actor, from, to, q, ...score, parent, sort, limit };
+}

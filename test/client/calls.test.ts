@@ -1,0 +1,263 @@
+import { expect } from 'chai';
+import { CouncilClient, NotFoundError, PreconditionFailedError, StalePauseError } from '../../src/client/client.js';
+import type { Pause } from '../../src/client/client.js';
+import type { BlueprintCreate } from '../../src/generated/schemas.js';
+import { present } from '../../src/system/element.js';
+import { spoiltService } from '../cli/spoilt-service.js';
+import { allOf } from '../support/all-of.js';
+import { hurriedSystem } from '../support/client-system.js';
+import type { FakeServer, Reply } from '../support/fake-server.js';
+import { answersStatus, endsMidBody, fakeServer, resets, sends } from '../support/fake-server.js';
+import { instantModel } from '../support/instant-model.js';
+import { rejectionOf } from '../support/rejection.js';
+import { NO_RUN } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { pdfWith } from '../support/upload-client.js';
+
+const PAIR: BlueprintCreate = {
+  name: 'Pair',
+  nodes: [{ id: 'write' }, { id: 'polish' }],
+  edges: [{ source: 'write', target: 'polish' }],
+};
+
+describe('The client', () => {
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    service = await startService({ model: instantModel() });
+    council = new CouncilClient({ url: `${service.url}/`, system: hurriedSystem() });
+  });
+  after(() => service.stop());
+
+  const paused = async (): Promise<Pause> => {
+    const blueprint = await council.blueprints.create(PAIR);
+    const run = await council.runs.start({ topic: 'Trees', blueprint, godMode: true });
+    return present(await run.pause(), 'pause');
+  };
+
+  it('starts a run, waits for its result and tells what is kept of it', async () => {
+    const run = await council.runs.start({ topic: 'Trees' });
+    const result = await run.result();
+    expect(result).to.include({ run_id: run.id, status: 'completed' });
+    expect(await run.status()).to.deep.equal(result);
+    expect(await council.runs.get(run.id)).to.deep.include({ id: run.id, final_draft: result.final_draft });
+    expect(await run.state({ at: 0 })).to.deep.include({ seq: 0, final_draft: null });
+    expect(await run.verify()).to.include({ valid: true });
+    expect(await run.pause()).to.equal(null);
+    const exported = await allOf(run.export());
+    expect(Buffer.concat(exported).toString().trimEnd().split('\n')).to.have.lengthOf((await run.verify()).events);
+  });
+
+  it('decides a pause with a comment, and goes on with what is changed', async () => {
+    const pause = await paused();
+    expect(pause.nextNodes).to.deep.equal(['write']);
+    expect(await pause.approve({ comment: 'Go' })).to.include({ status: 'running' });
+    const run = council.run(pause.runId);
+    for await (const { type, seq } of run.events()) if (type === 'RunPaused' && seq > pause.seq) break;
+    const second = present(await run.pause(), 'pause');
+    expect(second.nextNodes).to.deep.equal(['polish']);
+    expect(second.state.current_state.current_draft).to.equal('Draft 1');
+    await second.modify({ current_draft: 'Draft 41' });
+    expect(await run.result()).to.include({ final_draft: 'Draft 42' });
+  });
+
+  it('rejects a pause', async () => {
+    const pause = await paused();
+    expect(await pause.reject()).to.include({ status: 'failed' });
+  });
+
+  it('throws StalePauseError when the pause is another by now (409), or none (400)', async () => {
+    const pause = await paused();
+    const run = council.run(pause.runId);
+    await pause.approve();
+    for await (const { type, seq } of run.events()) if (type === 'RunPaused' && seq > pause.seq) break;
+    expect(await rejectionOf(pause.reject()))
+      .to.be.instanceOf(StalePauseError)
+      .and.include({ status: 409 });
+    const second = present(await run.pause(), 'pause');
+    await run.cancel();
+    expect(await rejectionOf(second.approve()))
+      .to.be.instanceOf(StalePauseError)
+      .and.include({ status: 400 });
+  });
+
+  it('takes the same decision of one pause once, however often it is sent', async () => {
+    const pause = await paused();
+    const answers = await Promise.all([pause.approve(), pause.approve(), pause.approve()]);
+    expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set(['running']));
+    await council.run(pause.runId).cancel();
+  });
+
+  it('leaves the pause as it is when a change is refused, and says why', async () => {
+    const pause = await paused();
+    const error = await rejectionOf(pause.modify({ critic_score: 11 }));
+    expect(error).to.include({ name: 'InvalidError', status: 422 }).and.have.nested.property('errors[0].loc');
+    expect(await pause.approve()).to.include({ status: 'running' });
+  });
+
+  it('knows a run without God Mode, which never pauses, from one that is not there', async () => {
+    const run = await council.runs.start({ topic: 'Trees' });
+    expect(await run.pause()).to.equal(null);
+    expect(await rejectionOf(council.run(NO_RUN).pause())).to.be.instanceOf(NotFoundError);
+    expect(() => council.run('..').events()).to.throw(TypeError);
+  });
+
+  it('forks a run, and tells before what that would do', async () => {
+    const run = await council.runs.start({ topic: 'Trees' });
+    await run.result();
+    const plan = await run.fork({ at: 6, changes: { input_topic: 'Bushes' } }, { dryRun: true });
+    expect(plan.new_calls_at_least).to.be.greaterThan(0);
+    const fork = await run.fork({ at: 6, changes: { input_topic: 'Bushes' } });
+    expect(fork.id).not.to.equal(run.id);
+    expect(await fork.result()).to.include({ status: 'completed' });
+    expect(await council.runs.get(fork.id)).to.include({ input_topic: 'Bushes' });
+  });
+
+  it('lists runs over as many pages as there are', async () => {
+    const ids: string[] = [];
+    for (let runs = 0; runs < 5; runs += 1) ids.unshift((await council.runs.start({ topic: `Topic ${runs}` })).id);
+    const listed: string[] = [];
+    for await (const { id } of council.runs.list({ limit: 2 })) if (listed.push(id) === 5) break;
+    expect(listed.toSorted()).to.deep.equal(ids.toSorted());
+    const pages: number[] = [];
+    for await (const page of council.runs.list({ limit: 2 }).pages()) if (pages.push(page.length) === 2) break;
+    expect(pages).to.deep.equal([2, 2]);
+  });
+
+  it('changes a blueprint unless somebody else has', async () => {
+    const { blueprints } = council;
+    const first = await blueprints.create(PAIR);
+    const second = await blueprints.update(first.id, { name: 'Two' }, { ifMatch: first.etag });
+    expect(second).to.include({ name: 'Two', version: 2 });
+    expect(await blueprints.get(first.id)).to.deep.equal(second);
+    const late = blueprints.update(first.id, { name: 'Three' }, { ifMatch: first.etag });
+    expect(await rejectionOf(late)).to.be.instanceOf(PreconditionFailedError);
+    expect((await allOf(blueprints.list())).map(({ id }) => id)).to.include(first.id);
+    expect(await blueprints.validate({ name: 'None', nodes: [] })).to.include({ valid: false });
+    await blueprints.delete(first.id);
+    expect(await rejectionOf(blueprints.get(first.id))).to.be.instanceOf(NotFoundError);
+  });
+
+  it('uploads, lists and deletes documents', async () => {
+    const { documents } = council;
+    const pdf = new Blob([new Uint8Array(pdfWith(['Trees grow']))]);
+    expect(await documents.upload(pdf, { filename: 'trees.pdf' })).to.include({ filename: 'trees.pdf' });
+    expect(await documents.upload(new File([pdf], 'same.pdf'))).to.include({ filename: 'same.pdf' });
+    const [document] = await allOf(documents.list());
+    const { id } = present(document, 'document');
+    expect(await documents.get(id)).to.deep.equal(document);
+    await documents.delete(id);
+    expect(await allOf(documents.list())).to.deep.equal([]);
+  });
+
+  it('tells whether the service answers, and is ready', async () => {
+    expect(await council.health()).to.include({ status: 'ok' });
+    expect(await council.ready()).to.include({ status: 'ready' });
+  });
+
+  it('starts one run when answers to the start are lost', async () => {
+    let lost = 0;
+    const spoilt = await spoiltService(service.url, ({ method }) => {
+      if (method !== 'POST' || lost === 3) return 'pass';
+      lost += 1;
+      return 'lose';
+    });
+    const before = await allOf(council.runs.list());
+    const run = await new CouncilClient({ url: spoilt.url, system: hurriedSystem() }).runs.start({ topic: 'Seas' });
+    await spoilt.stop();
+    const after = await allOf(council.runs.list());
+    expect(after).to.have.lengthOf(before.length + 1);
+    expect(after.map(({ id }) => id)).to.include(run.id);
+    expect(lost).to.equal(3);
+  });
+
+  it('cancels a run once, also when the answer is lost, and refuses one that has ended', async () => {
+    const pause = await paused();
+    let isLost = false;
+    const spoilt = await spoiltService(service.url, ({ method }) => {
+      if (method !== 'POST' || isLost) return 'pass';
+      isLost = true;
+      return 'lose';
+    });
+    const client = new CouncilClient({ url: spoilt.url, system: hurriedSystem() });
+    expect(await client.run(pause.runId).cancel()).to.include({ status: 'failed', error: 'Cancelled by the user' });
+    await spoilt.stop();
+    const run = await council.runs.start({ topic: 'Trees' });
+    await run.result();
+    expect(await rejectionOf(run.cancel())).to.include({ name: 'ConflictError', status: 409 });
+  });
+});
+
+describe('A call of the client', () => {
+  let server: FakeServer<unknown>;
+  const client = async (replies: readonly Reply[], key?: string): Promise<CouncilClient> => {
+    server = await fakeServer(replies);
+    return new CouncilClient({ url: server.url, key, system: hurriedSystem() });
+  };
+  afterEach(() => server.stop());
+
+  it('carries the key, and one idempotency key for all its tries', async () => {
+    const council = await client([resets, answersStatus(503), sends({ run_id: NO_RUN })], 'secret');
+    await council.runs.start({ topic: 'Trees' });
+    await council.runs.start({ topic: 'Trees', idempotencyKey: 'mine' });
+    const sent = server.calls.map(({ headers }) => [headers.authorization, headers['idempotency-key']]);
+    const [[bearer, first], second, third, fourth] = sent as [string[], string[], string[], string[]];
+    expect(bearer).to.equal('Bearer secret');
+    expect(first).to.match(/^[0-9a-f]{32}$/);
+    expect([second[1], third[1], fourth[1]]).to.deep.equal([first, first, 'mine']);
+  });
+
+  it('that would count twice is sent once, unless it was refused for its number', async () => {
+    const run = (await client([answersStatus(429), answersStatus(503)])).run(NO_RUN);
+    expect(await rejectionOf(run.fork({ at: 1 }))).to.include({ name: 'UnavailableError', status: 503 });
+    expect(server.calls).to.have.lengthOf(2);
+    server.answerBy([endsMidBody]);
+    expect(await rejectionOf(run.fork({ at: 1 }))).to.include({ name: 'UnreachableError', status: null });
+    expect(server.calls).to.have.lengthOf(3);
+  });
+
+  it('says what the service said: status, detail, errors and Retry-After', async () => {
+    const body = { detail: 'Slow down', errors: [{ loc: ['query'], msg: 'No', type: 'x' }] };
+    const refuses: Reply = (response) =>
+      response.writeHead(400, { 'Retry-After': '3', 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+    const council = await client([refuses]);
+    const expected = { name: 'BadRequestError', status: 400, detail: 'Slow down', errors: body.errors, retryAfter: 3 };
+    expect(await rejectionOf(council.run(NO_RUN).status())).to.deep.include(expected);
+  });
+
+  it('says what was asked where the answer says nothing', async () => {
+    const council = await client([answersStatus(404, '<html>')]);
+    const path = `/api/councils/run/${NO_RUN}`;
+    expect(await rejectionOf(council.run(NO_RUN).status())).to.include({
+      message: `GET ${server.url}${path} answers 404`,
+      status: 404,
+    });
+    server.answerBy([(response) => response.writeHead(301, { Location: '/elsewhere' }).end()]);
+    expect(await rejectionOf(council.health())).to.include({ status: 301 });
+    server.answerBy([sends('<html>')]);
+    expect(await rejectionOf(council.health())).to.have.property('name', 'UnexpectedAnswerError');
+  });
+
+  it('ends with the reason of its signal, also while it waits', async () => {
+    const council = await client([(response) => response.writeHead(503, { 'Retry-After': '20' }).end()]);
+    const abort = new AbortController();
+    const reason = new Error('Enough');
+    const asked = council.run(NO_RUN).status({ signal: abort.signal });
+    await server.until(() => server.calls.length === 1);
+    setImmediate(() => abort.abort(reason));
+    expect(await rejectionOf(asked)).to.equal(reason);
+    expect(await rejectionOf(council.health({ signal: abort.signal }))).to.equal(reason);
+    expect(server.calls).to.have.lengthOf(1);
+  });
+
+  it('is not begun with an address or a key that cannot be one', async () => {
+    await client([resets]);
+    for (const url of ['', 'localhost:8000', 'ftp://localhost', 'http://ann:secret@localhost']) {
+      expect(() => new CouncilClient({ url }), url).to.throw(TypeError);
+    }
+    expect(() => new CouncilClient({ url: server.url, key: 'two\nlines' })).to.throw(TypeError);
+    expect(new CouncilClient({ url: 'https://example.org/council/' })).to.be.instanceOf(CouncilClient);
+  });
+});

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import { instantModel } from '../support/instant-model.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const README = readFileSync(join(ROOT, 'src/client/README.md'), 'utf8');
+/** Where the examples say that the service is. */
+const EXAMPLE_URL = 'http://127.0.0.1:8000';
+
+describe("The examples of the client's README", () => {
+  let service: RunningService;
+  let dir: TempDir;
+  let program: string;
+
+  before(async () => {
+    service = await startService({ model: instantModel() });
+    dir = tempDir();
+    mkdirSync(join(dir.path, 'node_modules'));
+    symlinkSync(ROOT, join(dir.path, 'node_modules/council-run-service'));
+    symlinkSync(join(ROOT, 'node_modules/@types'), join(dir.path, 'node_modules/@types'));
+    program = [...README.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code).join('\n');
+    expect(program).to.include(EXAMPLE_URL);
+    writeFileSync(join(dir.path, 'example.mts'), program);
+  });
+  after(async () => {
+    await service.stop();
+    dir.remove();
+  });
+
+  it('compile, by the strictest rules', () => {
+    const examples = ts.createProgram([join(dir.path, 'example.mts')], {
+      target: ts.ScriptTarget.ES2023,
+      module: ts.ModuleKind.NodeNext,
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+      noEmit: true,
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: true,
+    });
+    const faults = ts.getPreEmitDiagnostics(examples);
+    expect(faults.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).to.deep.equal([]);
+  });
+
+  it('run against a service, to the end', async () => {
+    const { outputText } = ts.transpileModule(program.replace(EXAMPLE_URL, service.url), {
+      compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
+    });
+    const file = join(dir.path, 'example.mjs');
+    const said: unknown[][] = [];
+    Reflect.set(globalThis, 'sayInExample', (...words: unknown[]) => void said.push(words));
+    writeFileSync(file, `const console = { log: globalThis.sayInExample };\n${outputText}`);
+    await import(pathToFileURL(file).href);
+    expect(said.flat()).to.include.members(['master_agent', 'RunCompleted', 'completed', 2]);
+    expect(service.faults).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,6 @@
+/** Everything an iteration gives, to its end. */
+export async function allOf<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
