@@ -1,8 +1,9 @@
 /**
  * Transpiles src (and test, with --all) into dist when dist is stale. Types become blanks, so that every line and column
- * of dist is the source's own and no source map is needed; they are not checked, so a start needs no devDependencies:
- * `npm run build` checks them first. Safe to run in several processes at once, and beside
- * one that runs from dist: every file is replaced whole, files without a source go only then, and the stamp is last.
+ * of dist is the source's own and no source map is needed (but for the client, a library: it has its types beside it);
+ * they are not checked, so a start needs no devDependencies: `npm run build` checks them first. Safe to run in several
+ * processes at once, and beside one that runs from dist: every file is replaced whole, files without a source go only
+ * then, and the stamp is last.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -78,29 +79,33 @@ function outputsOf(path) {
 async function madeOf(path, text) {
   if (path === CLIENT_TYPES) return [await (await import('../schemas/generate-types.mjs')).schemaTypes()];
   if (path === VALIDATORS) return [(await import('../schemas/generate-validators.mjs')).validators()];
+  if (isOfClient(path)) return await libraryModule(path, text);
   const { default: blankTypes } = await import('ts-blank-space');
   const refuse = (syntax) => {
     throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
   };
-  return [...(isOfClient(path) ? [await declarationOf(path, text)] : []), blankTypes(text, refuse)];
+  return [blankTypes(text, refuse)];
 }
 
-/** The types of a source from itself alone: what it exports names its types. */
-async function declarationOf(path, text) {
+/**
+ * The types of a source, told from itself alone: what it exports names its types. And the module, which browsers load:
+ * without the comments, a third of it, that stand beside the types too.
+ */
+async function libraryModule(path, text) {
   const { default: ts } = await import('typescript');
-  const { outputText, diagnostics = [] } = ts.transpileDeclaration(text, {
+  const compilerOptions = {
+    target: ts.ScriptTarget.ES2023,
+    module: ts.ModuleKind.ESNext,
+    verbatimModuleSyntax: true,
+    strict: true,
+  };
+  const { outputText: types, diagnostics = [] } = ts.transpileDeclaration(text, {
     fileName: join(root, path),
     reportDiagnostics: true,
-    compilerOptions: {
-      target: ts.ScriptTarget.ES2023,
-      module: ts.ModuleKind.ESNext,
-      verbatimModuleSyntax: true,
-      isolatedDeclarations: true,
-      declaration: true,
-      strict: true,
-    },
+    compilerOptions: { ...compilerOptions, isolatedDeclarations: true, declaration: true },
   });
-  if (diagnostics.length === 0) return outputText;
+  const { outputText } = ts.transpileModule(text, { compilerOptions: { ...compilerOptions, removeComments: true } });
+  if (diagnostics.length === 0) return [types, outputText];
   const faults = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
   throw new Error(`The types of ${path} cannot be told from it alone: ${faults.join('; ')}`);
 }
