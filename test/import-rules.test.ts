@@ -18,7 +18,19 @@ const SHARED_TYPES = ['system', 'generated'];
 
 /** All that programs may put together. */
 const EVERYTHING_BUT_PROGRAMS = [
-  ...['errors', 'config', 'system', 'eventlog', 'eventsourcing', 'models', 'websearch', 'embeddings', 'pdf', 'keys'],
+  ...[
+    'errors',
+    'config',
+    'setting-values',
+    'system',
+    'eventlog',
+    'eventsourcing',
+    'models',
+    'websearch',
+    'embeddings',
+    'pdf',
+    'keys',
+  ],
   ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
   ...['http', 'ws'],
 ];
@@ -31,7 +43,8 @@ const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as 
 /** Who may import what: the layers from the ground up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
-  config: { ...PURE, ours: ['errors', 'system'] },
+  'setting-values': { ...PURE, ours: ['errors', 'system'] },
+  config: { ...PURE, ours: ['errors', 'system', 'setting-values'] },
   system: { ...PURE, ours: ['errors'], node: ['node:crypto', 'node:net', 'node:perf_hooks', 'node:worker_threads'] },
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },

@@ -108,8 +108,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
 /** How a failure is answered. */
 export interface ProblemAnswer {
   readonly status: number;
-  /** As `Problem`. */
-  readonly body: object;
+  readonly body: { readonly detail: string; readonly errors?: readonly FieldError[] };
   readonly headers: Readonly<Record<string, string>>;
 }
 

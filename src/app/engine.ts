@@ -110,21 +110,19 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     onDocument: (event) => library.recorded(event),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
-  const live = (runId: string): RunState | null => registry.live(runId);
-  const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live });
+  const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live: (id) => registry.live(id) });
   const blueprints = new BlueprintStore({ log, system, instanceId });
   const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
   const savedCouncils = blueprintAudits({ log, history, projector, system, logger });
   const caughtUp = startReading(library, projector);
 
   return {
-    ...{ verify: audits.verify, genealogy: audits.genealogy },
+    ...{ verify: audits.verify, genealogy: audits.genealogy, documents: library },
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
     ...{ log, registry, queries, tokens, views, feed, logFeed, blueprints, authenticator, unreachableModels },
     ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
-    documents: library,
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
       if (isReady) await log.ping();

@@ -10,6 +10,7 @@ import { ConfigInvalid } from '../errors.js';
 import { httpApp } from '../http/app.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
+import type { AuthenticationRules } from '../api/authentication.js';
 import { limitsOf } from '../api/limits.js';
 import { failedKeys } from '../keys/failed-keys.js';
 import { addressList } from '../system/address-list.js';
@@ -39,13 +40,7 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const limits = limitsOf(config.limits, system);
   const engine = await openEngine(config, { ...deps, onRunEnded: (runId) => limits.ended(runId) });
-  const { authenticator } = engine;
-  // One count of failures for both edges.
-  const access = {
-    authenticator,
-    failedKeys: failedKeys(system),
-    trustedProxies: addressList(config.trustedProxies),
-  };
+  const access = accessRules(engine, config, system);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
     // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
@@ -94,6 +89,15 @@ export async function startService(config: Config, deps: EngineDeps): Promise<Se
   logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   engine.recover(unfinished);
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
+}
+
+/** Who is let in, with one count of failures for both edges. */
+function accessRules(
+  { authenticator }: Engine,
+  { trustedProxies }: Config,
+  system: EngineDeps['system'],
+): Pick<Engine, 'authenticator'> & Pick<AuthenticationRules, 'failedKeys' | 'trustedProxies'> {
+  return { authenticator, failedKeys: failedKeys(system), trustedProxies: addressList(trustedProxies) };
 }
 
 /** The address that HOST names. @throws {ConfigInvalid} when it names none */

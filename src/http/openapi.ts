@@ -159,17 +159,23 @@ const TEXT: Json = { type: 'string' };
 
 /** What can go wrong follows from what a route takes. */
 function problemStatuses(route: Route): readonly number[] {
-  const { method, path, access, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
-  const statuses = new Set(problems).add(421);
+  const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
+  const statuses = new Set([...problems, ...accessProblems(route)]);
   if (route.isUnlimited !== true) statuses.add(429);
-  // The key may have to be looked up on the log.
-  if (access !== 'open') statuses.add(401).add(429).add(503);
-  if (method !== 'GET' || (access !== 'open' && scopesOf(access).length > 0)) statuses.add(403);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(413).add(415);
   if (body !== undefined || query !== undefined || isKeyed) statuses.add(422);
   return [...statuses].sort((a, b) => a - b);
+}
+
+/** What can go wrong before a route is reached. */
+function accessProblems({ method, access }: Route): readonly number[] {
+  const forbidden = method === 'GET' ? [] : [403];
+  if (access === 'open') return [421, ...forbidden];
+  if (scopesOf(access).length > 0) forbidden.push(403);
+  // 503: a key may have to be looked up on the log.
+  return [421, ...forbidden, 401, 429, 503];
 }
 
 function problem(description: string, components: Components, headers: readonly AnswerHeader[] = []): Json {

@@ -53,7 +53,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     if (method === 'GET') refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
     else refuse(socket, 405, `Method ${method} is not allowed here: GET is`, { Allow: 'GET' });
   });
-  const missed = new Map<WebSocket, number>();
+  const heartbeat = pinging(options.system);
   let stopped = false;
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -65,14 +65,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
     authenticate(request, { access: 'read', isReading: false, takesTicket: true }, options).then(
       (caller) => accept(request, { socket, head, target, caller }),
-      (error: unknown) => refuseFor(error, socket),
+      (error: unknown) => refuseFor(error, socket, options),
     );
-  };
-
-  const refuseFor = (error: unknown, socket: Duplex): void => {
-    const { status, body, headers } = problemOf(error, options.system.uuid());
-    if (status === 500) options.onFault(error);
-    refuse(socket, status, 'detail' in body ? String(body.detail) : '', headers);
   };
 
   const accept = (request: IncomingMessage, { socket, head, target, caller }: Upgrade): void => {
@@ -83,9 +77,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     sockets.handleUpgrade(request, socket, head, (client) => {
       // ws closes by itself after an error, with the matching code; ending the socket here would come before that.
       client.on('error', () => undefined);
-      client.on('pong', () => missed.set(client, 0));
-      client.on('close', () => missed.delete(client));
-      missed.set(client, 0);
+      heartbeat.watch(client);
       const leave = options.authenticator.watch(caller, () => client.close(CLOSE_UNAUTHORIZED, 'the key has ended'));
       client.on('close', leave);
       if (target.stream === 'default') serveChannel(client, target.runId, options);
@@ -93,6 +85,25 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     });
   };
 
+  server.on('upgrade', onUpgrade);
+  return {
+    async stop() {
+      if (stopped) return;
+      stopped = true;
+      heartbeat.stop();
+      const open = [...sockets.clients];
+      const gone = open.map((client) => new Promise<void>((resolve) => client.once('close', () => resolve())));
+      for (const client of open) client.close(CLOSE_RESTART, 'the service stops');
+      const cancel = options.system.after(GOODBYE_MS, () => open.forEach((client) => client.terminate()));
+      await Promise.all(gone);
+      cancel();
+    },
+  };
+}
+
+/** Pings every socket, and ends those that no longer answer. */
+function pinging(system: Pick<System, 'after'>): { watch(client: WebSocket): void; stop(): void } {
+  const missed = new Map<WebSocket, number>();
   const beat = (): void => {
     for (const [client, count] of missed) {
       if (count >= MAX_MISSED_PONGS) client.terminate();
@@ -101,23 +112,16 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
         client.ping();
       }
     }
-    cancelBeat = options.system.after(PING_MS, beat);
+    cancel = system.after(PING_MS, beat);
   };
-
-  server.on('upgrade', onUpgrade);
-  let cancelBeat = options.system.after(PING_MS, beat);
+  let cancel = system.after(PING_MS, beat);
   return {
-    async stop() {
-      if (stopped) return;
-      stopped = true;
-      cancelBeat();
-      const open = [...sockets.clients];
-      const gone = open.map((client) => new Promise<void>((resolve) => client.once('close', () => resolve())));
-      for (const client of open) client.close(CLOSE_RESTART, 'the service stops');
-      const cancel = options.system.after(GOODBYE_MS, () => open.forEach((client) => client.terminate()));
-      await Promise.all(gone);
-      cancel();
+    watch(client) {
+      client.on('pong', () => missed.set(client, 0));
+      client.on('close', () => missed.delete(client));
+      missed.set(client, 0);
     },
+    stop: () => cancel(),
   };
 }
 
@@ -179,6 +183,17 @@ function passOver(
 function withoutOffer(connection: string): string {
   const options = connection.split(',').map((each) => each.trim());
   return options.filter((each) => !/^(upgrade|http2-settings)$/i.test(each)).join(', ');
+}
+
+/** Refuses as the REST edge would answer. */
+function refuseFor(
+  error: unknown,
+  socket: Duplex,
+  { system, onFault }: Pick<ChannelServerOptions, 'system' | 'onFault'>,
+): void {
+  const { status, body, headers } = problemOf(error, system.uuid());
+  if (status === 500) onFault(error);
+  refuse(socket, status, body.detail, headers);
 }
 
 function refuse(socket: Duplex, status: number, detail: string, headers: Readonly<Record<string, string>> = {}): void {

@@ -1,7 +1,7 @@
 /** The arguments of `council run` and its usage. */
 import { parseArgs } from 'node:util';
 import { CouncilError } from '../../errors.js';
-import { plainUrl } from '../../config.js';
+import { plainUrl } from '../../setting-values.js';
 import { readFileSync } from 'node:fs';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
