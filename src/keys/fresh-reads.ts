@@ -35,7 +35,8 @@ export function freshReads(
       if (waiting >= MAX_WAITING) return;
       waiting += 1;
       try {
-        await (next ??= readNext());
+        // Never within this call: what it clears must be there.
+        await (next ??= Promise.resolve().then(readNext));
       } finally {
         waiting -= 1;
       }
