@@ -1,12 +1,17 @@
 /** The client of a council run service, for Node and browsers: what `council-run-service/client` gives. */
 import type { Health, Readiness } from '../generated/schemas.js';
 import { Blueprints } from './blueprints.js';
+import type { CursorStream } from './cursor-stream.js';
 import { Documents } from './documents.js';
+import type { FeedEvent, FeedOptions } from './feed.js';
+import { feedStream } from './feed.js';
 import type { Api, CallOptions, Fetch } from './http.js';
 import { openApi, pathOf } from './http.js';
+import { Keys } from './keys.js';
 import type { RetryOptions } from './retry.js';
 import { Run } from './run.js';
 import { Runs } from './runs.js';
+import { Session } from './session.js';
 import type { ClientSystem } from './system.js';
 import { hostSystem } from './system.js';
 
@@ -26,6 +31,8 @@ export class CouncilClient {
   readonly runs: Runs;
   readonly blueprints: Blueprints;
   readonly documents: Documents;
+  readonly keys: Keys;
+  readonly session: Session;
   readonly #api: Api;
 
   /** Nothing is sent before the first call. @throws {TypeError} for an address or a key that cannot be one */
@@ -39,11 +46,18 @@ export class CouncilClient {
     this.runs = new Runs(api);
     this.blueprints = new Blueprints(api);
     this.documents = new Documents(api);
+    this.keys = new Keys(api);
+    this.session = new Session(api);
   }
 
   /** A run by its id; nothing is asked. */
   run(id: string): Run {
     return new Run(this.#api, id);
+  }
+
+  /** The events of all runs, in the order of the log, as they are recorded. It never ends of itself. */
+  feed(options: FeedOptions = {}): CursorStream<FeedEvent> {
+    return feedStream(this.#api, options);
   }
 
   /** Whether the process answers, now. */
@@ -75,6 +89,9 @@ export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { RunFilters, StartOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ChangeOptions, TaggedBlueprint } from './blueprints.js';
+export type { CursorStream } from './cursor-stream.js';
+export type { FeedEvent, FeedOptions } from './feed.js';
+export type { AddKeyOptions, KeyEventsOptions } from './keys.js';
 export type { UploadOptions } from './documents.js';
 export type { CallOptions } from './http.js';
 export type { RetryOptions, RetryWait } from './retry.js';
@@ -93,9 +110,15 @@ export type {
   GodModeState,
   Health,
   HistoryRecord,
+  Key,
+  KeyEventsPage,
+  NewKey,
   Readiness,
   RunResult,
+  Scope,
+  Session as SignedIn,
   StateOverride,
+  Ticket,
   UploadResult,
   Verification,
 } from '../generated/schemas.js';

@@ -15,6 +15,8 @@ export interface StreamRequest<T> extends Pick<ApiRequest, 'path' | 'query'> {
   readonly after: string | null;
   /** What a message tells; null: nothing new. @throws {UnreachableError} it does not follow: the line is taken for cut */
   readonly read: (message: StreamedMessage) => T | null;
+  /** Told each `id` that the stream would go on after. */
+  readonly onPlace?: (id: string) => void;
 }
 
 /**
@@ -89,7 +91,7 @@ interface Following {
 /** What one connection tells; it ends only when nothing follows. @throws {UnreachableError} at any other end */
 async function* connection<T>(
   api: Api,
-  { path, query = {}, signal, read }: StreamRequest<T>,
+  { path, query = {}, signal, read, onPlace }: StreamRequest<T>,
   { place, outage }: Following,
 ): AsyncGenerator<T, void> {
   const { after } = place;
@@ -100,9 +102,10 @@ async function* connection<T>(
     assertStream(api.url, answer);
     outage.answered();
     for await (const message of messagesIn(answer.chunks)) {
-      const told = read(message);
+      const told = message.data === '' ? null : read(message);
       outage.ended();
       place.after = message.id ?? place.after;
+      if (message.id !== undefined) onPlace?.(message.id);
       if (told !== null) yield told;
     }
     throw new UnreachableError(api.url);
@@ -122,13 +125,20 @@ function assertStream(url: string, { status, headers }: OpenAnswer): void {
   throw new UnexpectedAnswerError(`${url} answers ${type} where a stream of events is`, { status });
 }
 
-/** The events that come whole; the rest of a stream that breaks off is left out. */
+/** A block that tells nothing but its place, at the end of what has come. */
+const PLACE_ALONE = /(?:^|\n\n)id: (.+)\n\n$/;
+
+/** The events that come whole, and places without one; the rest of a stream that breaks off is left out. */
 async function* messagesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder();
   let whole: StreamedMessage[] = [];
   const parser = createParser({ onEvent: (message) => whole.push(message) });
   for await (const chunk of chunks) {
-    parser.feed(decoder.decode(chunk, { stream: true }));
+    const text = decoder.decode(chunk, { stream: true });
+    parser.feed(text);
+    // The parser drops it. Where it is missed, because it came in pieces, some events are read again.
+    const id = PLACE_ALONE.exec(text)?.[1];
+    if (id !== undefined) whole.push({ id, data: '' });
     yield* whole;
     whole = [];
   }

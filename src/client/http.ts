@@ -114,7 +114,7 @@ export function openApi(options: ApiOptions): Api {
 /** The answer to one try. @throws {CouncilError} for any but a 2xx, or the signal's reason */
 async function opened(
   request: ApiRequest,
-  { url, key, fetch, system, own }: ApiOptions & { readonly own: Headers },
+  { url, fetch, system, own }: Omit<ApiOptions, 'key' | 'retry'> & { readonly own: Headers },
 ): Promise<OpenAnswer> {
   const { method = 'GET', body, patienceMs = SILENCE_MS } = request;
   const target = url + request.path + queryText(request.query);
@@ -122,13 +122,11 @@ async function opened(
   Object.entries(request.headers ?? {}).forEach(([name, value]) => headers.set(name, value));
   const isForm = body instanceof FormData;
   if (body !== undefined && !isForm) headers.set('Content-Type', 'application/json');
-  // A cookie is for the service's own pages, signed in without a key.
-  const credentials = key === undefined ? 'same-origin' : 'omit';
   const line = openLine(url, { system, signal: request.signal });
   try {
     const answer = await line.inTime(patienceMs, () =>
       fetch(target, {
-        ...{ method, headers, credentials, redirect: 'manual', signal: line.signal },
+        ...{ method, headers, redirect: 'manual', signal: line.signal },
         ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
       }),
     );

@@ -79,6 +79,7 @@ describe('The package of the client', () => {
       module: ts.ModuleKind.ESNext,
       moduleResolution: ts.ModuleResolutionKind.Bundler,
       types: [],
+      skipDefaultLibCheck: true,
       noEmit: true,
       strict: true,
       exactOptionalPropertyTypes: true,
