@@ -38,6 +38,8 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   /** Origins that browsers may call from, as `scheme://host[:port]`. */
   readonly corsOrigins: readonly string[];
+  /** `off`: without keys it may be reached from other machines too. Where keys were added it changes nothing. */
+  readonly auth: 'on' | 'off';
   /** What a key, or an address, may ask of this instance. */
   readonly limits: RequestLimits;
   /** Addresses and ranges of proxies whose word on a client's address is taken. */
@@ -158,10 +160,16 @@ export function readConfig(environment: Environment): Config {
     cluster: clusterTimes(setting),
     allowedHosts: hostNames('ALLOWED_HOSTS', setting('ALLOWED_HOSTS')),
     corsOrigins: origins('CORS_ORIGINS', setting('CORS_ORIGINS')),
+    auth: oneOf('AUTH', setting('AUTH') ?? 'on', ['on', 'off']),
     limits: requestLimits(setting),
     trustedProxies: addresses('TRUSTED_PROXIES', setting('TRUSTED_PROXIES')),
     logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
   };
+}
+
+/** The key by which the terminal asks a running service; null: none. @throws {ConfigInvalid} */
+export function readCouncilKey(environment: Environment): string | null {
+  return secret('COUNCIL_KEY', environment['COUNCIL_KEY'] || null);
 }
 
 function clusterTimes(setting: Setting): ClusterTimes | null {

@@ -47,7 +47,11 @@ async function main(): Promise<void> {
   const webSearch = searchProvider(config.webSearch);
   // Loaded last: a setting or a folder that cannot be used is refused at once.
   const { startService } = await import('./app/service.js');
-  const service = await startService(config, { dataDir, model, webSearch, system, logger, onLogBroken });
+  const starting = startService(config, { dataDir, model, webSearch, system, logger, onLogBroken });
+  const service = await starting.catch((error: unknown) => {
+    dataDir.release();
+    throw error;
+  });
   started = { service, release: () => dataDir.release() };
   process.stdout.write(`listening on ${service.url}\n`);
 }

@@ -4,9 +4,11 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
 import type { Engine } from './engine.js';
-import type { EngineDeps } from './context.js';
+import type { EngineDeps, Logger } from './context.js';
 import { openEngine } from './engine.js';
 import { ConfigInvalid } from '../errors.js';
+import type { StartLogger } from './start-rule.js';
+import { assertGuarded } from './start-rule.js';
 import { httpApp } from '../http/app.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -29,17 +31,22 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+export interface ServiceDeps extends EngineDeps {
+  readonly logger: Logger & StartLogger;
+}
+
 /**
  * Opens the engine and serves it; resolves once requests are accepted and unfinished runs are taken up.
  *
- * @throws {ConfigInvalid} when the address cannot be listened on
+ * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
  */
-export async function startService(config: Config, deps: EngineDeps): Promise<Service> {
+export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
   const { system, logger, model } = deps;
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const limits = limitsOf(config.limits, system);
   const engine = await openEngine(config, { ...deps, onRunEnded: (runId) => limits.ended(runId) });
+  await guarded(engine, () => assertGuarded(config, { address, isOpen: engine.authenticator.isOpen }, logger));
   const access = accessRules(engine, config, system);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
   const server = createServer(
@@ -98,6 +105,16 @@ function accessRules(
   system: EngineDeps['system'],
 ): Pick<Engine, 'authenticator'> & Pick<AuthenticationRules, 'failedKeys' | 'trustedProxies'> {
   return { authenticator, failedKeys: failedKeys(system), trustedProxies: addressList(trustedProxies) };
+}
+
+/** Stops the engine again when a check fails. */
+async function guarded(engine: Engine, check: () => void): Promise<void> {
+  try {
+    check();
+  } catch (error) {
+    await engine.stop();
+    throw error;
+  }
 }
 
 /** The address that HOST names. @throws {ConfigInvalid} when it names none */

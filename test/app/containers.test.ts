@@ -38,6 +38,12 @@ describe('The compose file', () => {
     }
   });
 
+  it('starts without keys, on purpose, since it is published on a loopback address alone', () => {
+    expect(instance).to.include("\n      AUTH: 'off'\n");
+    const published = [...compose.matchAll(/\n {4}ports:\n((?: {6}- .*\n)+)/g)].map(([, ports]) => ports);
+    expect(published).to.deep.equal(['      - 127.0.0.1:8000:8000\n']);
+  });
+
   it('lets instances be called by loopback names and their own, or as the file says', () => {
     expect(instance).to.include('ALLOWED_HOSTS: ${ALLOWED_HOSTS:-localhost,127.0.0.1,council-1,council-2}\n');
   });

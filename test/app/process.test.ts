@@ -126,7 +126,8 @@ describe('The process', () => {
 
   // What the settings say by themselves is told in config.test.ts.
   const refusals: readonly (readonly [string, Record<string, string>])[] = [
-    ['HOST', { HOST: '192.0.2.1' }],
+    ['HOST', { HOST: '192.0.2.1', AUTH: 'off' }],
+    ['HOST', { HOST: '0.0.0.0' }],
     ['HOST', { HOST: 'no such host' }],
     ['DATA_DIR', { DATA_DIR: MAIN }],
     ['DATA_DIR', { DATA_DIR: '/proc/nope' }],

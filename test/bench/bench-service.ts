@@ -29,7 +29,7 @@ export async function openBenchService({
       dataDir,
       model,
       system,
-      logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
+      logger: { info: () => undefined, warn: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => overheard(await openEmbeddedLog(at), onAppended),
     },
   );

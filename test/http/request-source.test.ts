@@ -245,7 +245,7 @@ describe('A service on every address', () => {
       [[], [200, 200, 200]],
       [['council.example'], [200, 200, 421]],
     ] as const) {
-      const service = await startService({ model: scriptedModel(), host: '0.0.0.0', allowedHosts });
+      const service = await startService({ model: scriptedModel(), host: '0.0.0.0', auth: 'off', allowedHosts });
       try {
         const url = service.url.replace('0.0.0.0', '127.0.0.1');
         const found = ['localhost', 'COUNCIL.example.:443', 'evil.example'].map(async (host) => {

@@ -61,6 +61,7 @@ export async function startService({
     openLog: async (at) => decorate(await openLog(at)),
     logger: {
       info: (fields, msg) => void lines.push({ ...fields, msg }),
+      warn: (fields, msg) => void lines.push({ ...fields, msg }),
       error: (fields) => void faults.push(fields),
     },
   });
