@@ -17,6 +17,11 @@ const COMMANDS = [
     program: 'cli/commands/audit-process.js',
   },
   {
+    names: ['keys'],
+    usage: 'add NAME --scopes … | list | revoke NAME   (council keys --help tells them)',
+    program: 'cli/commands/keys-process.js',
+  },
+  {
     names: ['migrate'],
     usage: '                 (copies the log in DATA_DIR to EVENTSTORE_URL; the service is stopped)',
     program: 'cli/commands/migrate.js',

@@ -33,6 +33,7 @@ describe('The channel as the command reads it', () => {
     const joined = new Promise<WebSocket>((resolve) => server.on('connection', resolve));
     const { port } = server.address() as AddressInfo;
     const channel = openChannel(`http://127.0.0.1:${port}`, RUN, {
+      key: null,
       schemas: openSchemas(),
       system,
       signal: ended.signal,

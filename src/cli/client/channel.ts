@@ -5,7 +5,7 @@ import type { ChannelMessage, RunResult } from '../../generated/schemas.js';
 import type { SchemaRegistry } from '../../api/schemas.js';
 import type { Queue } from '../../system/async/queue.js';
 import { queue } from '../../system/async/queue.js';
-import { jsonValue } from './rest.js';
+import { jsonValue, signature } from './rest.js';
 import { CouncilError } from '../../errors.js';
 import type { RunProgress } from '../commands/driver.js';
 import type { RetryPolicy } from './retry.js';
@@ -17,6 +17,8 @@ const HANDSHAKE_DEADLINE_MS = 10_000;
 const SILENCE_MS = 60_000;
 
 export interface ChannelOptions {
+  /** Who asks; null: nobody. */
+  readonly key: string | null;
   readonly schemas: SchemaRegistry;
   readonly system: Pick<System, 'after'>;
   /** Ends it. */
@@ -31,11 +33,11 @@ export type Channel = Pick<Queue<ChannelMessage>, 'next'> & { close(): void };
  *
  * @param url of the service, without trailing slash
  */
-export function openChannel(url: string, runId: string, { schemas, system, signal }: ChannelOptions): Channel {
+export function openChannel(url: string, runId: string, { key, schemas, system, signal }: ChannelOptions): Channel {
   const isMessage = schemas.validator('channel-messages.json');
   const messages = queue<ChannelMessage>();
   const address = `${url.replace(/^http/, 'ws')}/ws/council/${runId}`;
-  const socket = new WebSocket(address, { handshakeTimeout: HANDSHAKE_DEADLINE_MS });
+  const socket = new WebSocket(address, { handshakeTimeout: HANDSHAKE_DEADLINE_MS, headers: signature(key) });
   const close = (): void => socket.terminate();
   let disarm = (): void => undefined;
   const arm = (): void => {

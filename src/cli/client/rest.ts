@@ -93,6 +93,12 @@ export class ServiceRefused extends CouncilError<{ readonly status: number }> {
   }
 }
 
+/** What to add for a user whose key is missing or no good; '' for any other error. */
+export function keyHint(error: unknown): string {
+  const isKeyless = error instanceof ServiceRefused && error.data.status === 401;
+  return isKeyless ? ' (the council commands take a key from COUNCIL_KEY)' : '';
+}
+
 /** No answer came. */
 export class ServiceUnreachable extends CouncilError<{ readonly url: string; readonly isSent: boolean }> {
   readonly code = 'cli.unreachable';
@@ -110,8 +116,8 @@ function isUnsent(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && UNSENT.includes(String(cause.code));
 }
 
-/** @param url of the service, without trailing slash */
-export function restCalls(url: string): RestCalls {
+/** @param url of the service, without trailing slash @param key who asks; null: nobody */
+export function restCalls(url: string, key: string | null): RestCalls {
   return {
     async send(method, path, { body, idempotencyKey, signal } = {}) {
       const deadline = AbortSignal.timeout(ANSWER_DEADLINE_MS);
@@ -120,6 +126,7 @@ export function restCalls(url: string): RestCalls {
         redirect: 'manual',
         signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
         headers: {
+          ...signature(key),
           ...(body && { 'Content-Type': 'application/json' }),
           ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }),
         },
@@ -129,6 +136,11 @@ export function restCalls(url: string): RestCalls {
       throw refusalOf({ status, text }, `${method} ${url}${path}`);
     },
   };
+}
+
+/** The header by which a key is sent. */
+export function signature(key: string | null): Readonly<Record<string, string>> {
+  return key === null ? {} : { Authorization: `Bearer ${key}` };
 }
 
 async function exchange(url: string, path: string, request: RequestInit) {

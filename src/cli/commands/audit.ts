@@ -1,6 +1,6 @@
 /** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`, in whatever process. */
 import { nodeSystem } from '../../system/system.js';
-import { readConfig } from '../../config.js';
+import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
 import { openSchemas } from '../../api/schemas.js';
@@ -22,13 +22,13 @@ import { exportLine, readExport } from '../../audit/export.js';
 import { eventLine } from '../terminal/event-line.js';
 import { diffText, stateDiff, stateText } from '../terminal/state-diff.js';
 import { verifyExport } from './verify-export.js';
-import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
+import { ServiceRefused, ServiceUnreachable, keyHint } from '../client/rest.js';
 
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
 
 /** What the commands use of the process they run in. */
-export interface AuditProcess {
+export interface CommandProcess {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: PrintedStream & { readonly isTTY?: boolean; readonly columns?: number };
@@ -39,7 +39,7 @@ export interface AuditProcess {
 }
 
 /** Runs the command that the arguments name; resolves with the exit code. */
-export async function audit(words: readonly string[], process: AuditProcess): Promise<number> {
+export async function audit(words: readonly string[], process: CommandProcess): Promise<number> {
   const { signal } = process;
   const notify = (text: string): void => process.complain(`${printable(text)}\n`);
   let name: CommandName | null = words[0] === 'verify' ? 'verify' : null;
@@ -60,12 +60,13 @@ export async function audit(words: readonly string[], process: AuditProcess): Pr
   }
 }
 
-function auditDeps(command: AuditCommand, process: AuditProcess, notify: (text: string) => void): AuditDeps {
+function auditDeps(command: AuditCommand, process: CommandProcess, notify: (text: string) => void): AuditDeps {
   const { env, stdin, stdout, signal } = process;
   const system = nodeSystem();
   const isTerminal = stdout.isTTY === true;
   const replayDeps = { machines: machineCache(), sha256: system.sha256 };
-  const service = (url: string) => serviceRecords(url, { system, schemas: openSchemas(), notify, signal });
+  const service = (url: string) =>
+    serviceRecords(url, { key: readCouncilKey(env), system, schemas: openSchemas(), notify, signal });
   const records = (): RunRecords =>
     command.url === null ? folderRecords(dataDirOf(env), replayDeps) : service(command.url);
   const { NO_COLOR: noColor, TERM: term } = env;
@@ -87,11 +88,13 @@ function dataDirOf(environment: NodeJS.ProcessEnv): string {
 }
 
 /** What a user is told of a fault. */
-export function messageOf(error: unknown): string {
-  if (error instanceof UsageFault) return `${error.message}\n\n${USAGE}`;
+export function messageOf(error: unknown, usage = USAGE): string {
+  if (error instanceof UsageFault) return `${error.message}\n\n${usage}`;
   if (!(error instanceof CouncilError)) return error instanceof Error ? (error.stack ?? '') : String(error);
   const isHere = error instanceof DataDirHeld || error instanceof LogUnreadable;
-  return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
+  return isHere
+    ? `${error.message}; ask a running service with --url http://HOST:PORT`
+    : error.message + keyHint(error);
 }
 
 // The commands; each resolves with its exit code.

@@ -1,6 +1,7 @@
 /** Exit codes that scripts can trust (src/cli/README.md, "Exit codes of the commands on a record"). */
 import { ConfigInvalid } from '../../errors.js';
-import { DataDirHeld } from '../../eventlog/errors.js';
+import { DataDirHeld, LogUnavailable } from '../../eventlog/errors.js';
+import { KeyRefused, KeyTaken, KeyUnknown, TooManyKeys } from '../../keys/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { ServiceLost } from '../client/channel.js';
@@ -33,13 +34,19 @@ export function exitOfError(error: unknown, command: CommandName | null): number
   return command === 'verify' ? VERIFIED.cannotTell : codeOf(error);
 }
 
-/** Refusals that mean a wrong request. */
-const USAGE_STATUS: readonly number[] = [400, 413, 422];
+/** Refusals that mean a wrong request, or a wrong key. */
+const USAGE_STATUS: readonly number[] = [400, 401, 403, 413, 422];
+/** The codes of errors by their kind; a key that is not given is wrong usage. */
+const CODES: readonly (readonly [code: number, kinds: readonly (abstract new (...given: never) => Error)[]])[] = [
+  [EXIT.usage, [UsageFault, ConfigInvalid, KeyRefused, KeyTaken, TooManyKeys]],
+  [EXIT.unknown, [RunUnknown, EventUnknown, KeyUnknown]],
+  [EXIT.noData, [DataDirHeld, LogUnreadable]],
+  [EXIT.noService, [ServiceUnreachable, ServiceLost, LogUnavailable]],
+];
 
 function codeOf(error: unknown): number {
-  if (error instanceof UsageFault || error instanceof ConfigInvalid) return EXIT.usage;
-  if (error instanceof RunUnknown || error instanceof EventUnknown) return EXIT.unknown;
-  if (error instanceof DataDirHeld || error instanceof LogUnreadable) return EXIT.noData;
-  if (error instanceof ServiceUnreachable || error instanceof ServiceLost || isAway(error)) return EXIT.noService;
+  const [code] = CODES.find(([, kinds]) => kinds.some((kind) => error instanceof kind)) ?? [];
+  if (code !== undefined) return code;
+  if (isAway(error)) return EXIT.noService;
   return error instanceof ServiceRefused && USAGE_STATUS.includes(error.data.status) ? EXIT.usage : EXIT.failed;
 }

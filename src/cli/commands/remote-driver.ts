@@ -14,6 +14,8 @@ import { CouncilError } from '../../errors.js';
 const CANCEL_DEADLINE_MS = 5_000;
 
 export interface RemoteOptions {
+  /** Who asks; null: nobody. */
+  readonly key: string | null;
   readonly system: System;
   readonly schemas: SchemaRegistry;
   /** Shows the user a notice. */
@@ -23,8 +25,8 @@ export interface RemoteOptions {
 }
 
 /** A driver of the service at an address; nothing is sent before the first call. */
-export function remoteDriver(url: string, { system, schemas, notify, cancelled }: RemoteOptions): RunDriver {
-  const rest = restCalls(url);
+export function remoteDriver(url: string, { key, system, schemas, notify, cancelled }: RemoteOptions): RunDriver {
+  const rest = restCalls(url, key);
   const read = replyReader(url, schemas);
   const ended = new AbortController();
   const { signal } = ended;
@@ -44,7 +46,7 @@ export function remoteDriver(url: string, { system, schemas, notify, cancelled }
     follow: (runId) =>
       followRun(runId, {
         poll: () => result(runId, { signal }),
-        channel: () => openChannel(url, runId, { schemas, system, signal }),
+        channel: () => openChannel(url, runId, { key, schemas, system, signal }),
         retryPolicy,
       }),
     async pause(runId) {

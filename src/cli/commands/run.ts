@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
-import { readConfig } from '../../config.js';
+import { readConfig, readCouncilKey } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
@@ -17,6 +17,7 @@ import type { RunDriver } from './driver.js';
 import type { RemoteOptions } from './remote-driver.js';
 import { editText } from '../terminal/approval-prompt.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
+import { ServiceRefused, keyHint } from '../client/rest.js';
 import { writeResult } from './run-council.js';
 import { printable } from '../terminal/printer.js';
 import type { Progress } from '../terminal/progress.js';
@@ -52,7 +53,9 @@ async function run(args: RunArguments, system: System, cancelled: AbortSignal): 
   const notify = (text: string): void => progress.say(text);
   const { url } = args;
   const open =
-    url === null ? openEmbeddedDriver(system, notify) : openRemoteDriver(url, { system, schemas, notify, cancelled });
+    url === null
+      ? openEmbeddedDriver(system, notify)
+      : openRemoteDriver(url, { key: readCouncilKey(process.env), system, schemas, notify, cancelled });
   const driver = await open;
   const prompt = args.isGodMode ? promptOn(progress) : null;
   try {
@@ -123,12 +126,14 @@ function refuse(error: unknown): number {
   const text = error instanceof CouncilError ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
   const isUsage = error instanceof UsageFault || error instanceof RunRequestInvalid || error instanceof ConfigInvalid;
-  return isUsage ? EXIT_USAGE : EXIT_FAILED;
+  const isShutOut = error instanceof ServiceRefused && [401, 403].includes(error.data.status);
+  return isUsage || isShutOut ? EXIT_USAGE : EXIT_FAILED;
 }
 
 function hintAt(error: unknown): string {
   if (error instanceof UsageFault) return `\n\n${USAGE}`;
-  return error instanceof DataDirHeld ? '; if it is the service, drive it with --url http://HOST:PORT' : '';
+  if (!(error instanceof DataDirHeld)) return keyHint(error);
+  return '; if it is the service, drive it with --url http://HOST:PORT';
 }
 
 process.exitCode = await main(process.argv.slice(3)).catch(refuse);

@@ -8,7 +8,7 @@ import type { FoldedRun, ForkPlan, ForkRequest, RunStart } from '../../generated
 import type { SchemaRegistry } from '../../api/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Call, Reply } from '../client/rest.js';
-import { ServiceRefused, jsonValue, openBody, replyReader, restCalls } from '../client/rest.js';
+import { ServiceRefused, jsonValue, openBody, replyReader, restCalls, signature } from '../client/rest.js';
 import { ServiceLost } from '../client/channel.js';
 import { isAway, openOutage } from '../client/retry.js';
 import { verificationResult } from './record.js';
@@ -17,6 +17,8 @@ import type { RunRecords } from './record.js';
 import { EventUnknown, isTerminal } from './record.js';
 
 export interface ServiceOptions {
+  /** Who asks; null: nobody. */
+  readonly key: string | null;
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly schemas: SchemaRegistry;
   /** Shows the user a notice, beside the output. */
@@ -36,13 +38,15 @@ export interface ServiceRecords extends RunRecords {
 
 /** @param url of the service, without trailing slash */
 export function serviceRecords(url: string, options: ServiceOptions): ServiceRecords {
-  const { system, schemas, signal, notify } = options;
-  const rest = restCalls(url);
+  const { key, system, schemas, signal, notify } = options;
+  const rest = restCalls(url, key);
   const read = replyReader(url, schemas);
   const send = (method: 'GET' | 'POST', runId: string, path: string, call: Call = {}): Promise<Reply> =>
     withRunUnknown(runId, () => rest.send(method, pathOf(runId, path), { ...call, signal }));
   const body = (runId: string, path: string, headers: Readonly<Record<string, string>>) =>
-    withRunUnknown(runId, () => openBody(url, { path: pathOf(runId, path), headers, system, signal }));
+    withRunUnknown(runId, () =>
+      openBody(url, { path: pathOf(runId, path), headers: { ...headers, ...signature(key) }, system, signal }),
+    );
 
   async function* exported(runId: string): AsyncGenerator<Uint8Array> {
     yield* (await body(runId, 'events', { Accept: 'application/x-ndjson' })) ?? [];

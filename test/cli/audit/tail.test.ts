@@ -110,6 +110,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     const notices: string[] = [];
     const { signal } = new AbortController();
     const options = {
+      key: null,
       system: hasty,
       schemas: openSchemas(),
       notify: (text: string) => void notices.push(text),
@@ -152,7 +153,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     const system = { after: nodeSystem().after, monotonicMs: () => nowMs };
     const { signal } = new AbortController();
     const url = `http://127.0.0.1:${(still.address() as AddressInfo).port}`;
-    const options = { system, schemas: openSchemas(), notify: () => undefined, signal };
+    const options = { key: null, system, schemas: openSchemas(), notify: () => undefined, signal };
     const seqs: number[] = [];
     for await (const { seq } of serviceRecords(url, options).follow(runId)) seqs.push(seq);
     still.close();

@@ -1,0 +1,30 @@
+/** A command as a process of its own: its streams, its signals, its exit code. */
+import { onSignals } from '../../system/signals.js';
+import { nodeSystem } from '../../system/system.js';
+import { printable } from '../terminal/printer.js';
+import type { CommandProcess } from './audit.js';
+import { messageOf } from './audit.js';
+import { EXIT } from './exit-codes.js';
+
+/** Runs a command in this process; whatever else goes wrong ends it with the code that the command's own errors have. */
+export async function runAsProcess(
+  command: (process: CommandProcess) => Promise<number>,
+  exitOf: (error: unknown) => number,
+): Promise<void> {
+  const stopping = new AbortController();
+  const complain = (text: string): void => void process.stderr.write(text);
+  onSignals(
+    nodeSystem(),
+    () => stopping.abort(),
+    () => process.exit(EXIT.interrupted),
+  );
+  process.on('uncaughtException', (error) => {
+    complain(`${printable(messageOf(error))}\n`);
+    process.exit(exitOf(error));
+  });
+  // A failed write is reported where it happens.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
+  const { env, stdin, stdout } = process;
+  process.exitCode = await command({ env, stdin, stdout, complain, signal: stopping.signal });
+}

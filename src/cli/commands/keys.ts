@@ -1,0 +1,127 @@
+/** `council keys`, in whatever process: adds, lists and revokes keys. */
+import { openSchemas } from '../../api/schemas.js';
+import { readConfig, readCouncilKey } from '../../config.js';
+import { CouncilError } from '../../errors.js';
+import type { Key } from '../../generated/schemas.js';
+import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { nodeSystem } from '../../system/system.js';
+import { ServiceUnreachable } from '../client/rest.js';
+import type { KeyBook } from '../records/key-book.js';
+import { logKeys, serviceKeys } from '../records/key-book.js';
+import type { Print } from '../terminal/printer.js';
+import { OutputFailed, ReaderGone, printable, printableJson, printerOn } from '../terminal/printer.js';
+import type { CommandProcess } from './audit.js';
+import { messageOf } from './audit.js';
+import { EXIT, exitOfError } from './exit-codes.js';
+import type { KeysCommand, WantedKey } from './keys-usage.js';
+import { KEYS_USAGE, parseKeysCommand } from './keys-usage.js';
+
+/** Runs the command that the arguments name; resolves with the exit code. */
+export async function keys(words: readonly string[], process: Omit<CommandProcess, 'stdin'>): Promise<number> {
+  const { env, stdout, signal } = process;
+  const notify = (text: string): void => process.complain(`${printable(text)}\n`);
+  const system = nodeSystem();
+  try {
+    const command = parseKeysCommand(words, system.now());
+    const print = printerOn(stdout);
+    if (command === null) {
+      await print(`${KEYS_USAGE}\n`);
+      return EXIT.done;
+    }
+    const { url } = command;
+    const book =
+      url === null
+        ? logKeys(readConfig(env), system)
+        : serviceKeys(url, { key: readCouncilKey(env), schemas: openSchemas(), signal });
+    await perform(command, { book, print, notify, now: system.now(), isTerminal: stdout.isTTY === true });
+    return EXIT.done;
+  } catch (error) {
+    if (error instanceof ReaderGone) return EXIT.done;
+    if (!signal.aborted || error instanceof KeyLost) notify(messageOf(error, KEYS_USAGE));
+    return signal.aborted ? EXIT.interrupted : exitOfError(error, null);
+  }
+}
+
+interface KeysDeps {
+  readonly book: KeyBook;
+  readonly print: Print;
+  readonly notify: (text: string) => void;
+  /** ISO 8601. */
+  readonly now: string;
+  readonly isTerminal: boolean;
+}
+
+async function perform(command: KeysCommand, deps: KeysDeps): Promise<void> {
+  switch (command.act) {
+    case 'add':
+      return await add(command.wanted, deps);
+    case 'list':
+      return await list(command.isJson, deps);
+    case 'revoke':
+      await deps.book.revoke(command.name);
+      return deps.notify(`Key "${command.name}" is revoked`);
+    default:
+      return command satisfies never;
+  }
+}
+
+/** The key may have been added, and nobody has its text. */
+class KeyLost extends CouncilError<{ readonly name: string }> {
+  readonly code = 'cli.key-lost';
+  constructor({ name, cause }: { readonly name: string; readonly cause: Error }) {
+    super(`Cannot show key "${name}", which may be there: revoke it (${cause.message})`, { name }, { cause });
+  }
+}
+
+/** The key alone goes to standard output. @throws {KeyLost} */
+async function add(wanted: WantedKey, { book, print, notify }: KeysDeps): Promise<void> {
+  const { name, scopes, expires } = wanted;
+  try {
+    await print(`${await book.add(wanted)}\n`);
+  } catch (error) {
+    throw isLost(error) ? new KeyLost({ name, cause: error }) : error;
+  }
+  const lasting = expires === null ? 'until it is revoked' : `for ${expires}`;
+  notify(`Key "${name}" is added, with ${scopes.join(', ')}, ${lasting}. It is shown this once.`);
+  notify('Send it as "Authorization: Bearer …"; the council commands take it from COUNCIL_KEY.');
+}
+
+/** Its answer was lost, or could not be written; before that nothing is added. */
+function isLost(error: unknown): error is Error {
+  if (error instanceof ServiceUnreachable) return error.data.isSent;
+  return error instanceof ReaderGone || error instanceof OutputFailed || error instanceof AppendOutcomeUnknown;
+}
+
+async function list(isJson: boolean, { book, print, notify, now, isTerminal }: KeysDeps): Promise<void> {
+  const found = await book.list();
+  if (isJson) {
+    const json = JSON.stringify(found);
+    return await print(`${isTerminal ? printableJson(json) : json}\n`);
+  }
+  if (found.length === 0) return notify('No key was ever added');
+  const rows = found.map((key) => [
+    key.name,
+    key.scopes.join(','),
+    standing(key, now),
+    `used ${key.last_used ?? 'never'}`,
+  ]);
+  await print(printable(aligned(rows)));
+}
+
+function standing(key: Key, now: string): string {
+  const { expires_at: expiresAt, revoked_at: revokedAt, revoked_by: by } = key;
+  if (revokedAt !== null) return `revoked ${day(revokedAt)}${by === null ? '' : ` by ${by}`}`;
+  if (expiresAt === null) return 'valid';
+  return expiresAt <= now ? `expired ${day(expiresAt)}` : `valid until ${day(expiresAt)}`;
+}
+
+function day(time: string): string {
+  return time.slice(0, 10);
+}
+
+/** Lines whose columns stand below each other. */
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}

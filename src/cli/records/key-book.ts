@@ -1,0 +1,155 @@
+/** Where keys are kept: at a running service, or on the log itself, where whoever can write it may do everything. */
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { dataDirectoryHolder, openDataDirectory } from '../../app/data-directory.js';
+import { keyRecord } from '../../api/serializers.js';
+import type { SchemaRegistry } from '../../api/schemas.js';
+import type { Config } from '../../config.js';
+import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
+import { DataDirHeld } from '../../eventlog/errors.js';
+import { openLog } from '../../eventlog/open.js';
+import type { EventLog } from '../../eventlog/port.js';
+import { LogUnreadable } from '../../eventlog/port.js';
+import type { Key as KeyRecord } from '../../generated/schemas.js';
+import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
+import { KEYS_STREAM, keyEventReader } from '../../keys/events.js';
+import { expiryIn } from '../../keys/key-request.js';
+import { KeyRing } from '../../keys/state.js';
+import { KeyStore } from '../../keys/store.js';
+import type { System } from '../../system/system.js';
+import type { WantedKey } from '../commands/keys-usage.js';
+import { ServiceRefused, replyReader, restCalls } from '../client/rest.js';
+
+export interface KeyBook {
+  /** Resolves with the text of the new key, which nobody can ask for again. */
+  add(wanted: WantedKey): Promise<string>;
+  /** Every key that was ever added, in that order. */
+  list(): Promise<readonly KeyRecord[]>;
+  /** @throws {KeyUnknown} */
+  revoke(name: string): Promise<void>;
+}
+
+export interface ServiceKeysOptions {
+  /** Who asks; null: nobody, which adds the first key of all. */
+  readonly key: string | null;
+  readonly schemas: SchemaRegistry;
+  /** Aborts the calls. */
+  readonly signal: AbortSignal;
+}
+
+/** The keys of a running service. @param url without trailing slash */
+export function serviceKeys(url: string, { key, schemas, signal }: ServiceKeysOptions): KeyBook {
+  const rest = restCalls(url, key);
+  const read = replyReader(url, schemas);
+  return {
+    async add({ name, scopes, expires }) {
+      const body = { name, scopes, ...(expires !== null && { expires_in: expires }) };
+      const adding = rest.send('POST', '/api/keys', { body, signal });
+      return read(await meaning(adding, 409, () => new KeyTaken({ name })), 'new-key.json').key;
+    },
+    list: async () => read(await rest.send('GET', '/api/keys', { signal }), 'key-list.json'),
+    async revoke(name) {
+      const revoking = rest.send('DELETE', `/api/keys/${encodeURIComponent(name)}`, { signal });
+      await meaning(revoking, 404, () => new KeyUnknown({ name }));
+    },
+  };
+}
+
+/** Gives a refusal its meaning by its status. */
+async function meaning<T>(sent: Promise<T>, status: number, error: () => Error): Promise<T> {
+  try {
+    return await sent;
+  } catch (refusal) {
+    throw refusal instanceof ServiceRefused && refusal.data.status === status ? error() : refusal;
+  }
+}
+
+/** The keys on the log that the settings name; a folder must not be in use, and is not changed by a list. */
+export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: System): KeyBook {
+  const change = <T>(act: (keys: KeyStore) => Promise<T>): Promise<T> =>
+    onLog(config, system, async (log) => {
+      const keys = new KeyStore({ log, system, instanceId: system.uuid(), onFault: () => undefined });
+      try {
+        return await act(keys);
+      } finally {
+        await keys.stop();
+      }
+    });
+  return {
+    add: ({ expires, ...wanted }) =>
+      change(async (keys) => {
+        const expiresAt = expires === null ? null : expiryIn(expires, system.now());
+        return (await keys.add({ ...wanted, expiresAt }, { actor: null })).text;
+      }),
+    list: () => listOn(config, system),
+    async revoke(name) {
+      assertLogThere(config);
+      await change((keys) => keys.revoke(name, null));
+    },
+  };
+}
+
+type Place = Pick<Config, 'dataDir' | 'eventStore'>;
+
+/** Works on the log; a folder is held meanwhile. @throws {DataDirHeld | LogUnreadable | ConfigInvalid} */
+async function onLog<T>(
+  { dataDir: folder, eventStore }: Place,
+  system: System,
+  act: (log: EventLog) => Promise<T>,
+): Promise<T> {
+  const parts = { eventStore, onBroken: () => undefined, system };
+  if (eventStore !== null) return await closing(await openLog({ ...parts, file: logIn(folder) }), act);
+  const holder = { pid: process.pid, hostname: hostname(), startedAt: system.now() };
+  const { logFile: file, viewsDir, release } = openDataDirectory(folder, holder);
+  try {
+    const viewsOf = existsSync(join(viewsDir, 'views.sqlite')) ? viewsDir : null;
+    return await closing(await openLog({ ...parts, file, viewsOf }), act);
+  } finally {
+    release();
+  }
+}
+
+async function closing<T>(log: EventLog, act: (log: EventLog) => Promise<T>): Promise<T> {
+  try {
+    return await act(log);
+  } finally {
+    await log.close();
+  }
+}
+
+async function listOn(place: Place, system: System): Promise<readonly KeyRecord[]> {
+  if (place.eventStore !== null) return await onLog(place, system, (log) => keysOn(log, system));
+  const log = readOnly(place.dataDir);
+  try {
+    return await keysOn(log, system);
+  } finally {
+    log.assertUnchanged();
+    log.close();
+  }
+}
+
+function readOnly(folder: string): ReturnType<typeof openLogReadOnly> {
+  try {
+    return openLogReadOnly(logIn(folder));
+  } catch (error) {
+    const path = resolve(folder);
+    throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: dataDirectoryHolder(path) }) : error;
+  }
+}
+
+async function keysOn(log: Pick<EventLog, 'readStream'>, { sha256 }: System): Promise<readonly KeyRecord[]> {
+  const keys = new KeyRing();
+  for await (const event of keyEventReader.read(log, KEYS_STREAM, { sha256 })) keys.take(event);
+  return keys.all().map(keyRecord);
+}
+
+/** A folder without a log has no keys to change: it is not made into one. */
+function assertLogThere({ dataDir, eventStore }: Place): void {
+  const file = logIn(dataDir);
+  if (eventStore === null && !existsSync(file)) throw new LogUnreadable({ file, reason: 'there is no such file' });
+}
+
+function logIn(folder: string): string {
+  return join(resolve(folder), 'log.sqlite');
+}

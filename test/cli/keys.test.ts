@@ -1,0 +1,179 @@
+import { expect } from 'chai';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeSystem } from '../../src/system/system.js';
+import type { FakeEventStore } from '../support/fake-event-store.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import { folderPrint } from '../support/folder-print.js';
+import type { Told } from '../support/keys-command.js';
+import { councilKeys } from '../support/keys-command.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const KEY_LINE = /^council_[A-Za-z0-9_-]{43}\n$/;
+
+function expectOneLine({ code, stdout, stderr }: Told, wanted: number, told: RegExp): void {
+  expect({ code, stdout }, stderr).to.deep.equal({ code: wanted, stdout: '' });
+  expect(stderr.trimEnd().split('\n'), stderr).to.have.lengthOf(1);
+  expect(stderr).to.match(told);
+}
+
+describe('council keys on the folder of a stopped service', () => {
+  let dir: TempDir;
+  let env: NodeJS.ProcessEnv;
+  const keys = (...words: readonly string[]): Promise<Told> => councilKeys(words, env);
+
+  beforeEach(() => {
+    dir = tempDir();
+    env = { DATA_DIR: join(dir.path, 'data') };
+  });
+  afterEach(() => dir.remove());
+
+  it('prints the first key alone on standard output, and a service started there asks for it', async () => {
+    const { code, stdout, stderr } = await keys('add', 'ann', '--scopes', 'admin,read');
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.match(KEY_LINE);
+    expect(stderr).to.include('Key "ann" is added, with read, admin').and.include('COUNCIL_KEY');
+    expect(stderr).not.to.include(stdout.trim());
+    const service = await startService({ model: scriptedModel(), dataDir: join(dir.path, 'data'), eventStore: null });
+    const headers = { Authorization: `Bearer ${stdout.trim()}` };
+    const answers = [await fetch(`${service.url}/api/runs`), await fetch(`${service.url}/api/runs`, { headers })];
+    await service.stop();
+    expect(answers.map(({ status }) => status)).to.deep.equal([401, 200]);
+  });
+
+  it('gives a name once, and the first key with admin alone', async () => {
+    expectOneLine(await keys('add', 'ann', '--scopes', 'read'), 2, /first key needs the scope admin/);
+    await keys('add', 'ann', '--scopes', 'admin');
+    expectOneLine(await keys('add', 'ann', '--scopes', 'read'), 2, /"ann": the name was given before/);
+  });
+
+  it('lists what was added, without a text, and changes no byte by that', async () => {
+    const added = await keys('add', 'ann', '--scopes', 'admin');
+    const expiring = await keys('add', 'ci', '--scopes', 'run,read', '--expires', '30d');
+    await keys('revoke', 'ann');
+    const before = folderPrint(dir.path);
+    const { code, stdout } = await keys('list');
+    const json = await keys('list', '--json');
+    expect(folderPrint(dir.path)).to.deep.equal(before);
+    const today = nodeSystem().now().slice(0, 10);
+    const until = new Date(Date.parse(today) + 30 * 86_400_000).toISOString().slice(0, 10);
+    expect([code, stdout]).to.deep.equal([
+      0,
+      `ann  admin     revoked ${today}      used never\nci   read,run  valid until ${until}  used never\n`,
+    ]);
+    const listed: unknown = JSON.parse(json.stdout);
+    expect(listed).to.have.length(2);
+    for (const text of [stdout, json.stdout]) {
+      expect(text).not.to.include(added.stdout.trim()).and.not.include(expiring.stdout.trim());
+    }
+  });
+
+  it('revokes a key, twice too, and says which there is not', async () => {
+    await keys('add', 'ann', '--scopes', 'admin');
+    expectOneLine(await keys('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
+    expectOneLine(await keys('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
+    expectOneLine(await keys('revoke', 'bob'), 4, /Cannot find key "bob"/);
+  });
+
+  it('makes no log to list or revoke in', async () => {
+    expectOneLine(await keys('list'), 5, /Cannot read the event log ".*": there is no such file/);
+    expectOneLine(await keys('revoke', 'ann'), 5, /there is no such file/);
+    expect(existsSync(join(dir.path, 'data'))).to.equal(false);
+  });
+
+  it('points at --url while a service runs there, and lets go of the folder in the end', async () => {
+    const dataDir = join(dir.path, 'data');
+    const service = await startService({ model: scriptedModel(), dataDir, eventStore: null });
+    for (const words of [['add', 'ann', '--scopes', 'admin'], ['list'], ['revoke', 'ann']]) {
+      expectOneLine(await keys(...words), 5, new RegExp(`process ${process.pid} .*--url http://HOST:PORT`));
+    }
+    await service.stop();
+    expect((await keys('add', 'ann', '--scopes', 'admin')).code).to.equal(0);
+    expect((await keys('add', 'bob', '--scopes', 'read')).code).to.equal(0);
+  });
+
+  it('exits 2 with the usage for wrong words, in one line for what no key can have', async () => {
+    for (const [words, told] of [
+      [[], 'add, list or revoke is missing'],
+      [['sing'], 'There is no keys sing'],
+      [['add'], 'The name of a key is missing'],
+      [['add', 'ann'], '--scopes is missing'],
+      [['add', 'ann', 'bob', '--scopes', 'read'], 'Too many words'],
+      [['list', 'ann'], 'Too many words'],
+      [['revoke', 'ann', '--json'], 'council keys revoke takes no --json'],
+      [['list', '--url', 'ftp://x'], '--url takes'],
+    ] as const) {
+      const { code, stdout, stderr } = await keys(...words);
+      expect([code, stdout], stderr).to.deep.equal([2, '']);
+      expect(stderr).to.include(told).and.include('Usage: council keys add');
+    }
+    expectOneLine(await keys('add', 'ann', '--scopes', 'read,fly'), 2, /there is no scope "fly"/);
+    expectOneLine(await keys('add', 'ann', '--scopes', ''), 2, /there is no scope ""/);
+    expectOneLine(await keys('add', 'ann', '--scopes', 'admin', '--expires', 'soon'), 2, /30d/);
+    expectOneLine(await keys('add', 'a b', '--scopes', 'admin'), 2, /a name is 1 to 64/);
+    env = { ...env, COUNCIL_KEY: 'not a key' };
+    expectOneLine(await keys('list', '--url', 'http://127.0.0.1:1'), 2, /COUNCIL_KEY="\(hidden\)"/);
+    const help = await keys('--help');
+    expect(help).to.include({ code: 0, stderr: '' });
+    expect(help.stdout).to.include('Usage: council keys add');
+  });
+});
+
+describe('council keys on the log of a server', () => {
+  it('adds, lists and revokes there, without a folder of its own', async () => {
+    const dir = tempDir();
+    const server: FakeEventStore = await fakeEventStore(join(dir.path, 'server.sqlite'));
+    const env = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 't1', DATA_DIR: join(dir.path, 'data') };
+    try {
+      expect((await councilKeys(['add', 'ann', '--scopes', 'admin'], env)).stdout).to.match(KEY_LINE);
+      expect((await councilKeys(['revoke', 'ann'], env)).code).to.equal(0);
+      expect((await councilKeys(['list'], env)).stdout).to.match(/^ann {2}admin {2}revoked [\d-]+ {2}used never\n$/);
+      expect(existsSync(env.DATA_DIR)).to.equal(false);
+      await server.kill();
+      expectOneLine(await councilKeys(['list'], env), 3, /Cannot reach the event log/);
+    } finally {
+      await server.stop();
+      dir.remove();
+    }
+  });
+});
+
+describe('council keys at a running service', () => {
+  let service: RunningService;
+  let admin: string;
+  const keys = (key: string | null, ...words: readonly string[]): Promise<Told> =>
+    councilKeys([...words, '--url', service.url], key === null ? {} : { COUNCIL_KEY: key });
+
+  before(async () => {
+    service = await startService({ model: scriptedModel() });
+    // The first key of all, without another.
+    admin = (await keys(null, 'add', 'ann', '--scopes', 'admin')).stdout.trim();
+  });
+  after(() => service.stop());
+
+  it('adds a key that opens what its scopes say, lists it with who added it, and revokes it', async () => {
+    const { stdout } = await keys(admin, 'add', 'ci', '--scopes', 'read', '--expires', '12h');
+    expect(stdout).to.match(KEY_LINE);
+    const ask = async (): Promise<number> =>
+      (await fetch(`${service.url}/api/runs`, { headers: { Authorization: `Bearer ${stdout.trim()}` } })).status;
+    expect(await ask()).to.equal(200);
+    expect((await keys(admin, 'list')).stdout).to.match(/^ci {3}read {3}valid until /m);
+    expectOneLine(await keys(admin, 'revoke', 'ci'), 0, /Key "ci" is revoked/);
+    expect(await ask()).to.equal(401);
+    expect((await keys(admin, 'list')).stdout).to.match(/^ci +read +revoked [\d-]+ by ann +used /m);
+  });
+
+  it('says in one line what is wrong with a key, a name or the address', async () => {
+    const reader = (await keys(admin, 'add', 'eve', '--scopes', 'read')).stdout.trim();
+    expectOneLine(await keys(null, 'list'), 2, /A key is needed.*COUNCIL_KEY/);
+    expectOneLine(await keys(`council_${'x'.repeat(43)}`, 'list'), 2, /The key is unknown.*COUNCIL_KEY/);
+    expectOneLine(await keys(reader, 'list'), 2, /The key lacks the scope "admin" or "audit"/);
+    expectOneLine(await keys(admin, 'add', 'eve', '--scopes', 'read'), 2, /"eve": the name was given before/);
+    expectOneLine(await keys(admin, 'revoke', 'nobody'), 4, /Cannot find key "nobody"/);
+    expectOneLine(await councilKeys(['list', '--url', 'http://127.0.0.1:1'], {}), 3, /Cannot reach the service/);
+  });
+});
