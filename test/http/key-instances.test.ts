@@ -1,0 +1,171 @@
+import { expect } from 'chai';
+import { nodeSystem } from '../../src/system/system.js';
+import type { ChannelClient } from '../support/channel-client.js';
+import { openChannel, refusedUpgrade } from '../support/channel-client.js';
+import { changedLog } from '../support/changed-log.js';
+import type { EventStreamClient } from '../support/event-stream-client.js';
+import { openEventStream } from '../support/event-stream-client.js';
+import { addFirstKey, addKey, bearer, restWith, signIn } from '../support/keys.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import type { SharedLog } from '../support/shared-log.js';
+import { openSharedLog } from '../support/shared-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+describe('Keys on two instances of one log', () => {
+  let dir: TempDir;
+  let shared: SharedLog;
+  let services: readonly RunningService[];
+  let urls: readonly [string, string];
+  let admin: RestClient;
+  let adminKey: string;
+  /** A run that does not end. */
+  let held: string;
+  let aheadMs = 0;
+
+  before(async () => {
+    dir = tempDir();
+    shared = await openSharedLog(dir.path);
+    const system = { ...nodeSystem(), now: () => new Date(Date.now() + aheadMs).toISOString() };
+    const open = (): Promise<RunningService> => {
+      const { log } = shared.line();
+      const model = scriptedModel(() => 'hold');
+      return startService({ model, system, decorate: (own) => changedLog(log, { close: () => own.close() }) });
+    };
+    const [one, other] = [await open(), await open()];
+    services = [one, other];
+    urls = [one.url, other.url];
+    adminKey = await addFirstKey(one.url);
+    admin = restWith(one.url, adminKey);
+    held = await admin.start();
+  });
+  after(async () => {
+    await Promise.all(services.map((each) => each.stop()));
+    await shared.close();
+    dir.remove();
+  });
+
+  const ticketFrom = async (rest: RestClient): Promise<string> =>
+    rest.read(await rest.post('/api/tickets'), 201, 'ticket.json').ticket;
+  const newKey = (name: string): Promise<string> => addKey(admin, { name, scopes: ['read'] });
+
+  it('close both with the first', async () => {
+    for (const url of urls) expect((await restClient(url).get('/api/runs/')).status).to.equal(401);
+  });
+
+  it('hold at once at the other too, and are revoked there as well', async () => {
+    const rest = restWith(urls[1], await newKey('everywhere'));
+    expect((await rest.get('/api/runs/')).status).to.equal(200);
+    await admin.send('DELETE', '/api/keys/everywhere');
+    await untilTrue(async () => (await rest.get('/api/runs/')).status === 401);
+  });
+
+  it('let a session be had at one, used at the other, and signed out anywhere', async () => {
+    const cookie = await signIn(urls[0], adminKey);
+    const there = restClient(urls[1], { Cookie: cookie, Origin: urls[1] });
+    expect((await there.get('/api/runs/')).status).to.equal(200);
+    await restClient(urls[0]).send('DELETE', '/api/session', { headers: { Cookie: cookie, Origin: urls[0] } });
+    await untilTrue(async () => (await there.get('/api/runs/')).status === 401);
+  });
+
+  it('let one of 100 at once use a ticket', async () => {
+    const ticket = await ticketFrom(admin);
+    const opening = Array.from({ length: 100 }, (_, index) => {
+      const stream = openEventStream(urls[index % 2] ?? '', `/api/runs/${held}/stream?ticket=${ticket}`);
+      return stream.answered.then(({ status }) => ({ stream, status }));
+    });
+    const opened = await Promise.all(opening);
+    for (const { stream } of opened) stream.leave();
+    expect(opened.filter(({ status }) => status === 200)).to.have.length(1);
+    expect(opened.filter(({ status }) => status === 401)).to.have.length(99);
+  });
+
+  it('let a ticket open a socket or an event stream, nothing else, and not after 30 seconds', async () => {
+    const rest = restWith(urls[0], await newKey('tickets'));
+    const socket = `/ws/council/${held}?ticket=`;
+    const channel = openChannel(urls[1], socket + (await ticketFrom(rest)));
+    await channel.until(({ event }) => event === 'connected');
+    channel.socket.close();
+    const spare = await ticketFrom(rest);
+    expect((await restClient(urls[0]).get(`/api/runs/?ticket=${spare}`)).status).to.equal(401);
+    expect((await refusedUpgrade(urls[0], `${socket}unknown`)).status).to.equal(401);
+    aheadMs += 30_000;
+    expect((await refusedUpgrade(urls[0], socket + spare)).status).to.equal(401);
+    const unfit = restWith(urls[0], await addKey(admin, { name: 'unfit', scopes: ['run'] }));
+    expect((await refusedUpgrade(urls[0], socket + (await ticketFrom(unfit)))).status).to.equal(403);
+  });
+
+  /** A socket and an event stream on each instance, open. */
+  async function openAll(headersAt: (url: string) => Promise<Readonly<Record<string, string>>>) {
+    const channels: ChannelClient[] = [];
+    const streams: EventStreamClient[] = [];
+    for (const url of urls) {
+      const headers = await headersAt(url);
+      channels.push(openChannel(url, `/ws/council/${held}`, headers));
+      channels.push(openChannel(url, `/ws/council/${held}?events=all`, headers));
+      streams.push(openEventStream(url, `/api/runs/${held}/stream`, headers));
+      streams.push(openEventStream(url, '/api/feed', headers));
+    }
+    for (const channel of channels) await channel.until(({ event }) => event === 'connected');
+    for (const stream of streams) await stream.until(({ event }) => event === 'RunRequested');
+    return {
+      async closed(): Promise<void> {
+        for (const channel of channels) expect(await channel.closed).to.equal(4401);
+        for (const stream of streams) expect(await stream.over).to.equal('cut');
+      },
+    };
+  }
+
+  it('end what is open when they are revoked', async () => {
+    const key = await newKey('watcher');
+    const open = await openAll(async () => bearer(key));
+    await admin.send('DELETE', '/api/keys/watcher');
+    await open.closed();
+  });
+
+  it('end what is open when they expire', async () => {
+    const key = await addKey(admin, { name: 'brief', scopes: ['read'], expires_in: '1h' });
+    const open = await openAll(async () => bearer(key));
+    aheadMs += 3_600_000;
+    await open.closed();
+  });
+
+  it('end what a session has opened when it is signed out', async () => {
+    const cookie = await signIn(urls[0], await newKey('browser'));
+    const open = await openAll(async (url) => ({ Cookie: cookie, Origin: url }));
+    await restClient(urls[1]).send('DELETE', '/api/session', { headers: { Cookie: cookie, Origin: urls[1] } });
+    await open.closed();
+  });
+
+  it('leave open what others have opened', async () => {
+    const key = await newKey('other');
+    const channel = openChannel(urls[1], `/ws/council/${held}?events=all`, bearer(adminKey));
+    await channel.until(({ event }) => event === 'connected');
+    await restWith(urls[1], key).get('/api/runs/');
+    await admin.send('DELETE', '/api/keys/other');
+    await admin.send('POST', `/api/councils/run/${held}/cancel`);
+    await channel.until(({ event }) => event === 'run_failed');
+    expect(await channel.closed).to.equal(1000);
+    await admin.until(held, isOver);
+  });
+});
+
+describe('The first key of a service that is in use', () => {
+  it('ends the sockets and streams of whoever came without one', async () => {
+    const service = await startService({ model: scriptedModel(() => 'hold') });
+    try {
+      const runId = await restClient(service.url).start();
+      const channel = openChannel(service.url, `/ws/council/${runId}`);
+      await channel.until(({ event }) => event === 'connected');
+      await addFirstKey(service.url);
+      expect(await channel.closed).to.equal(4401);
+    } finally {
+      await service.stop();
+    }
+  });
+});
