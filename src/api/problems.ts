@@ -63,6 +63,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'run.unknown': { status: 404 },
   'run.finished': { status: 409 },
   'run.not-paused': { status: 400 },
+  'run.not-approver': { status: 403 },
   'run.pause-moved': { status: 409 },
   'run.session-unknown': { status: 404 },
   'run.key-reused': { status: 409 },

@@ -9,6 +9,7 @@ import type {
   HistoryRecord,
   Key,
   NewKey,
+  PauseApprovals as PauseApprovalsShown,
   RunRequestedData,
   RunResult,
   RunStart,
@@ -24,7 +25,7 @@ import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/human-decision.js';
-import type { PauseView } from '../run/pause-view.js';
+import type { PauseApprovals, PauseView } from '../run/pause-view.js';
 import type { RunState } from '../run/state.js';
 
 /** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
@@ -72,8 +73,8 @@ export function decisionResult(runId: string, { status, error }: GateOutcome): R
   };
 }
 
-/** What a human decides on. */
-export function godModeState({ run, gate, seq, branches }: PauseView): GodModeState {
+/** What a human decides on, and whether whoever asks may. */
+export function godModeState({ run, gate, seq, branches, approvals }: PauseView, isAllowed: boolean): GodModeState {
   const { runId, progress, request } = run;
   const { shown } = progress;
   return {
@@ -95,6 +96,22 @@ export function godModeState({ run, gate, seq, branches }: PauseView): GodModeSt
     allowed_actions: gate === null ? [] : ['approve', 'reject', 'modify'],
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
+    ...(approvals !== null && { approvals: pauseApprovals(approvals, isAllowed) }),
+  };
+}
+
+/** Who decides a pause, and who has voted. */
+export function pauseApprovals(
+  { by, notByStarter, quorum, votes, deadline }: PauseApprovals,
+  isAllowed: boolean,
+): PauseApprovalsShown {
+  return {
+    by: by === null ? null : [...by],
+    not_by_starter: notByStarter,
+    quorum,
+    deadline,
+    votes: votes.map(({ actor, choice, at, comment }) => ({ actor, action: choice.action, at, comment })),
+    may_decide: isAllowed,
   };
 }
 

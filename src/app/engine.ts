@@ -111,7 +111,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
   const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live: (id) => registry.live(id) });
-  const blueprints = new BlueprintStore({ log, system, instanceId });
+  const blueprints = new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen });
   const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
   const savedCouncils = blueprintAudits({ log, history, projector, system, logger });
   const caughtUp = startReading(library, projector);

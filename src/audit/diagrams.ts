@@ -150,8 +150,11 @@ function feedbackLines(feedback: GenealogyFeedback, { scores }: Genealogy): read
 }
 
 function decisionLines(decision: GenealogyDecision): readonly string[] {
-  const { seq, action, actor, comment, shown, changes, unapplied } = decision;
-  const by = actor === null ? 'a human' : mermaidText(actor);
+  const { seq, action, actor, comment, by_deadline: isLate, votes, shown, changes, unapplied } = decision;
+  const names = [...votes.map((vote) => vote.actor), actor].flatMap((each) =>
+    each === null ? [] : [mermaidText(each)],
+  );
+  const by = isLate ? 'its deadline' : names.length === 0 ? 'a human' : names.join(', ');
   const fields = changes.map(({ field }) => mermaidText(field)).join(', ');
   const sent = unapplied === null ? '' : 'an override was sent and not applied';
   const id = `h${seq}`;

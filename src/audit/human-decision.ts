@@ -8,6 +8,7 @@ import type {
 } from '../generated/schemas.js';
 import { codePoints } from '../graph/limits.js';
 import type { RunEvent } from '../run/events.js';
+import { votesFor } from '../run/approvals.js';
 import { humanSource } from '../run/branch.js';
 import { branchInto } from '../run/frontier.js';
 import type { DraftsGiven } from '../run/override.js';
@@ -44,11 +45,19 @@ export function decisionOf(
   if (override !== null) addOverride(event, override, { before, after }, provenance);
   return {
     ...{ seq, at, gate, answers, action, actor, comment, shown },
+    by_deadline: data.by === 'deadline',
+    votes: votesBefore(event, before),
     changes: override === null ? [] : changesOf(override, { before, after, shown }, provenance),
     unapplied: data.action === 'modify' || data.modifiedState === null ? null : unapplied(data.modifiedState, deps),
     next_nodes,
     route_reason: route?.reason ?? null,
   };
+}
+
+/** The votes that a decision completes: those for the same choice. */
+function votesBefore({ data }: GateDecided, before: RunState): GenealogyDecision['votes'] {
+  const votes = data.by === 'deadline' ? [] : votesFor(gateOf(before)?.votes ?? [], data);
+  return votes.map(({ actor, choice, at, comment }) => ({ actor, action: choice.action, at, comment }));
 }
 
 function shownAt(run: RunState, provenance: Provenance, draftHash: string | null): GenealogyShown {

@@ -19,10 +19,10 @@ export type Compiled =
 
 /** The graph of a council; or, when it has faults, why it cannot run, naming the node or edge of the first. */
 export function compileBlueprint(
-  blueprint: Pick<Blueprint, 'id' | 'nodes' | 'edges'>,
+  blueprint: Pick<Blueprint, 'id' | 'nodes' | 'edges' | 'approvals'>,
   defaults: NodeDefaults,
 ): Compiled {
-  const { id, nodes, edges } = blueprint;
+  const { id, nodes, edges, approvals } = blueprint;
   const fault = inspectGraph(blueprint).find(({ isFault }) => isFault);
   const entry = nodes[entryOf(blueprint)];
   if (fault !== undefined || entry === undefined) {
@@ -35,13 +35,14 @@ export function compileBlueprint(
     entry: entry.id,
     nodes: nodes.map((node) => graphNode(node, roleOf(node), defaults)),
     edges: edges.map(graphEdge),
+    ...(approvals !== undefined && { approvals }),
   };
   return { isRunnable: true, graph };
 }
 
 /** Copies field by field: unknown fields that clients keep in nodes do not belong in a run. */
 function graphNode(node: SavedNode, role: NodeRole, defaults: NodeDefaults): GraphNode {
-  const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools } = node;
+  const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools, approvals } = node;
   return {
     id,
     label,
@@ -54,6 +55,7 @@ function graphNode(node: SavedNode, role: NodeRole, defaults: NodeDefaults): Gra
     countsIteration: ROLES[role].countsIteration,
     timeoutMs: node.timeoutMs ?? defaults.timeoutMs,
     maxAttempts: node.maxAttempts ?? defaults.maxAttempts,
+    ...(approvals !== undefined && { approvals }),
   };
 }
 

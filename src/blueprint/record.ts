@@ -8,37 +8,48 @@ import type {
   SavedNode,
 } from '../generated/schemas.js';
 import { rolesOf } from '../council/roles.js';
+import { approvalIssues } from './approvals.js';
 import { inspectGraph, warningsOf } from './validate.js';
 
 /** Ids that mean something else in the API's paths, and those that clients resolve away. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
 /** The parts of a blueprint that a client sends. */
-type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges'>;
+type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'approvals'>;
 
 /** Whether an id has the form of a blueprint's: 1 to 128 letters, digits, `-`, `_`, `.`, and none that is reserved. */
 export function isBlueprintId(text: string): boolean {
   return /^[A-Za-z0-9._-]{1,128}$/.test(text) && !RESERVED_IDS.has(text);
 }
 
+/** When a blueprint is saved, and where. */
+export interface Saving {
+  readonly at: string;
+  /** Whether the service has keys: approvers are known by the names of theirs. */
+  readonly hasKeys: boolean;
+}
+
 /** The record of a new blueprint. */
 export function createdBlueprint(
   draft: BlueprintCreate,
-  { id, at }: { readonly id: string; readonly at: string },
+  { id, ...saving }: Saving & { readonly id: string },
 ): Blueprint {
-  return recordOf(councilOf(draft), { id, version: 1, createdAt: at, updatedAt: at });
+  return recordOf(councilOf(draft), { id, version: 1, createdAt: saving.at }, saving);
 }
 
 /** The record after an update: fields that it does not name stay as they are. */
-export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, at: string): Blueprint {
+export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
-  return recordOf(councilOf({ name, nodes, edges }), { id, version: version + 1, createdAt, updatedAt: at });
+  const { approvals = current.approvals } = change;
+  const council = councilOf({ name, nodes, edges, ...(approvals !== undefined && { approvals }) });
+  return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
 /** What is sent as a council, defaults filled in. */
-export function councilOf({ name, nodes, edges = [] }: BlueprintCreate): Council {
-  return { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge) };
+export function councilOf({ name, nodes, edges = [], approvals }: BlueprintCreate): Council {
+  const council = { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge) };
+  return approvals === undefined ? council : { ...council, approvals };
 }
 
 /** Place in the list of the first node whose id an earlier one has, -1 when ids are unique. */
@@ -52,8 +63,13 @@ export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'ta
   return `${source}->${target}`;
 }
 
-function recordOf(council: Council, rest: Pick<Blueprint, 'id' | 'version' | 'createdAt' | 'updatedAt'>): Blueprint {
-  return { ...rest, ...council, warnings: warningsOf(inspectGraph(council)), roles: rolesOf(council) };
+function recordOf(
+  council: Council,
+  rest: Pick<Blueprint, 'id' | 'version' | 'createdAt'>,
+  { at: updatedAt, hasKeys }: Saving,
+): Blueprint {
+  const warnings = warningsOf([...inspectGraph(council), ...approvalIssues(council, hasKeys)]);
+  return { ...rest, updatedAt, ...council, warnings, roles: rolesOf(council) };
 }
 
 function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
@@ -93,7 +109,7 @@ export function isTooLong(record: BlueprintRecord): boolean {
  * Bytes of the shortest JSON text a client could send for a council: fields with their default count nothing, so that
  * whatever fits a request can be saved, and many updates can make no larger blueprint than one.
  */
-export function sentBytes({ name, nodes, edges }: Council): number {
+export function sentBytes({ name, nodes, edges, approvals }: Council): number {
   const plain = councilOf({
     name,
     nodes: nodes.map(({ id }) => ({ id })),
@@ -104,6 +120,7 @@ export function sentBytes({ name, nodes, edges }: Council): number {
     nodes: nodes.map((node, at) => ({ id: node.id, ...nonDefaults(node, plain.nodes[at]) })),
     // An empty list is the default.
     edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
+    approvals,
   };
   return new TextEncoder().encode(JSON.stringify(sent)).length;
 }

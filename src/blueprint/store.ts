@@ -14,6 +14,7 @@ import { turns } from '../system/async/turns.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
+import type { Saving } from './record.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
 import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
 
@@ -41,6 +42,8 @@ export interface BlueprintStoreOptions {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
+  /** Whether the service has keys. */
+  readonly hasKeys: () => boolean;
 }
 
 export class BlueprintStore {
@@ -64,7 +67,7 @@ export class BlueprintStore {
     { actor = null }: Pick<Change, 'actor'> = {},
   ): Promise<Blueprint> {
     const { id: blueprintId } = draft;
-    const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, at: this.#options.system.now() }));
+    const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, ...this.#saving() }));
     await this.#change(blueprintId, (last) => {
       if (exists(last)) throw new BlueprintTaken({ blueprintId });
       return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint), actor } };
@@ -86,7 +89,7 @@ export class BlueprintStore {
       const current = currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
-      const blueprint = checkedSize(updatedBlueprint(current, change, this.#options.system.now()));
+      const blueprint = checkedSize(updatedBlueprint(current, change, this.#saving()));
       return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint), actor } };
     });
     return blueprintOf(fact.data.blueprint);
@@ -138,6 +141,11 @@ export class BlueprintStore {
     } catch (error) {
       throw error instanceof AppendTooLarge ? tooLargeForLog(blueprintId, error) : error;
     }
+  }
+
+  #saving(): Saving {
+    const { system, hasKeys } = this.#options;
+    return { at: system.now(), hasKeys: hasKeys() };
   }
 
   #last(blueprintId: string): Promise<RecordedEvent | null> {

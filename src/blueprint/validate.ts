@@ -155,7 +155,8 @@ function fault(path: string, message: string, node: string | null = null): Graph
   return { path, message, isFault: true, node };
 }
 
-function warning(path: string, message: string, node: string | null = null): GraphIssue {
+/** An issue that keeps no run from starting. */
+export function warning(path: string, message: string, node: string | null = null): GraphIssue {
   return { path, message, isFault: false, node };
 }
 

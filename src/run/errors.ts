@@ -33,6 +33,14 @@ export class RunNotPaused extends CouncilError<{ runId: string; status: string }
   }
 }
 
+/** The pause asks for other approvers, and stands. */
+export class NotApprover extends CouncilError<{ runId: string; actor: string | null; reason: string }> {
+  readonly code = 'run.not-approver';
+  constructor(data: { runId: string; actor: string | null; reason: string }) {
+    super(`Cannot decide on the pause of run "${data.runId}": ${data.reason}`, data);
+  }
+}
+
 /** The run waits at another pause than the one that was decided on. */
 export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: number; actualSeq: number }> {
   readonly code = 'run.pause-moved';

@@ -3,7 +3,8 @@ import { withSources } from '../council/citations.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import { planOf } from '../graph/plan.js';
-import type { GateDecidedData, StateOverride } from '../generated/schemas.js';
+import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
+import { withVote } from './approvals.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
 import type { RunEvent } from './events.js';
 import { branchAtEnd, branchInto, branchShown } from './frontier.js';
@@ -11,7 +12,7 @@ import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
-import type { FrontierNode, Gate, Ownership, RunProgress, RunState } from './state.js';
+import type { FrontierNode, Gate, KeyedDecision, Ownership, RunProgress, RunState } from './state.js';
 import { failuresWith, gateOf, isInOutage } from './state.js';
 import { leave, rerouted } from './node-route.js';
 
@@ -94,6 +95,10 @@ function changed(state: RunState, event: RunEvent): RunState {
       return { ...state, progress: nodeFailed(progress, event) };
     case 'RunPaused':
       return paused(state, event);
+    case 'VoteCast':
+      return voteCast(state, event);
+    case 'PauseEscalated':
+      return withGate(state, () => ({ votes: [], escalatedTo: event.data.to }));
     case 'GateDecided':
       return gateDecided(state, event);
     case 'RunCompleted':
@@ -200,14 +205,40 @@ function paused(state: RunState, event: Of<'RunPaused'>): RunState {
   const [activeNode = null] = nextNodes;
   return {
     ...state,
-    phase: { status: 'paused', gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, decision: null } },
+    phase: { status: 'paused', gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, ...UNDECIDED } },
     progress: { ...state.progress, activeNode, gates: gate, shown: branchShown(state, nextNodes) },
   };
 }
 
+const UNDECIDED = { decision: null, votes: [], escalatedTo: null };
+
+function voteCast(state: RunState, { at, data }: Of<'VoteCast'>): RunState {
+  const { actor, comment, keyHash, bodyHash, action } = data;
+  const keyed = { keyHash, bodyHash, action, isVote: true };
+  const decisions = withKeyed(state.decisions, keyed);
+  const choice: GateChoice =
+    data.action === 'modify'
+      ? { action: data.action, modifiedState: data.modifiedState }
+      : { action: data.action, modifiedState: data.modifiedState };
+  return withGate({ ...state, decisions }, ({ votes }) => ({ votes: withVote(votes, { choice, actor, comment, at }) }));
+}
+
+function withKeyed(
+  decisions: RunState['decisions'],
+  { keyHash, ...keyed }: Omit<KeyedDecision, 'keyHash'> & { readonly keyHash: string | null },
+): RunState['decisions'] {
+  return keyHash === null ? decisions : [...decisions, { keyHash, ...keyed }];
+}
+
+/** The state with its open pause changed. */
+function withGate(state: RunState, change: (gate: Gate) => Partial<Gate>): RunState {
+  const gate = gateOf(state);
+  return gate === null ? state : { ...state, phase: { status: 'paused', gate: { ...gate, ...change(gate) } } };
+}
+
 function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
   const { keyHash, bodyHash, action, nextNodes } = data;
-  const decisions = keyHash === null ? before.decisions : [...before.decisions, { keyHash, bodyHash, action }];
+  const decisions = withKeyed(before.decisions, { keyHash, bodyHash, action, isVote: false });
   const open = gateOf(before);
   if (open === null) return { ...before, decisions };
   const phase = { status: 'paused', gate: { ...open, nextNodes, decision: action } } as const;

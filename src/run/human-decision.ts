@@ -3,11 +3,16 @@
  * in the same append.
  */
 import type { GateAction, GateChoice, GateDecidedData, RunResumedData } from '../generated/schemas.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { ApprovalRule } from '../graph/approvals.js';
+import type { Caller } from '../keys/caller.js';
+import { approversOf, isDue, refusalOf, ruleAt, votesFor } from './approvals.js';
 import { humanSource } from './branch.js';
 import { fail, proceed } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
+import { NotApprover } from './errors.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride } from './override.js';
 import { routeUnderOverride } from './override.js';
@@ -16,8 +21,7 @@ import { openGate } from './state.js';
 
 /** What is decided, by whom and why, and the hashes by which a repeated request is recognized. */
 export type GateDecision = GateChoice & {
-  /** Name of the key; null: the service has none. */
-  readonly actor: string | null;
+  readonly caller: Caller;
   readonly comment: string | null;
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
@@ -29,9 +33,12 @@ const REJECTED = 'Rejected by the user in God Mode';
 
 /** The run's status after a decision, as far as the decision alone determines it. */
 export interface GateOutcome {
-  readonly status: 'running' | 'failed';
+  readonly status: 'running' | 'failed' | 'paused';
   readonly error: string | null;
 }
+
+/** The pause waits for others to say the same. */
+export const VOTED: GateOutcome = { status: 'paused', error: null };
 
 /** The outcome of an action. Depends on nothing else, so that a repeated request gets the same answer. */
 export function outcomeOf(action: GateAction): GateOutcome {
@@ -39,9 +46,10 @@ export function outcomeOf(action: GateAction): GateOutcome {
 }
 
 /**
- * The facts a decision on the open pause leads to; none when no pause is open.
+ * The facts a decision on the open pause leads to: a vote while more must say the same. None when no pause is open, or
+ * when the same approver has said the same before.
  *
- * @throws {OverrideRefused}
+ * @throws {OverrideRefused | NotApprover}
  */
 export function decideGate(
   chart: Chart,
@@ -53,13 +61,66 @@ export function decideGate(
   if (gate === null) return [];
   const pending = new PendingEvents(chart, snapshot, context);
   const continuation = continuationOf(run, gate, decision);
-  pending.write({ type: 'GateDecided', data: { ...decision, ...answeredPause(pending, gate), ...continuation } });
-  if (decision.action === 'reject') {
-    fail(pending, { kind: 'rejected', error: REJECTED, node: null });
-  } else {
-    resume(pending, { gate: gate.gate, nextNodes: continuation.nextNodes });
-    proceed(pending, continuation.nextNodes);
+  const rule = assertApprover(run, gate, { caller: decision.caller, chosen: continuation.nextNodes });
+  const { caller, ...said } = decision;
+  const { actor } = caller;
+  const approvers = approversOf(gate, { ...decision, actor });
+  if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
+    const data = { ...said, actor, ...answeredPause(pending, gate), ...continuation };
+    pending.write({ type: 'GateDecided', data });
+    goOn(pending, gate, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
+  } else if (!votesFor(gate.votes, decision).some((vote) => vote.actor === actor)) {
+    const { gate: number, shownDraftHash } = answeredPause(pending, gate);
+    pending.write({ type: 'VoteCast', data: { ...said, actor, gate: number, shownDraftHash } });
   }
+  return pending.facts;
+}
+
+/** What holds at a pause. @throws {NotApprover} when it does not let the caller decide */
+export function assertApprover(
+  run: RunState,
+  gate: Gate,
+  { caller, chosen = [] }: { readonly caller: Caller; readonly chosen?: readonly string[] },
+): ApprovalRule | null {
+  const rule = ruleAt(run, gate, chosen);
+  const reason = refusalOf(run, rule, caller);
+  if (reason !== null) throw new NotApprover({ runId: run.runId, actor: caller.actor, reason });
+  return rule;
+}
+
+/** What follows a decision: the end of the run, when it fails it, or the next nodes. */
+function goOn(
+  pending: PendingEvents,
+  { gate }: Gate,
+  { nextNodes, failure }: Pick<GateDecidedData, 'nextNodes'> & { readonly failure: string | null },
+): void {
+  if (failure !== null) return fail(pending, { kind: 'rejected', error: failure, node: null });
+  resume(pending, { gate, nextNodes: [...nextNodes] });
+  proceed(pending, nextNodes);
+}
+
+/**
+ * The facts that the deadline of the open pause leads to at this time; none when it has none, or it has not passed.
+ */
+export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
+  const { run } = snapshot.context;
+  const gate = openGate(run);
+  const deadline = gate === null ? null : (ruleAt(run, gate)?.deadline ?? null);
+  if (gate === null || deadline === null || !isDue(run, gate, context.at)) return [];
+  const pending = new PendingEvents(chart, snapshot, context);
+  const { then: action, after_ms: afterMs } = deadline;
+  if (typeof action === 'object') {
+    pending.write({ type: 'PauseEscalated', data: { gate: gate.gate, to: action.escalate } });
+    return pending.facts;
+  }
+  const choice: GateChoice = { action, modifiedState: null };
+  const continuation = continuationOf(run, gate, choice);
+  const nobody = { by: 'deadline', actor: null, comment: null, keyHash: null } as const;
+  const bodyHash = context.sha256(canonical({ action }));
+  const data = { ...choice, ...nobody, bodyHash, ...answeredPause(pending, gate), ...continuation };
+  pending.write({ type: 'GateDecided', data });
+  const failure = action === 'reject' ? `Rejected in God Mode: nobody decided within ${afterMs} ms` : null;
+  goOn(pending, gate, { ...continuation, failure });
   return pending.facts;
 }
 
@@ -84,7 +145,7 @@ type Continuation = Pick<GateDecidedData, 'nextNodes' | 'route' | 'overrideVersi
 function continuationOf(
   run: RunState,
   { gate, nextNodes: shown }: Gate,
-  { action, modifiedState }: GateDecision,
+  { action, modifiedState }: GateChoice,
 ): Continuation {
   if (action === 'reject') return { nextNodes: [], route: null };
   if (action === 'approve' || modifiedState === null) return { nextNodes: [...shown], route: null };

@@ -8,6 +8,7 @@ import type { SnapshotFrom, StateValue } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
 import { planOf } from '../graph/plan.js';
 import type { Graph, NodeStartedData, RunCompletedData } from '../generated/schemas.js';
+import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from './approvals.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
@@ -132,7 +133,13 @@ function compileMachine(graph: Graph) {
       paused: {
         initial: 'waiting',
         states: {
-          waiting: { on: { GateDecided: { target: 'decided', actions: 'adopt' } } },
+          waiting: {
+            on: {
+              VoteCast: { actions: 'adopt', ...GUARDED },
+              PauseEscalated: { actions: 'adopt', ...GUARDED },
+              GateDecided: { target: 'decided', actions: 'adopt', ...GUARDED },
+            },
+          },
           decided: { on: { RunClaimed: { actions: 'adopt' }, ...transitionTo('RunResumed', 'running') } },
         },
         on: { RunReleased: { actions: 'adopt' }, ...canFail() },
@@ -196,26 +203,9 @@ export function stateKeyOf(index: number): string {
   return `n${index}`;
 }
 
-function eventType(fact: RunEvent, keys: ReadonlyMap<string, string>): string {
-  switch (fact.type) {
-    case 'NodeStarted':
-    case 'ToolCalled':
-    case 'NodeCompleted':
-    case 'NodeFailed':
-      return `${fact.type}.${keys.get(fact.data.node) ?? UNKNOWN_NODE}`;
-    case 'RunRequested':
-    case 'RunClaimed':
-    case 'RunReleased':
-    case 'RunStarted':
-    case 'RunResumed':
-    case 'RunPaused':
-    case 'GateDecided':
-    case 'RunCompleted':
-    case 'RunFailed':
-      return fact.type;
-    default:
-      return fact satisfies never;
-  }
+/** The facts of a node's step are told apart by its node. */
+function eventType({ type, data }: RunEvent, keys: ReadonlyMap<string, string>): string {
+  return 'step' in data ? `${type}.${keys.get(data.node) ?? UNKNOWN_NODE}` : type;
 }
 
 /** No key of a state: a fact of a node that the graph does not have may follow nowhere. */
@@ -245,21 +235,16 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
       return isAwaited(run, fact.data);
     case 'RunPaused':
       return isFrontierDone(run);
+    case 'VoteCast':
+      return isVoteAllowed(run, fact.data);
+    case 'PauseEscalated':
+      return isEscalationAllowed(run, fact.at, fact.data);
+    case 'GateDecided':
+      return isDecisionAllowed(run, fact.at, fact.data);
     case 'RunCompleted':
       return isResult(run, fact.data);
-    case 'RunRequested':
-    case 'RunClaimed':
-    case 'RunReleased':
-    case 'RunStarted':
-    case 'RunResumed':
-    case 'ToolCalled':
-    case 'NodeCompleted':
-    case 'NodeFailed':
-    case 'GateDecided':
-    case 'RunFailed':
-      return true;
     default:
-      return fact satisfies never;
+      return true;
   }
 }
 

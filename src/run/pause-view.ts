@@ -1,7 +1,9 @@
 /** What a human decides on: a God Mode run as shown at its pauses, between them and after its end. */
+import type { ApprovalRule } from '../graph/approvals.js';
+import { deadlineOf, ruleAt } from './approvals.js';
 import { branchInto } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
-import type { FrontierNode, Gate, RunState } from './state.js';
+import type { FrontierNode, Gate, RunState, Vote } from './state.js';
 import { gateOf, isFinished, openGate } from './state.js';
 
 export interface PauseView {
@@ -11,6 +13,15 @@ export interface PauseView {
   /** While paused the revision of its RunPaused event, else the head. */
   readonly seq: number;
   readonly branches: readonly LiveBranch[];
+  /** Who decides and who has voted; null: nothing waits, or nothing is said of it. */
+  readonly approvals: PauseApprovals | null;
+}
+
+/** What holds at an open pause, and what was said so far. */
+export interface PauseApprovals extends Omit<ApprovalRule, 'deadline'> {
+  readonly votes: readonly Vote[];
+  /** When it ends undecided, ISO 8601; null: it waits for ever. */
+  readonly deadline: string | null;
 }
 
 /** A live branch: the node it is at or waits for, and its draft. */
@@ -23,7 +34,15 @@ export interface LiveBranch {
 export function pauseViewOf(run: RunState): PauseView | null {
   if (!run.request.godMode) return null;
   const gate = openGate(run);
-  return { run, gate, seq: gate?.seq ?? run.head.seq, branches: isFinished(run) ? [] : liveBranches(run) };
+  const branches = isFinished(run) ? [] : liveBranches(run);
+  const approvals = gate === null ? null : approvalsAt(run, gate);
+  return { run, gate, seq: gate?.seq ?? run.head.seq, branches, approvals };
+}
+
+/** What holds at a pause; null: nothing is said of it. */
+function approvalsAt(run: RunState, gate: Gate): PauseApprovals | null {
+  const rule = ruleAt(run, gate);
+  return rule && { ...rule, votes: gate.votes, deadline: deadlineOf(run, gate) };
 }
 
 /** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */

@@ -1,5 +1,5 @@
 /** The state of a run, folded from its events: polls, channels, history, recovery and decisions all read this one. */
-import type { GateAction, Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
@@ -50,6 +50,16 @@ export interface Ended {
   readonly branch: Branch;
 }
 
+/** What one of several approvers has said at a pause. */
+export interface Vote {
+  readonly choice: GateChoice;
+  /** Name of the key. */
+  readonly actor: string | null;
+  readonly comment: string | null;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
 /** An open pause: what waits for a human's decision. */
 export interface Gate {
   readonly gate: number;
@@ -59,6 +69,10 @@ export interface Gate {
   readonly pausedAt: string;
   /** The human's decision, between its record and the run's resumption. */
   readonly decision: GateAction | null;
+  /** The same choice of different approvers, short of a quorum. */
+  readonly votes: readonly Vote[];
+  /** Who decides since the deadline has passed; null: those that the graph names. */
+  readonly escalatedTo: readonly string[] | null;
 }
 
 export interface KeyedDecision {
@@ -66,6 +80,8 @@ export interface KeyedDecision {
   readonly keyHash: string;
   readonly bodyHash: string;
   readonly action: GateAction;
+  /** Whether it was a vote, which left the pause open. */
+  readonly isVote: boolean;
 }
 
 /** What a run's first event says of it alone: a fork's says it anew, and the state has it elsewhere or not at all. */
@@ -143,7 +159,7 @@ export interface RunState {
   readonly phase: RunPhase;
   readonly ownership: Ownership;
   readonly progress: RunProgress;
-  /** Decisions that were sent with an Idempotency-Key, so that a repeated request is recognized; at most one per gate. */
+  /** Decisions that were sent with an Idempotency-Key, so that a repeated request is recognized; votes too. */
   readonly decisions: readonly KeyedDecision[];
 }
 

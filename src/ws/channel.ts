@@ -204,18 +204,8 @@ class MessageTranslator {
       }
       case 'RunFailed':
         return [{ event: 'run_failed', ...run, error: data.error }];
-      case 'RunRequested':
-      case 'RunClaimed':
-      case 'RunReleased':
-      case 'RunStarted':
-      case 'RunResumed':
-      case 'ToolCalled':
-      case 'NodeFailed':
-      case 'RunPaused':
-      case 'GateDecided':
-        return [];
       default:
-        return type satisfies never;
+        return [];
     }
   }
 

@@ -92,6 +92,24 @@ describe('Genealogy', () => {
     expect(told.drafts.find(({ id }) => id === 'd10')).to.include({ attempt: 2 });
   });
 
+  it('tells who had voted for a decision, and whether a deadline took it', async () => {
+    const told = await golden('god-quorum');
+    const decisions = told.decisions.map(({ action, actor, votes }) => [
+      action,
+      actor,
+      votes.map((vote) => vote.actor),
+    ]);
+    expect(decisions).to.deep.equal([
+      ['modify', 'ann', ['ben']],
+      ['reject', 'eve', []],
+    ]);
+    const late = (await golden('god-deadline')).decisions.map(({ actor, by_deadline: isLate }) => [actor, isLate]);
+    expect(late).to.deep.equal([
+      [null, true],
+      ['eve', false],
+    ]);
+  });
+
   it('tells what a human was shown and what they changed, with drafts and feedback of their own', async () => {
     const told = await golden('god-modify');
     expect(lineage(told)).to.deep.equal({

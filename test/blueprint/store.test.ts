@@ -31,7 +31,7 @@ describe('The blueprints of blueprints', () => {
   });
 
   const storeOn = (on: EventLog): BlueprintStore =>
-    new BlueprintStore({ log: on, system: nodeSystem(), instanceId: 'one' });
+    new BlueprintStore({ log: on, system: nodeSystem(), instanceId: 'one', hasKeys: () => false });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
     for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);

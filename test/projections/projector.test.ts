@@ -150,7 +150,7 @@ describe('Projector', () => {
 
   it('goes on past a blueprint that is damaged, which stays as it was before', async () => {
     await close();
-    const shelf = new BlueprintStore({ log, system: nodeSystem(), instanceId: 'one' });
+    const shelf = new BlueprintStore({ log, system: nodeSystem(), instanceId: 'one', hasKeys: () => false });
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
     await shelf.update('good', { name: 'Unreadable' });
     const data = JSON.stringify({ blueprint: { ...good, id: 'undated', updatedAt: undefined } });

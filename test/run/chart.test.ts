@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
-import type { Graph } from '../../src/generated/schemas.js';
+import type { Graph, VoteCastData } from '../../src/generated/schemas.js';
 import { machineCache } from '../../src/run/machine.js';
 import type { RunFact, RunFactType } from '../../src/run/events.js';
 import { TransitionRefused } from '../../src/run/machine.js';
@@ -31,6 +31,11 @@ const graphs: readonly (readonly [kind: string, graph: Graph])[] = [
 type FactName =
   RunFactType | 'NodeStarted b' | 'ToolCalled b' | 'NodeCompleted b' | 'NodeCompleted, the last' | 'NodeFailed b';
 
+const VOTE: VoteCastData = {
+  ...{ gate: 1, action: 'approve', modifiedState: null, actor: 'ann', comment: null },
+  ...{ shownDraftHash: null, keyHash: null, bodyHash: 'b' },
+};
+
 /** One fact of each type; of a node's facts one for a node under way and one for another. */
 function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
   const owner = { epoch: 1, instanceId: 'one' };
@@ -54,6 +59,8 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     NodeFailed: { type: 'NodeFailed', data: { ...failed, node: 'a' } },
     'NodeFailed b': { type: 'NodeFailed', data: { ...failed, node: 'b' } },
     RunPaused: { type: 'RunPaused', data: { gate: 1, nextNodes: ['a'], criticScore: null, iteration: 0 } },
+    VoteCast: { type: 'VoteCast', data: VOTE },
+    PauseEscalated: { type: 'PauseEscalated', data: { gate: 1, to: ['eve'] } },
     GateDecided: gateDecided(given(graph, { godMode: true }).run),
     RunCompleted: { type: 'RunCompleted', data: { finalDraft: 'd', criticScore: null, iterationCount: null } },
     RunFailed: { type: 'RunFailed', data: { kind: 'internal', error: 'e', node: null } },
@@ -114,6 +121,8 @@ const ALLOWED: Readonly<Record<FactName, string>> = {
   NodeFailed: '..a......',
   'NodeFailed b': '.........',
   RunPaused: '.i.....se',
+  VoteCast: '...p.....',
+  PauseEscalated: '.........',
   GateDecided: '...p.....',
   RunCompleted: '........e',
   RunFailed: 'piapd..se',

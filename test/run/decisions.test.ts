@@ -56,6 +56,7 @@ describe('A decision on a pause', () => {
       answers: gateOf(story.run)?.seq,
       shownDraftHash: 'sha256 of 5 characters',
       actor: null,
+      comment: null,
       keyHash: null,
       bodyHash: 'b',
     });

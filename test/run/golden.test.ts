@@ -12,7 +12,8 @@ import { goldenHistories } from '../support/golden-histories.js';
 const { sha256 } = nodeSystem();
 const ALL_TYPES: readonly RunFactType[] = [
   ...(['RunRequested', 'RunClaimed', 'RunReleased', 'RunStarted', 'RunResumed', 'NodeStarted', 'ToolCalled'] as const),
-  ...(['NodeCompleted', 'NodeFailed', 'RunPaused', 'GateDecided', 'RunCompleted', 'RunFailed'] as const),
+  ...(['NodeCompleted', 'NodeFailed', 'RunPaused', 'VoteCast', 'PauseEscalated'] as const),
+  ...(['GateDecided', 'RunCompleted', 'RunFailed'] as const),
 ];
 
 describe('Golden histories', () => {

@@ -57,6 +57,8 @@ describe('A run in God Mode', () => {
       seq: 3,
       pausedAt: '2026-01-01T00:00:00.000Z',
       decision: null,
+      votes: [],
+      escalatedTo: null,
     });
   });
 

@@ -13,10 +13,12 @@ import type {
   StateOverride,
   ToolCalledData,
 } from '../../src/generated/schemas.js';
+import type { Caller } from '../../src/keys/caller.js';
+import { ANYONE } from '../../src/keys/caller.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { decideGate, effectiveChoice } from '../../src/run/human-decision.js';
+import { decideGate, effectiveChoice, passDeadline } from '../../src/run/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { asRecorded } from '../../src/run/live/actor.js';
 import { callOf } from '../../src/run/pending-events.js';
@@ -136,11 +138,23 @@ export class Story {
   }
 
   /** A human decides on the open pause, at the named instance. */
-  whenDecided(choice: GateChoice, instanceId = 'one'): Story {
+  whenDecided(choice: GateChoice, instanceId = 'one', caller: Caller = ANYONE): Story {
     const gate = openGate(this.run);
     const effective = gate === null ? choice : effectiveChoice(this.run, gate, choice);
-    const decision = { ...effective, actor: null, comment: null, keyHash: null, bodyHash: 'b' };
+    const decision = { ...effective, caller, comment: null, keyHash: null, bodyHash: 'b' };
     return this.recorded(...decideGate(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
+  }
+
+  /** The open pause's deadline is looked at, at a time. */
+  whenDue(at: string): Story {
+    const context = { ...contextOf('one'), at };
+    return this.at(at).recorded(...passDeadline(this.chart, this.snapshot, context));
+  }
+
+  /** The same story at a later time. */
+  at(time: string): this {
+    this.#told.deps.system.setNow(time);
+    return this;
   }
 
   /** A human goes on from the open pause with a state of their own. */
@@ -219,6 +233,10 @@ export function inShort(fact: RunFact): string {
       return `${fact.type} ${at(fact.data)}: ${fact.data.message}`;
     case 'RunPaused':
       return `${fact.type} ${fact.data.gate} before ${fact.data.nextNodes.join(' ')}`;
+    case 'VoteCast':
+      return `${fact.type} ${fact.data.gate} ${fact.data.action} by ${fact.data.actor}`;
+    case 'PauseEscalated':
+      return `${fact.type} ${fact.data.gate} to ${fact.data.to.join(' ')}`;
     case 'GateDecided':
       return `${fact.type} ${fact.data.gate} ${fact.data.action}`;
     case 'RunCompleted':

@@ -1,14 +1,16 @@
 /** Histories for test/golden/: every kind of thing that can happen to a run, recorded alike each time. */
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import type { Approvals, GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { decide } from '../../src/run/decide.js';
+import type { Caller } from '../../src/keys/caller.js';
+import { ANYONE } from '../../src/keys/caller.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { decideGate, effectiveChoice } from '../../src/run/human-decision.js';
+import { decideGate, effectiveChoice, passDeadline } from '../../src/run/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import { requestedRun, requestRun } from '../../src/run/request.js';
@@ -44,19 +46,26 @@ class Recording {
     return this;
   }
 
-  decided(choice: GateChoice): this {
+  decided(choice: GateChoice, caller: Caller = ANYONE): this {
     this.#system.advance(60_000);
     const { run } = this.#at().context;
     const gate = openGate(run);
     const effective = gate === null ? choice : effectiveChoice(run, gate, choice);
     const decision = {
       ...effective,
-      actor: null,
+      caller,
       comment: null,
       keyHash: null,
       bodyHash: this.#system.sha256(canonical(choice)),
     };
     this.#record(decideGate(this.#chart, this.#at(), { decision, context: this.#context('one') }), 'one');
+    return this;
+  }
+
+  /** Time passes until the open pause's deadline. */
+  due(ms: number): this {
+    this.#system.advance(ms);
+    this.#record(passDeadline(this.#chart, this.#at(), this.#context('one')), 'one');
     return this;
   }
 
@@ -123,6 +132,8 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
     'god-modify': modified,
     'god-modify-branches': branchesModified(16),
     'god-last-say': lastSay(17),
+    'god-quorum': quorumRun(18),
+    'god-deadline': deadlineRun(19),
     'god-reject': recording(9, COUNCIL, true)
       .decided(APPROVE)
       .when(wrote('write'))
@@ -233,6 +244,44 @@ function branchesModified(seed: number): Recording {
     .when(wrote('deep'))
     .decided({ action: 'modify', modifiedState: { current_draft: 'Joined by hand' } })
     .when(wrote('meet'));
+}
+
+const named = (actor: string): Caller => ({ actor, scopes: new Set(['approve']) });
+
+/** Two must say the same: one thinks otherwise on the way; then one is enough to reject. */
+function quorumRun(seed: number): Recording {
+  const mine: GateChoice = { action: 'modify', modifiedState: { current_draft: 'Mine' } };
+  return recording(
+    seed,
+    { ...COUNCIL, approvals: { by: ['ann', 'scope:approve'], not_by_starter: true, quorum: 2 } },
+    true,
+  )
+    .decided(APPROVE, named('ann'))
+    .decided(mine, named('ben'))
+    .decided(mine, named('ann'))
+    .when(wrote('write'))
+    .decided(APPROVE, named('ann'))
+    .decided({ action: 'reject', modifiedState: null }, named('eve'));
+}
+
+/** Nobody decides in time: one node goes on, at the next others are asked. */
+function deadlineRun(seed: number): Recording {
+  const graph = graphOf('write -> polish');
+  const [approve, escalate]: readonly Approvals[] = [
+    { deadline: { after_ms: 60_000, then: 'approve' } },
+    { by: ['ann'], deadline: { after_ms: 90_000, then: { escalate: ['eve'] } } },
+  ];
+  const said = new Map([
+    ['write', approve],
+    ['polish', escalate],
+  ]);
+  const nodes = graph.nodes.map((node) => ({ ...node, approvals: said.get(node.id) ?? {} }));
+  return recording(seed, { ...graph, nodes }, true)
+    .due(60_000)
+    .when(wrote('write'))
+    .due(90_000)
+    .decided(APPROVE, named('eve'))
+    .when(wrote('polish'));
 }
 
 /** A critic that never approves: its fifth score is corrected, to no avail, then a human asks for rework. */

@@ -8,7 +8,8 @@ import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
 import type { DataDirectory } from '../../app/data-directory.js';
 import type { Engine } from '../../app/engine.js';
 import { openEngine } from '../../app/engine.js';
-import { PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
+import { mayDecide } from '../../run/approvals.js';
+import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import { godModeState, runResult } from '../../api/serializers.js';
 import { ANYONE } from '../../keys/caller.js';
@@ -123,7 +124,14 @@ function progressOf(run: RunState): RunProgress {
 async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
-  return pauseView === null || pauseView.gate === null ? null : godModeState(pauseView);
+  return pauseView === null || pauseView.gate === null ? null : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
+}
+
+/** Why a decision is not taken; the pause stands, or is another by now. */
+const REFUSALS = [RunNotPaused, PauseMoved, NotApprover];
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 interface DecideOptions {
@@ -156,7 +164,7 @@ async function decide(
     });
     return null;
   } catch (error) {
-    if (error instanceof RunNotPaused || error instanceof PauseMoved) return error.message;
+    if (REFUSALS.some((refusal) => error instanceof refusal)) return messageOf(error);
     throw error;
   }
 }

@@ -17,6 +17,8 @@ const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
   RunFailed: 'red',
   NodeFailed: 'red',
   RunPaused: 'yellow',
+  VoteCast: 'yellow',
+  PauseEscalated: 'yellow',
   GateDecided: 'yellow',
 };
 
@@ -65,10 +67,13 @@ const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
   NodeFailed: ({ kind, message, attempt, retryable }) =>
     `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${textOf(message)}`,
   RunPaused: ({ nextNodes, gate }) => `pause ${textOf(gate)}, before ${textOf(nextNodes)}`,
-  GateDecided: ({ action, gate, modifiedState, actor, comment }) => {
+  VoteCast: ({ action, gate, actor, comment }) =>
+    `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor)}${said(comment)}`,
+  PauseEscalated: ({ gate, to }) => `pause ${textOf(gate)}, to ${textOf(to)}`,
+  GateDecided: ({ action, gate, modifiedState, actor, comment, by: how }) => {
     const changed = Object.keys(recordIn(modifiedState));
     const sets = changed.length === 0 ? '' : `, sets ${changed.join(', ')}`;
-    return `${textOf(action)} of pause ${textOf(gate)}${by(actor)}${sets}${said(comment)}`;
+    return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor)}${sets}${said(comment)}`;
   },
   RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
     const draft = typeof finalDraft === 'string' ? draftGist(finalDraft) : 'no draft';

@@ -1,5 +1,6 @@
 /** Saved councils: list, create, read, change, delete, validate. */
 import { blueprintStream } from '../../blueprint/events.js';
+import { approvalIssues } from '../../blueprint/approvals.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { RouterContext } from '@koa/router';
@@ -46,7 +47,7 @@ function validateRoute(http: HttpContext): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       const council = councilOf(draft);
-      const findings = inspectGraph(council);
+      const findings = [...inspectGraph(council), ...approvalIssues(council, !http.authenticator.isOpen)];
       const valid = !findings.some(({ isFault }) => isFault);
       const validation: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
       return { status: 200, body: validation };

@@ -1,6 +1,7 @@
 /** A human between the steps of a run: shows what is waiting, takes the decision (contract, section 2). */
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { mayDecide } from '../../run/approvals.js';
 import { RunNotPaused, SessionUnknown } from '../../run/errors.js';
 import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pause-view.js';
@@ -28,15 +29,15 @@ function approveRoute(http: HttpContext): Route {
     path: '/api/councils/run/{run_id}/approve',
     access: 'approve',
     name: 'approveRun',
-    summary: 'Decides a pause: approves, rejects or modifies',
+    summary: 'Decides a pause, or votes on it: approves, rejects or modifies',
     description:
-      'Of several decisions on one pause exactly one is taken. Every other one is refused, because the run is not paused any more.',
+      'Of several decisions on one pause exactly one is taken. Every other one is refused, because the run is not paused any more. Where a pause asks for several approvers, it stays `paused` until enough have said the same. Whoever is not among its approvers is refused with 403.',
     tag: 'god mode',
     body,
     isKeyed: true,
     hasUnknown: false,
-    success: { status: 200, description: 'The decision is recorded', schema: 'run-result.json' },
-    problems: [400, 503],
+    success: { status: 200, description: 'The decision or vote is recorded', schema: 'run-result.json' },
+    problems: [400, 403, 503],
     async handle(ctx, caller) {
       const read = await body.readToCompare(ctx);
       const request = read.value;
@@ -56,7 +57,8 @@ function approveRoute(http: HttpContext): Route {
         deciding.catch((error: unknown) => refuseOverride(error, AT)),
         outcomeUnknown(runId),
       );
-      if (!answer.isRepeated) http.log.info({ runId, action: request.action, actor: caller.actor }, 'pause decided');
+      const said = answer.status === 'paused' ? 'vote cast' : 'pause decided';
+      if (!answer.isRepeated) http.log.info({ runId, action: request.action, actor: caller.actor }, said);
       return { status: 200, body: decisionResult(runId, answer) };
     },
   };
@@ -95,12 +97,12 @@ function stateRoute(http: HttpContext): Route {
     tag: 'god mode',
     success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
     problems: [503],
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const runId = runIdText(ctx);
       const run = isRunId(runId) ? await http.inTime(http.queries.state(runId)) : null;
       const pauseView = run === null ? null : pauseViewOf(run);
       if (pauseView === null) throw new SessionUnknown({ runId });
-      return { status: 200, body: godModeState(pauseView) };
+      return { status: 200, body: godModeState(pauseView, mayDecide(pauseView.run, caller)) };
     },
   };
 }

@@ -5,13 +5,13 @@ import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
 import type { GateOutcome } from '../human-decision.js';
-import { decideGate, effectiveChoice, outcomeOf } from '../human-decision.js';
+import { assertApprover, decideGate, effectiveChoice, outcomeOf, VOTED } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { Gate, RunState } from '../state.js';
 import { openGate } from '../state.js';
 import type { Replay } from '../replay.js';
 
-/** A request for a decision on a paused run. */
+/** A request for a decision on a paused run, or a vote on it. */
 export interface GateRequest {
   /** Who decides. */
   readonly caller: Caller;
@@ -44,7 +44,7 @@ export interface DecidePauseDeps {
 /**
  * Records a decision on the open pause. A repeated Idempotency-Key gets its earlier answer, whatever the run's state.
  *
- * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
+ * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
  */
 export async function decidePause(runId: string, request: GateRequest, deps: DecidePauseDeps): Promise<GateAnswer> {
   let answers: number | null = null;
@@ -93,13 +93,16 @@ function decisionOn(
   }: { readonly runId: string; readonly request: GateRequest; readonly context: DecisionContext },
 ): Decision {
   const { caller, comment, keyHash, bodyHash, expectedSeq, choose } = request;
-  const choice = effectiveChoice(replayed.snapshot.context.run, gate, choose());
+  const { run } = replayed.snapshot.context;
+  assertApprover(run, gate, { caller });
+  const choice = effectiveChoice(run, gate, choose());
   if (expectedSeq !== null && expectedSeq !== gate.seq) {
     throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
   }
-  const decision = { ...choice, actor: caller.actor, comment, keyHash, bodyHash };
+  const decision = { ...choice, caller, comment, keyHash, bodyHash };
   const facts = decideGate(replayed.chart, replayed.snapshot, { decision, context });
-  return { outcome: outcomeOf(choice.action), decided: { replayed, facts } };
+  const isVote = facts.every(({ type }) => type === 'VoteCast');
+  return { outcome: isVote ? VOTED : outcomeOf(choice.action), decided: facts.length === 0 ? null : { replayed, facts } };
 }
 
 /**
@@ -114,5 +117,5 @@ function decidedBefore(
   const earlier = decisions.find((each) => each.keyHash === keyHash);
   if (earlier === undefined) return null;
   if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
-  return outcomeOf(earlier.action);
+  return earlier.isVote ? VOTED : outcomeOf(earlier.action);
 }

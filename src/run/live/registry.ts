@@ -126,7 +126,7 @@ export class RunRegistry {
   /**
    * Records a human's decision on the open pause and, unless it ends the run, continues it here.
    *
-   * @throws {KeyReused | RunNotPaused | PauseMoved | OverrideRefused | RunCorrupt} or what `choose` throws; nothing is recorded
+   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | RunCorrupt} or what `choose` throws; nothing is recorded
    */
   decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
     return this.#tasks.track(

@@ -1,0 +1,115 @@
+/** Who may decide a run's open pause, and how many have said the same so far. */
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { GateChoice, GateDecidedData, PauseEscalatedData, VoteCastData } from '../generated/schemas.js';
+import type { ApprovalRule } from '../graph/approvals.js';
+import { approvalRule, needsName, NO_RULE, scopeIn, strictest } from '../graph/approvals.js';
+import type { Caller } from '../keys/caller.js';
+import type { Gate, RunState, Vote } from './state.js';
+import { openGate } from './state.js';
+
+/**
+ * What holds at a pause; null: nothing is said. Once others were asked to decide, their list counts, without a deadline.
+ *
+ * @param chosen nodes that an override leads to in place of those shown: their rule must be kept too
+ */
+export function ruleAt({ plan }: RunState, gate: Gate, chosen: readonly string[] = []): ApprovalRule | null {
+  const shown = approvalRule(plan.graph, gate.nextNodes);
+  const asked = gate.escalatedTo;
+  const now = asked === null ? shown : { ...(shown ?? NO_RULE), by: asked, deadline: null };
+  const others = chosen.filter((node) => !gate.nextNodes.includes(node));
+  const further = others.length === 0 ? null : approvalRule(plan.graph, others);
+  if (further === null) return now;
+  return strictest(now ?? NO_RULE, { ...further, deadline: now?.deadline ?? null });
+}
+
+/** Why somebody may not decide by a rule; null: they may. */
+export function refusalOf({ request }: RunState, rule: ApprovalRule | null, { actor, scopes }: Caller): string | null {
+  if (rule === null || !needsName(rule)) return null;
+  if (actor === null) return 'it asks for approvers by name, and the service has no keys';
+  const isIn = rule.by?.some((each) => each === actor || holds(scopes, scopeIn(each))) ?? true;
+  if (!isIn) return `"${actor}" is not among its approvers: ${rule.by?.join(', ')}`;
+  return rule.notByStarter && request.actor === actor ? `"${actor}" has started the run` : null;
+}
+
+function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
+  return scope !== null && scopes.has(scope);
+}
+
+/** Whether somebody may decide the run's open pause, or cast a vote on it; false when none is open. */
+export function mayDecide(run: RunState, caller: Caller): boolean {
+  const gate = openGate(run);
+  return gate !== null && caller.scopes.has('approve') && refusalOf(run, ruleAt(run, gate), caller) === null;
+}
+
+/** When an undecided pause ends, ISO 8601, by the time it was recorded at; null: it waits for ever. */
+export function deadlineOf(run: RunState, gate: Gate): string | null {
+  const deadline = ruleAt(run, gate)?.deadline ?? null;
+  return deadline === null ? null : new Date(Date.parse(gate.pausedAt) + deadline.after_ms).toISOString();
+}
+
+// Votes: the same choice of several approvers.
+
+/** The pause's votes after one more: a choice that differs starts the count anew. */
+export function withVote(votes: readonly Vote[], vote: Vote): readonly Vote[] {
+  return [...votesFor(votes, vote.choice), vote];
+}
+
+/** The votes for a choice, all those of a pause or none. */
+export function votesFor(votes: readonly Vote[], choice: GateChoice): readonly Vote[] {
+  return votes.every((vote) => isSame(vote.choice, choice)) ? votes : [];
+}
+
+/** Whether two choices have the same effect: the override of an approval has none. */
+function isSame(a: GateChoice, b: GateChoice): boolean {
+  if (a.action !== b.action) return false;
+  return a.action !== 'modify' || canonical(a.modifiedState) === canonical(b.modifiedState);
+}
+
+// What a record may hold. Which scopes an approver had is not recorded: an entry that names one takes everybody.
+
+/** Whether a vote may be recorded: of an approver who has not cast the same. */
+export function isVoteAllowed(run: RunState, { gate: number, actor, ...choice }: VoteCastData): boolean {
+  const gate = openGate(run);
+  if (gate?.gate !== number || actor === null || !isNamed(run, ruleAt(run, gate) ?? NO_RULE, actor)) return false;
+  const before = votesFor(gate.votes, choice);
+  return before.every((vote) => vote.actor !== actor) && choice.action !== 'reject';
+}
+
+/** Whether a decision may be recorded: of an approver, with the quorum's votes before it; or what the deadline says. */
+export function isDecisionAllowed(run: RunState, at: string, data: GateDecidedData): boolean {
+  const gate = openGate(run);
+  if (gate === null) return true;
+  if (data.by === 'deadline') return isDue(run, gate, at) && ruleAt(run, gate)?.deadline?.then === data.action;
+  const rule = ruleAt(run, gate, data.nextNodes);
+  if (rule === null || !needsName(rule)) return true;
+  if (data.actor === null || !isNamed(run, rule, data.actor)) return false;
+  return data.action === 'reject' || approversOf(gate, data).size >= rule.quorum;
+}
+
+/** Whether others may be asked at a time to decide the open pause. */
+export function isEscalationAllowed(run: RunState, at: string, { gate: number, to }: PauseEscalatedData): boolean {
+  const gate = openGate(run);
+  if (gate?.gate !== number || !isDue(run, gate, at)) return false;
+  const then = ruleAt(run, gate)?.deadline?.then;
+  return typeof then === 'object' && canonical(then.escalate) === canonical(to);
+}
+
+/** Whether a pause's deadline has passed at a time. */
+export function isDue(run: RunState, gate: Gate, at: string): boolean {
+  const deadline = deadlineOf(run, gate);
+  return deadline !== null && Date.parse(at) >= Date.parse(deadline);
+}
+
+/** Everybody who has said the same: those who voted, and whoever says it now. */
+export function approversOf(
+  gate: Gate,
+  { actor, ...choice }: GateChoice & { readonly actor: string | null },
+): ReadonlySet<string | null> {
+  return new Set([...votesFor(gate.votes, choice).map((vote) => vote.actor), actor]);
+}
+
+function isNamed({ request }: RunState, { by, notByStarter }: ApprovalRule, actor: string): boolean {
+  if (notByStarter && request.actor === actor) return false;
+  return by === null || by.some((each) => each === actor || scopeIn(each) !== null);
+}
+

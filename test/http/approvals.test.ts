@@ -1,0 +1,234 @@
+import { expect } from 'chai';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Approvals, Blueprint, GodModeState, RunResult, Scope } from '../../src/generated/schemas.js';
+import { pausedBefore, approvePath, stateOf } from '../support/god-run.js';
+import { instantModel } from '../support/instant-model.js';
+import { addFirstKey, addKey, restWith } from '../support/keys.js';
+import { checkRecord, factsOf } from '../support/record-of.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const NODES = [{ id: 'one' }, { id: 'two' }];
+const EDGES = [{ source: 'one', target: 'two' }];
+
+async function saved(rest: RestClient, approvals?: Approvals, more: object = {}): Promise<Blueprint> {
+  const body = { name: 'Line', nodes: NODES, edges: EDGES, ...(approvals !== undefined && { approvals }), ...more };
+  return rest.read(await rest.post('/api/councils/', body), 201, 'blueprint.json');
+}
+
+describe('Approvals of a blueprint', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  before(async () => {
+    service = await startService({ model: instantModel() });
+    rest = restClient(service.url);
+  });
+  after(() => service.stop());
+
+  const all: Approvals = {
+    by: ['ann', 'scope:approve'],
+    not_by_starter: true,
+    quorum: 2,
+    deadline: { after_ms: 60_000, then: { escalate: ['eve', 'zoe'] } },
+  };
+
+  it('are saved as they are sent, of nodes too, and kept by an update that does not name them', async () => {
+    const nodes = [{ id: 'one', approvals: { quorum: 3 } }, { id: 'two' }];
+    const { id, ...blueprint } = await saved(rest, all, { nodes });
+    expect(blueprint.approvals).to.deep.equal(all);
+    expect(blueprint.nodes.map(({ approvals }) => approvals)).to.deep.equal([{ quorum: 3 }, undefined]);
+    const path = `/api/councils/${id}`;
+    const renamed = rest.read(await rest.send('PUT', path, { body: { name: 'New' } }), 200, 'blueprint.json');
+    expect(renamed).to.deep.include({ name: 'New', approvals: all });
+    const lifted = rest.read(await rest.send('PUT', path, { body: { approvals: {} } }), 200, 'blueprint.json');
+    expect(lifted.approvals).to.deep.equal({});
+    expect(rest.read(await rest.get(path), 200, 'blueprint.json')).to.deep.equal(lifted);
+    expect((await saved(rest)).approvals).to.equal(undefined);
+  });
+
+  it('are refused with 422 when their shape is wrong, a field unknown among them', async () => {
+    const wrong: readonly unknown[] = [
+      ...['ann', [], { by: [] }, { by: 'ann' }, { by: [''] }, { by: [7] }, { not_by_starter: 'yes' }],
+      ...[{ quorum: 0 }, { quorum: 101 }, { quorum: 1.5 }, { quorom: 2 }, { deadline: { after_ms: 5 } }],
+      ...[{ deadline: { then: 'reject' } }, { deadline: { after_ms: 0, then: 'reject' } }],
+      ...[{ deadline: { after_ms: 5, then: 'wait' } }, { deadline: { after_ms: 5, then: { escalate: [] } } }],
+      { deadline: { after_ms: 5, then: { escalate: ['eve'], also: 1 } } },
+    ];
+    for (const approvals of wrong) {
+      for (const body of [{ nodes: NODES, approvals }, { nodes: [{ id: 'one', approvals }] }]) {
+        const reply = await rest.post('/api/councils/', { name: 'Wrong', ...body });
+        rest.problem(reply, 422);
+      }
+    }
+  });
+
+  it('are warned of where nobody can keep them', async () => {
+    const few = await saved(rest, { by: ['ann'], quorum: 2 });
+    expect(few.warnings.map(({ path }) => path)).to.deep.equal(['approvals', 'approvals']);
+    expect(few.warnings[0]?.message).to.include('has no keys');
+    expect(few.warnings[1]?.message).to.include('names fewer');
+    const nodes = [
+      { id: 'one', approvals: { not_by_starter: true } },
+      { id: 'two', approvals: {} },
+    ];
+    const reply = await rest.post('/api/councils/validate', { name: 'Line', nodes, edges: EDGES });
+    const { valid, warnings } = rest.read(reply, 200, 'blueprint-validation.json');
+    expect(valid).to.equal(true);
+    expect(warnings.map(({ path }) => path)).to.deep.equal(['nodes[0].approvals']);
+    expect((await saved(rest, { deadline: { after_ms: 60_000, then: 'reject' } })).warnings).to.deep.equal([]);
+  });
+
+  it('that ask for names make a service without keys answer 403, and the pause stands', async () => {
+    const { id } = await saved(rest, { by: ['ann'] });
+    const started = await rest.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
+    const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+    await pausedBefore(service.engine, runId, 'one');
+    for (const action of ['approve', 'reject']) {
+      const { detail } = rest.problem(await rest.post(approvePath(runId), { action, expected_seq: 99 }), 403);
+      expect(detail).to.include('the service has no keys');
+    }
+    expect(await stateOf(rest, runId)).to.deep.include({
+      paused: true,
+      approvals: { by: ['ann'], not_by_starter: false, quorum: 1, deadline: null, votes: [], may_decide: false },
+    });
+  });
+});
+
+describe('A pause that asks for approvers', () => {
+  const dir = tempDir();
+  let service: RunningService;
+  let rest: RestClient;
+  let by: Readonly<Record<'ann' | 'ben' | 'eve', RestClient>>;
+
+  const serve = async (): Promise<void> => {
+    service = await startService({ model: instantModel(), dataDir: dir.path });
+  };
+  let texts: readonly string[] = [];
+  const comeWithKeys = (): void => {
+    const [first, ann, ben, eve] = texts.map((text) => restWith(service.url, text));
+    if (first === undefined || ann === undefined || ben === undefined || eve === undefined) throw new Error('No keys');
+    [rest, by] = [first, { ann, ben, eve }];
+  };
+  before(async () => {
+    await serve();
+    texts = [await addFirstKey(service.url)];
+    const first = restWith(service.url, texts.join());
+    const scopes: readonly Scope[] = ['read', 'run', 'approve'];
+    for (const [name, more] of [
+      ['ann', []],
+      ['ben', []],
+      ['eve', ['audit' as const]],
+    ] as const) {
+      texts = [...texts, await addKey(first, { name, scopes: [...scopes, ...more] })];
+    }
+    comeWithKeys();
+  });
+  after(async () => {
+    await service.stop();
+    expect(service.faults).to.deep.equal([]);
+    dir.remove();
+  });
+
+  const startedBy = async (client: RestClient, approvals: Approvals): Promise<string> => {
+    const { id, warnings } = await saved(rest, approvals);
+    expect(warnings).to.deep.equal([]);
+    const reply = await client.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
+    const { run_id: runId } = client.read(reply, 202, 'run-start.json');
+    await pausedBefore(service.engine, runId, 'one');
+    return runId;
+  };
+  const send = (client: RestClient, runId: string, body: object, headers = {}): Promise<Reply> =>
+    client.post(approvePath(runId), body, headers);
+  const said = async (client: RestClient, runId: string, body: object): Promise<RunResult['status']> =>
+    client.read(await send(client, runId, body), 200, 'run-result.json').status;
+  const approvalsOf = async (client: RestClient, runId: string): Promise<GodModeState['approvals']> =>
+    (await stateOf(client, runId)).approvals;
+  const approve = { action: 'approve' };
+
+  it('answers 403 to all others, after the pause check and before expected_seq, and stands', async () => {
+    const runId = await startedBy(by.ann, { by: ['ben', 'scope:audit'], not_by_starter: true });
+    const { detail } = by.ann.problem(await send(by.ann, runId, { ...approve, expected_seq: 99 }), 403);
+    expect(detail).to.include('"ann" is not among its approvers: ben, scope:audit');
+    expect(await approvalsOf(by.ann, runId)).to.include({ may_decide: false, not_by_starter: true });
+    expect(await approvalsOf(by.ben, runId)).to.include({ may_decide: true });
+    by.ben.problem(await send(by.ben, runId, { ...approve, expected_seq: 99 }), 409);
+    by.eve.problem(await send(by.eve, runId, { action: 'dance' }), 422);
+    expect(await said(by.eve, runId, approve)).to.equal('running');
+    await pausedBefore(service.engine, runId, 'two');
+    expect(await said(by.ben, runId, { action: 'reject' })).to.equal('failed');
+    by.ann.problem(await send(by.ann, runId, approve), 400);
+    expect(await stateOf(by.ann, runId)).not.to.have.property('approvals');
+    const decided = factsOf(await checkRecord(service.engine.log, runId), 'GateDecided');
+    expect(decided.map(({ actor }) => actor)).to.deep.equal(['eve', 'ben']);
+  });
+
+  it('waits until enough have said the same, and shows who has', async () => {
+    const runId = await startedBy(by.ann, { quorum: 2 });
+    const before = await stateOf(by.ann, runId);
+    expect(await said(by.ann, runId, { ...approve, comment: 'Fine.', expected_seq: before.seq })).to.equal('paused');
+    expect(await said(by.ann, runId, approve)).to.equal('paused');
+    const { approvals, seq } = await stateOf(by.ben, runId);
+    expect(seq).to.equal(before.seq);
+    const [vote] = approvals?.votes ?? [];
+    expect(approvals?.votes).to.have.lengthOf(1);
+    expect(vote).to.include({ actor: 'ann', action: 'approve', comment: 'Fine.' });
+    expect(await by.ben.poll(runId)).to.include({ status: 'paused', paused: true });
+    expect(await said(by.ben, runId, { ...approve, expected_seq: seq })).to.equal('running');
+    await pausedBefore(service.engine, runId, 'two');
+    const events = await checkRecord(service.engine.log, runId);
+    expect(factsOf(events, 'VoteCast')).to.have.lengthOf(1);
+    expect(factsOf(events, 'VoteCast')[0]).to.include({
+      gate: 1,
+      actor: 'ann',
+      comment: 'Fine.',
+      shownDraftHash: null,
+    });
+    expect(factsOf(events, 'GateDecided').map(({ actor }) => actor)).to.deep.equal(['ben']);
+    const told = by.ann.read(await by.ann.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+    expect(told.valid).to.equal(true);
+  });
+
+  it('counts a vote once under its Idempotency-Key, each approver with keys of their own', async () => {
+    const runId = await startedBy(by.ann, { quorum: 3 });
+    const key = { 'Idempotency-Key': 'k' };
+    const voted = async (client: RestClient): Promise<string> =>
+      client.read(await send(client, runId, approve, key), 200, 'run-result.json').status;
+    for (const client of [by.ann, by.ann, by.ben, by.ann]) expect(await voted(client)).to.equal('paused');
+    by.ann.problem(await send(by.ann, runId, { action: 'reject' }, key), 409);
+    expect((await approvalsOf(by.ann, runId))?.votes).to.have.lengthOf(2);
+    expect(await voted(by.eve)).to.equal('running');
+    expect(await voted(by.eve)).to.equal('running');
+    expect(await voted(by.ann)).to.equal('paused');
+  });
+
+  it('is asked anew of a fork, and shown as it was at an event', async () => {
+    const runId = await startedBy(by.ann, { quorum: 2 });
+    await said(by.ann, runId, approve);
+    const { seq } = (await checkRecord(service.engine.log, runId)).at(-1) ?? { seq: -1 };
+    const at = by.ann.read(await by.ann.get(`/api/runs/${runId}/state?at=${seq}`), 200, 'folded-run.json');
+    expect(at).to.include({ seq, status: 'paused', paused: true });
+    const forked = await by.ann.post(`/api/runs/${runId}/fork`, { at: seq });
+    const { run_id: forkId } = by.ann.read(forked, 202, 'run-start.json');
+    await pausedBefore(service.engine, forkId, 'one');
+    expect((await approvalsOf(by.ben, forkId))?.votes).to.deep.equal([]);
+  });
+
+  it('keeps its votes over a restart without its views', async () => {
+    const runId = await startedBy(by.ann, { quorum: 2, by: ['ann', 'ben'] });
+    await said(by.ann, runId, approve);
+    const shown = await stateOf(by.ben, runId);
+    await service.stop();
+    rmSync(join(dir.path, 'views'), { recursive: true });
+    await serve();
+    comeWithKeys();
+    expect(await stateOf(by.ben, runId)).to.deep.equal(shown);
+    expect(await said(by.ann, runId, approve)).to.equal('paused');
+    expect(await said(by.ben, runId, approve)).to.equal('running');
+    await pausedBefore(service.engine, runId, 'two');
+  });
+});
