@@ -83,7 +83,7 @@ export function openApi(options: ApiOptions): Api {
     const answer = await open(request);
     try {
       const text = await textOf(answer);
-      const value = text === '' ? null : jsonIn(text);
+      const value = answer.status === 204 ? null : jsonIn(text);
       if (value === undefined) throw new UnexpectedAnswerError(`${url} answers something that is no JSON`, answer);
       // What it is worth is what the service's own tests say: it answers by its schemas.
       return { value: value as T, headers: answer.headers };

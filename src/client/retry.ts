@@ -1,6 +1,12 @@
 /** Another try after a fault that passes, with waits that grow and are spread at random, so that clients come apart. */
 import type { CouncilError } from './errors.js';
-import { ServerError, TooManyRequestsError, UnavailableError, UnreachableError } from './errors.js';
+import {
+  ServerError,
+  TooManyRequestsError,
+  UnavailableError,
+  UnexpectedAnswerError,
+  UnreachableError,
+} from './errors.js';
 import type { ClientSystem } from './system.js';
 
 /** Longest first wait, in milliseconds; each further one may be twice as long. */
@@ -9,8 +15,11 @@ const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
 /** Longest wait a timer takes, in milliseconds: more would end at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** Answers with 500 in a row that may be an accident; a damaged record answers so for ever. */
-const MAX_SERVER_ERRORS = 3;
+/**
+ * Answers in a row that may be an accident, though they mostly are none: a damaged record answers 500 for ever, what is
+ * no council service never answers as one; but where a line is cut inside the headers, browsers show what came of them.
+ */
+const MAX_ACCIDENTS = 3;
 /** Statuses that pass, beside those with a class of their own: 408 Request Timeout, 425 Too Early. */
 const PASSING: readonly (number | null)[] = [408, 425];
 
@@ -52,16 +61,16 @@ export interface Outage {
 }
 
 export function openOutage({ system, maxMs, onWait, signal }: OutageOptions): Outage {
-  let [failures, serverErrors] = [0, 0];
+  let [failures, accidents] = [0, 0];
   let sinceMs: number | null = null;
   return {
     async sitOut(error) {
       failures += 1;
-      serverErrors = error instanceof ServerError ? serverErrors + 1 : 0;
+      accidents = isAccident(error) ? accidents + 1 : 0;
       const nowMs = system.monotonicMs();
       sinceMs ??= nowMs;
       const waitMs = waitAfter(error, failures, system);
-      if (!isPassing(error) || serverErrors > MAX_SERVER_ERRORS || nowMs - sinceMs + waitMs > maxMs) throw error;
+      if (!isPassing(error) || accidents > MAX_ACCIDENTS || nowMs - sinceMs + waitMs > maxMs) throw error;
       onWait?.({ error, failures, waitMs });
       await wait(system, waitMs, signal);
     },
@@ -70,16 +79,18 @@ export function openOutage({ system, maxMs, onWait, signal }: OutageOptions): Ou
     },
     ended() {
       sinceMs = null;
-      failures = 0;
+      [failures, accidents] = [0, 0];
     },
   };
 }
 
 function isPassing(error: CouncilError): boolean {
   const isAway = error instanceof UnreachableError || error instanceof UnavailableError;
-  return (
-    isAway || error instanceof TooManyRequestsError || error instanceof ServerError || PASSING.includes(error.status)
-  );
+  return isAway || error instanceof TooManyRequestsError || isAccident(error) || PASSING.includes(error.status);
+}
+
+function isAccident(error: CouncilError): boolean {
+  return error instanceof ServerError || error instanceof UnexpectedAnswerError;
 }
 
 function waitAfter({ retryAfter }: CouncilError, failures: number, { random }: ClientSystem): number {

@@ -209,6 +209,11 @@ describe('A call of the client', () => {
     expect([second[1], third[1], fourth[1]]).to.deep.equal([first, first, 'mine']);
   });
 
+  it('is made again when its answer is torn', async () => {
+    const council = await client([sends(''), sends('{"run_id":'), sends({ run_id: NO_RUN })]);
+    expect((await council.runs.start({ topic: 'Trees' })).id).to.equal(NO_RUN);
+  });
+
   it('that would count twice is sent once, unless it was refused for its number', async () => {
     const run = (await client([answersStatus(429), answersStatus(503)])).run(NO_RUN);
     expect(await rejectionOf(run.fork({ at: 1 }))).to.include({ name: 'UnavailableError', status: 503 });

@@ -1,0 +1,176 @@
+import { expect } from 'chai';
+import { existsSync, readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import { CouncilClient } from '../../src/client/client.js';
+import type { CuttingProxy } from '../support/cutting-proxy.js';
+import { openCuttingProxy } from '../support/cutting-proxy.js';
+import { instantModel } from '../support/instant-model.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { seededRandom } from '../support/seeded-random.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260108);
+/** Longest part of an answer before a cut; what is read of a run here is about five times as long. */
+const MAX_PIECE_BYTES = 3_000;
+/** Where a Chromium may be; CHROMIUM names another. */
+const PLACES = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
+const found = [process.env['CHROMIUM'] ?? '', ...PLACES].find((file) => existsSync(file));
+
+const PAGE = `<!doctype html><title>A page of another origin</title>
+<script type="importmap">{"imports": {"eventsource-parser": "/eventsource-parser.js"}}</script>
+<script type="module">
+  const { CouncilClient } = await import('/client/client.js');
+  const clientOf = (url, key) => new CouncilClient({ url, key, retry: { callMs: 0 } });
+  const told = ({ name, status, retryAfter, detail }) => ({ name, status, retryAfter, detail });
+  globalThis.page = {
+    /** A run in God Mode, every pause of it approved, followed over a line that breaks. */
+    async guided({ url, proxy, key, blueprint }) {
+      const run = await clientOf(url, key).runs.start({ topic: 'The sea', blueprint, godMode: true });
+      const through = new CouncilClient({ url: proxy, key }).run(run.id);
+      const events = [];
+      for await (const event of through.events()) {
+        events.push(event);
+        if (event.type === 'RunPaused') await (await run.pause())?.approve({ comment: 'From a page' });
+      }
+      return { id: run.id, events, result: await run.result() };
+    },
+    async listed({ url, key }) {
+      const pages = [];
+      for await (const page of clientOf(url, key).runs.list({ limit: 1 }).pages()) pages.push(page.length);
+      return pages;
+    },
+    async etag({ url, key, blueprint }) {
+      const { blueprints } = clientOf(url, key);
+      const { etag } = await blueprints.get(blueprint);
+      return { etag, changed: await blueprints.update(blueprint, { name: 'New' }, { ifMatch: etag }) };
+    },
+    async refused({ url, key, times }) {
+      const errors = [];
+      for (let time = 0; time < times; time += 1) errors.push(told(await clientOf(url, key).session.get().catch((e) => e)));
+      return errors;
+    },
+    async aborted({ url, key, id }) {
+      const abort = new AbortController();
+      const reading = clientOf(url, key).run(id).events({ from: 1000, signal: abort.signal })[Symbol.asyncIterator]();
+      setTimeout(() => abort.abort(), 10);
+      return await reading.next();
+    },
+  };
+  document.title = 'ready';
+</script>`;
+
+describe(`The client in Chromium (SEED=${SEED})`, () => {
+  if (found === undefined) {
+    // Told as pending.
+    it(`is not tried: no Chromium is installed (${PLACES.join(', ')}, or what CHROMIUM names)`);
+    return;
+  }
+
+  const random = seededRandom(SEED);
+  let service: RunningService;
+  let proxy: CuttingProxy;
+  let browser: Browser;
+  let page: Page;
+  let key: string;
+  let council: CouncilClient;
+  const servers: Server[] = [];
+
+  before(async () => {
+    const origin = await openSite();
+    service = await startService({ model: instantModel(), corsOrigins: [origin] });
+    proxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
+    const keys = await new CouncilClient({ url: service.url }).keys.add({
+      name: 'ann',
+      scopes: ['admin', 'read', 'run', 'approve', 'author'],
+    });
+    key = keys.key;
+    council = new CouncilClient({ url: service.url, key });
+    browser = await chromium.launch({ executablePath: found, args: ['--no-sandbox'] });
+    page = await opened(origin);
+  });
+  after(async () => {
+    await browser.close();
+    await proxy.close();
+    await service.stop();
+    for (const server of servers) server.close();
+  });
+
+  /** The site's origin. */
+  async function openSite(): Promise<string> {
+    const server = createServer(({ url = '/' }, response) => {
+      const file = /^\/(?:client\/([\w-]+\.js)|eventsource-parser\.js)$/.exec(url);
+      if (file === null) return void response.setHeader('Content-Type', 'text/html').end(PAGE);
+      const path = file[1] === undefined ? import.meta.resolve('eventsource-parser') : moduleOf(file[1]);
+      response.setHeader('Content-Type', 'text/javascript').end(readFileSync(fileURLToPath(path)));
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  const moduleOf = (name: string): string => new URL(`../../src/client/${name}`, import.meta.url).href;
+
+  async function opened(origin: string): Promise<Page> {
+    const tab = await browser.newPage();
+    await tab.goto(origin);
+    await tab.waitForFunction("document.title === 'ready'");
+    return tab;
+  }
+
+  const asked = async <T>(tab: Page, name: string, words: object = {}): Promise<T> =>
+    await tab.evaluate<T>(`page.${name}(${JSON.stringify({ url: service.url, key, ...words })})`);
+
+  it('starts a run, approves its pauses, and follows it over cuts to the end', async () => {
+    const { id: blueprint } = await council.blueprints.create({
+      name: 'Pair',
+      nodes: [{ id: 'write' }, { id: 'polish' }],
+      edges: [{ source: 'write', target: 'polish' }],
+    });
+    interface Guided {
+      readonly id: string;
+      readonly events: readonly unknown[];
+      readonly result: object;
+    }
+    const { id, events, result } = await asked<Guided>(page, 'guided', { proxy: proxy.url, blueprint });
+    expect(result).to.include({ run_id: id, status: 'completed' });
+    const recorded: unknown[] = [];
+    for await (const event of council.run(id).events()) recorded.push(event);
+    expect(events).to.deep.equal(recorded);
+    expect(JSON.stringify(recorded)).to.include('From a page');
+    expect(proxy.cuts).to.be.greaterThan(1);
+  });
+
+  it('reads the headers it acts on: Link, ETag and Retry-After', async () => {
+    await council.runs.start({ topic: 'Trees' });
+    await council.runs.start({ topic: 'Trees' });
+    expect((await asked<readonly number[]>(page, 'listed')).length).to.be.greaterThan(1);
+    const { id: blueprint } = await council.blueprints.create({ name: 'Old', nodes: [] });
+    const tagged = await asked<{ etag: string; changed: object }>(page, 'etag', { blueprint });
+    expect(tagged.etag).to.match(/^"/);
+    expect(tagged.changed).to.include({ name: 'New', version: 2 });
+    const refused = await asked<readonly object[]>(page, 'refused', { key: 'council_wrong', times: 15 });
+    expect(refused[0]).to.include({ name: 'UnauthorizedError', status: 401 });
+    expect(refused.at(-1))
+      .to.include({ name: 'TooManyRequestsError', status: 429 })
+      .and.have.property('retryAfter')
+      .above(0);
+  });
+
+  it('stops reading when it is told to', async () => {
+    const { id: blueprint } = await council.blueprints.create({ name: 'One', nodes: [{ id: 'write' }] });
+    const { id } = await council.runs.start({ topic: 'Trees', blueprint, godMode: true });
+    expect(await asked(page, 'aborted', { id })).to.deep.equal({ done: true, value: undefined });
+    await council.run(id).cancel();
+  });
+
+  it('is let in from listed origins alone', async () => {
+    const stranger = await opened(await openSite());
+    const [error] = await asked<readonly object[]>(stranger, 'refused', { times: 1 });
+    expect(error).to.include({ name: 'UnreachableError', status: null });
+  });
+});
