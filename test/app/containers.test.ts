@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { openChannel } from '../support/channel-client.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
+import { freePort } from '../support/free-port.js';
 import type { FakeDns } from '../support/fake-dns.js';
 import { startFakeDns } from '../support/fake-dns.js';
 import { restClient } from '../support/rest-client.js';
@@ -138,13 +136,4 @@ if (spawnSync('nginx', ['-v']).status === 0) {
       }
     });
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { readConfig } from '../../src/config.js';
+import type { Scope } from '../../src/keys/caller.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
@@ -114,6 +115,45 @@ describe('A service with limits', () => {
     await rest.post(`/api/councils/run/${first}/cancel`, {});
     await untilTrue(async () => (await start()).status === 202);
     expect((await start()).status).to.equal(429);
+  });
+});
+
+describe('A service with keys and limits', () => {
+  let service: RunningService;
+  let ask: (key: string, path?: string, init?: RequestInit) => Promise<Response>;
+  let keys: Readonly<Record<'ann' | 'bob', string>>;
+
+  before(async () => {
+    service = await limited({ MAX_REQUESTS_PER_SECOND: '1', MAX_REQUEST_BURST: '3' });
+    ask = (key, path = '/api/runs', init = {}) =>
+      fetch(service.url + path, { ...init, headers: { Authorization: `Bearer ${key}` } });
+    const { keys: store } = service.engine.authenticator;
+    const added = async (name: string, scopes: readonly Scope[]): Promise<string> =>
+      (await store.add({ name, scopes, expiresAt: null }, { actor: null })).text;
+    keys = { ann: await added('ann', ['admin', 'read']), bob: await added('bob', ['read']) };
+  });
+  after(() => service.stop());
+
+  it('counts for each key alone, and looks at key and scope first', async () => {
+    const of = async (key: string): Promise<number> => (await ask(key)).status;
+    expect([await of(keys.ann), await of(keys.ann), await of(keys.ann), await of(keys.ann)]).to.deep.equal([
+      ...[200, 200, 200, 429],
+    ]);
+    expect(await of(keys.bob)).to.equal(200);
+    expect((await fetch(`${service.url}/api/runs`)).status).to.equal(401);
+    expect(await of(`council_${'x'.repeat(43)}`)).to.equal(401);
+    expect((await ask(keys.ann, '/api/councils/run', { method: 'POST' })).status).to.equal(403);
+  });
+});
+
+describe('A service behind a proxy on its machine', () => {
+  it('has the default limits for the addresses that the proxy names, none for its own', async () => {
+    const service = await startService({ model: scriptedModel(), trustedProxies: ['127.0.0.1'] });
+    const policy = async (headers: Readonly<Record<string, string>>): Promise<string | null> =>
+      (await fetch(`${service.url}/api/runs`, { headers })).headers.get('RateLimit-Policy');
+    const told = [await policy({ 'X-Forwarded-For': '203.0.113.7' }), await policy({})];
+    await service.stop();
+    expect(told).to.deep.equal(['"requests";q=30000;w=30', null]);
   });
 });
 
