@@ -31,17 +31,13 @@ export interface SourceRefusal {
  */
 export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules['isOwnHost'] {
   const bound = [hostNameOf(host), hostNameOf(address)];
-  if (allowedHosts.length === 0 && !isLoopback({ host, address })) return () => true;
+  const isLoopback = bound.some((name) => name !== null && isLoopbackName(name));
+  if (allowedHosts.length === 0 && !isLoopback) return () => true;
   const names = new Set([...bound, ...allowedHosts]);
   return (text) => {
     const name = hostNameOf(text);
     return name !== null && (isLoopbackName(name) || names.has(name));
   };
-}
-
-/** Whether a service is reached from its own machine alone. */
-export function isLoopback({ host, address }: Pick<BoundTo, 'host' | 'address'>): boolean {
-  return [hostNameOf(host), hostNameOf(address)].some((name) => name !== null && isLoopbackName(name));
 }
 
 export interface BoundTo {

@@ -16,7 +16,8 @@ import type { AuthenticationRules } from '../api/authentication.js';
 import { limitsOf } from '../api/limits.js';
 import { failedKeys } from '../keys/failed-keys.js';
 import { addressList } from '../system/address-list.js';
-import { isLoopback, ownHosts } from '../api/request-source.js';
+import { isLoopbackAddress } from '../system/host-name.js';
+import { ownHosts } from '../api/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
 
@@ -72,7 +73,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       canonical,
       ...source,
       ...access,
-      isLoopback: isLoopback({ host: config.host, address }),
+      isLoopback: isLoopbackAddress(address),
       appendDeadlineMs: APPEND_DEADLINE_MS,
       onFault: (requestId, error) => onFault({ requestId }, error),
       log: logger,

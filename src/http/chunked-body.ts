@@ -1,5 +1,6 @@
 /** Long answers: sent in chunks as fast as the client reads, so that none is ever in memory as a whole. */
 import type { ServerResponse } from 'node:http';
+import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
 /** Longest that a client may leave a chunk unread, in milliseconds: it holds memory and a permit. */
@@ -10,8 +11,23 @@ const READ_AHEAD_CHARS = 1024 * 1024;
 const CHUNK_CHARS = 64 * 1024;
 
 export interface ChunkedBodyDeps {
-  readonly http: Pick<HttpContext, 'system' | 'onFault'>;
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'inTime'>;
   readonly response: ServerResponse;
+}
+
+/**
+ * A text that is made in chunks as the body of an answer: whole when it is short.
+ *
+ * @throws what the reading of its beginning throws, in time
+ */
+export async function readBody(
+  texts: AsyncGenerator<string>,
+  { http, response }: ChunkedBodyDeps,
+): Promise<string | AsyncIterable<string>> {
+  // Koa drops a body unread, for HEAD or when the client has gone, without ending its generator.
+  whenClosed(response, () => void texts.return(undefined).catch(() => undefined));
+  const body = await http.inTime(readAhead(texts));
+  return typeof body === 'string' ? body : chunkedBody(body, { http, response });
 }
 
 /** Texts on their way to a client; one that takes none for too long is cut off. */

@@ -164,12 +164,9 @@ export class KeyStore {
   }
 
   /** The record of the keys from a revision on, read from the log. @throws {KeysCorrupt | LogUnavailable} */
-  async events({ from, max }: { readonly from: number; readonly max: number }): Promise<readonly KeyEvent[]> {
+  events(range: { readonly from: number; readonly max?: number }): AsyncGenerator<KeyEvent> {
     const { log, system } = this.#options;
-    const events: KeyEvent[] = [];
-    const range = { sha256: system.sha256, from, max };
-    for await (const event of keyEventReader.read(log, KEYS_STREAM, range)) events.push(event);
-    return events;
+    return keyEventReader.read(log, KEYS_STREAM, { sha256: system.sha256, ...range });
   }
 
   /** To be called with each event of the log, of whatever stream; events known already are passed over. */
@@ -238,7 +235,9 @@ export class KeyStore {
   #readOn(): Promise<void> {
     return this.#reads.run(async () => {
       try {
-        this.#adopt(await this.events({ from: this.#seq + 1, max: Number.MAX_SAFE_INTEGER }));
+        const events: KeyEvent[] = [];
+        for await (const event of this.events({ from: this.#seq + 1 })) events.push(event);
+        this.#adopt(events);
       } catch (error) {
         if (error instanceof KeysCorrupt) this.#corruption = error;
         throw error;

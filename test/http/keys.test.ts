@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { GENESIS_HASH, checkLink } from '../../src/eventsourcing/hash-chain.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { ALL_SCOPES, addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
@@ -88,6 +89,10 @@ describe('/api/keys', () => {
     expect(page.events[0]?.data).to.deep.include({ name: 'ann', actor: null, hash: nodeSystem().sha256(first) });
     const second = rest.read(await rest.get('/api/keys/events?from=1&limit=1'), 200, 'key-events-page.json');
     expect(second).to.deep.equal({ events: page.events.slice(1, 2), next: 2 });
+    const lines = await rest.send('GET', '/api/keys/events', { headers: { Accept: 'application/x-ndjson' } });
+    const exported = lines.text.split('\n').slice(0, -1);
+    expect(exported.map((line): unknown => JSON.parse(line))).to.deep.equal(page.events);
+    expect(exported.every((line) => line === canonical(JSON.parse(line)))).to.equal(true);
   });
 
   it('keeps an Idempotency-Key to its holder', async () => {
@@ -126,7 +131,7 @@ describe('The first key', () => {
   });
 
   it('is refused where the service is reached from elsewhere', async () => {
-    const reached = await startService({ host: '0.0.0.0' });
+    const reached = await startService({ host: '0.0.0.0', auth: 'off' });
     try {
       const rest = restClient(reached.url.replace('0.0.0.0', '127.0.0.1'));
       expect(rest.problem(await rest.post('/api/keys', FIRST), 403).detail).to.include('council keys add');

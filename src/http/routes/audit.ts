@@ -1,11 +1,9 @@
 /** The record of a run: its events, its state after each, and its verification (contract, section 4). */
-import type { RouterContext } from '@koa/router';
 import { exportLine } from '../../audit/export.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
-import type { Answer } from '../answer.js';
 import { isKnown, tagged } from '../answer.js';
-import { readAhead, chunkedBody } from '../chunked-body.js';
+import { readBody } from '../chunked-body.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
@@ -16,7 +14,8 @@ import { runIdIn } from '../route.js';
 import { whenClosed } from '../answer.js';
 import { foldedRun, verification } from '../../api/serializers.js';
 
-const NDJSON = 'application/x-ndjson';
+/** Media type of an export. */
+export const NDJSON = 'application/x-ndjson';
 
 /** Records sent at a time; each holds a chunk in memory. */
 const RECORDS_AT_A_TIME = 16;
@@ -70,7 +69,7 @@ function eventsRoute(http: HttpContext): Route {
       );
       const texts = isLines ? linesOf(record.events()) : pageText(record.events(), { runId, next: record.next });
       const type = isLines ? NDJSON : 'json';
-      return { status: 200, body: await bodyOf(texts, { ctx, http }), type, headers };
+      return { status: 200, body: await readBody(texts, { http, response: ctx.res }), type, headers };
     },
   };
 }
@@ -123,18 +122,8 @@ export function beyondTheEnd(head: number): RequestRefused {
   return brokenRules([{ loc: ['query', 'at'], msg, type: 'less_than_equal' }]);
 }
 
-async function bodyOf(
-  texts: AsyncGenerator<string>,
-  { ctx, http }: { readonly ctx: RouterContext; readonly http: HttpContext },
-): Promise<NonNullable<Answer['body']>> {
-  // Koa drops a body unread, for HEAD or when the client has gone, without ending its generator.
-  whenClosed(ctx.res, () => void texts.return(undefined).catch(() => undefined));
-  const beginning = readAhead(texts);
-  const body = await http.inTime(beginning);
-  return typeof body === 'string' ? body : chunkedBody(body, { http, response: ctx.res });
-}
-
-async function* linesOf(events: AsyncIterable<ExportedEvent>): AsyncGenerator<string> {
+/** An export: one event a line, in the form of RFC 8785. */
+export async function* linesOf(events: AsyncIterable<ExportedEvent>): AsyncGenerator<string> {
   for await (const event of events) yield `${exportLine(event)}\n`;
 }
 

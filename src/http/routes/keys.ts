@@ -9,9 +9,16 @@ import { keyRecord, newKey } from '../../api/serializers.js';
 import { keyNeeded } from '../../api/authentication.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { bodyOf } from '../body.js';
+import { whenClosed } from '../answer.js';
+import { readBody } from '../chunked-body.js';
+import { crowded, permitsFor } from '../concurrency.js';
 import { queryOf } from '../query.js';
+import { NDJSON, linesOf } from './audit.js';
 import type { HttpContext, Route } from '../route.js';
 import { parameterIn } from '../route.js';
+
+/** Records sent at a time; each holds a chunk in memory. */
+const RECORDS_AT_A_TIME = 4;
 
 /** Everything at /api/keys. */
 export function keyRoutes(http: HttpContext): readonly Route[] {
@@ -126,6 +133,8 @@ function revokeRoute(http: HttpContext): Route {
 
 function eventsRoute(http: HttpContext): Route {
   const query = queryOf(http.schemas, 'events-query.json');
+  const permits = permitsFor(RECORDS_AT_A_TIME);
+  const { keys } = http.authenticator;
   return {
     method: 'GET',
     path: '/api/keys/events',
@@ -135,13 +144,36 @@ function eventsRoute(http: HttpContext): Route {
     description: 'They are chained by their hashes as those of a run are.',
     tag: 'keys',
     query,
-    success: { status: 200, description: 'A page of the events', schema: 'key-events-page.json' },
+    success: {
+      status: 200,
+      description: 'A page of the events',
+      schema: 'key-events-page.json',
+      alsoAs: {
+        [NDJSON]: {
+          description: 'All events, whatever `from` and `limit`, one a line in the form of RFC 8785',
+          each: 'key-event.json',
+        },
+      },
+    },
     problems: [503],
     async handle(ctx) {
       const { from, limit } = query.read(ctx);
-      const events = await http.inTime(http.authenticator.keys.events({ from, max: limit + 1 }));
+      ctx.vary('Accept');
+      if (ctx.accepts('application/json', NDJSON) === NDJSON) {
+        const sending = permits.acquire().then((release) => whenClosed(ctx.res, release));
+        await http.inTime(sending, crowded);
+        const body = await readBody(linesOf(keys.events({ from: 0 })), { http, response: ctx.res });
+        return { status: 200, body, type: NDJSON };
+      }
+      const events = await http.inTime(collected(keys.events({ from, max: limit + 1 })));
       const next = events.length > limit ? from + limit : null;
       return { status: 200, body: { events: events.slice(0, limit), next } };
     },
   };
+}
+
+async function collected<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
 }
