@@ -14,8 +14,8 @@ import { idOf, upload } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const MUTATED = IS_SOAK ? 200 : 1;
-/** Of those made by hand, which ones: all, or one in twenty. */
-const EVERY = IS_SOAK ? 1 : 20;
+/** Of those made by hand all, or some that are not worked on to the end of their time: that has a test beside the extraction. */
+const QUICK = ['inline image without end', 'a million pages', 'no PDF'];
 const VERDICT_MS = 15_000;
 /** From the verdict to its answer: the file's way in and the child's end. */
 const SLACK_MS = IS_SOAK ? 1_000 : 30_000;
@@ -38,7 +38,7 @@ describe('Hostile PDFs, uploaded', () => {
   });
 
   it('get their answer in time, while others are answered, and leave nothing', async () => {
-    const files = [...hostilePdfs().filter((_, index) => index % EVERY === 0), ...mutatedPdfs(7, MUTATED)];
+    const files = [...hostilePdfs().filter(({ name }) => IS_SOAK || QUICK.includes(name)), ...mutatedPdfs(7, MUTATED)];
     const rest = restClient(service.url);
     const statuses = new Map<number, number>();
     const over = new AbortController();

@@ -9,11 +9,11 @@ import { childPids, watchChildren } from '../support/child-watch.js';
 import { hostilePdfs, mutatedPdfs, type HostilePdf } from '../support/hostile-pdfs.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const MUTATED = IS_SOAK ? 200 : 3;
+const MUTATED = IS_SOAK ? 200 : 2;
 /** Of those made by hand, which ones: all, or one in nine. */
 const EVERY = IS_SOAK ? 1 : 9;
 /** With less time fewer of them end on their own: the limits are what is shown. */
-const LIMITS = IS_SOAK ? EXTRACT_LIMITS : { ...EXTRACT_LIMITS, timeoutMs: 3_000, maxChildren: 2 };
+const LIMITS = IS_SOAK ? EXTRACT_LIMITS : { ...EXTRACT_LIMITS, timeoutMs: 2_000, maxChildren: 2 };
 /** What a child may take between two looks at its memory. */
 const MEMORY_SLACK = 150 * 1024 * 1024;
 /** A verdict is there this much later than the limit at the most: a child is killed and reaped. */

@@ -63,12 +63,11 @@ function repeat(text: string, times: number): Buffer {
 }
 
 function bombs(): readonly HostilePdf[] {
-  const spaces = deflateSync(Buffer.alloc(200_000_000, ' '));
-  const twice = Buffer.concat([
-    Buffer.from(`<< /Filter [/FlateDecode /FlateDecode] /Length ${deflateSync(spaces).length} >>\nstream\n`),
-    deflateSync(spaces),
-    Buffer.from('\nendstream'),
-  ]);
+  const twice = (): Buffer => {
+    const packed = deflateSync(deflateSync(Buffer.alloc(200_000_000, ' ')));
+    const head = `<< /Filter [/FlateDecode /FlateDecode] /Length ${packed.length} >>\nstream\n`;
+    return Buffer.concat([Buffer.from(head), packed, Buffer.from('\nendstream')]);
+  };
   const map =
     '1 begincodespacerange <0000> <FFFF> endcodespacerange\n1 beginbfrange <00000000> <FFFFFFFF> <0041> endbfrange';
   const type0 = [
@@ -79,11 +78,11 @@ function bombs(): readonly HostilePdf[] {
   const image =
     '<< /Type /XObject /Subtype /Image /Width 100000 /Height 100000 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /FlateDecode /Length 20 >>\nstream\n01234567890123456789\nendstream';
   return [
-    { name: 'bomb of spaces', bytes: page(streamOf(Buffer.alloc(200_000_000, ' '))) },
-    { name: 'bomb in a bomb', bytes: page(twice) },
-    { name: 'bomb of operators', bytes: page(streamOf(repeat('q 1 0 0 1 0 0 cm Q\n', 5_000_000))) },
-    { name: 'bomb of text', bytes: page(streamOf(repeat('BT /F1 9 Tf 9 9 Td (aaaaaaaaaa) Tj ET\n', 3_000_000))) },
-    { name: 'bomb of a string', bytes: page(streamOf(Buffer.from(`BT /F1 9 Tf (${'a'.repeat(60_000_000)}) Tj ET`))) },
+    made('bomb of spaces', () => page(streamOf(Buffer.alloc(200_000_000, ' ')))),
+    made('bomb in a bomb', () => page(twice())),
+    made('bomb of operators', () => page(streamOf(repeat('q 1 0 0 1 0 0 cm Q\n', 5_000_000)))),
+    made('bomb of text', () => page(streamOf(repeat('BT /F1 9 Tf 9 9 Td (aaaaaaaaaa) Tj ET\n', 3_000_000)))),
+    made('bomb of a string', () => page(streamOf(Buffer.from(`BT /F1 9 Tf (${'a'.repeat(60_000_000)}) Tj ET`)))),
     {
       name: 'map of all characters',
       bytes: page(streamOf(Buffer.from('BT /F2 9 Tf <00410042> Tj ET')), type0, '/Font << /F2 6 0 R >>'),
@@ -94,6 +93,17 @@ function bombs(): readonly HostilePdf[] {
       bytes: page(streamOf(Buffer.from('BI /W 99999999 /H 99999999 /BPC 8 /CS /RGB ID x'))),
     },
   ];
+}
+
+/** One whose bytes take long to make: they are made when they are asked for. */
+function made(name: string, make: () => Buffer): HostilePdf {
+  let bytes: Buffer | null = null;
+  return {
+    name,
+    get bytes() {
+      return (bytes ??= make());
+    },
+  };
 }
 
 function loops(): readonly HostilePdf[] {
