@@ -5,8 +5,9 @@ import type { Reply, RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import type { ScriptedModel } from '../support/scripted-model.js';
+import type { Script, ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const COUNCILS = '/api/councils/';
@@ -18,21 +19,24 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   let rest: RestClient;
   let model: ScriptedModel;
 
-  async function serve(scores: readonly number[] = [8]): Promise<void> {
-    model = scriptedModel(councilScript(scores));
-    service = await startService({ model });
+  let id: string;
+  let blueprints = 0;
+  const house = sharedService();
+
+  async function serve(script: Script = councilScript([8])): Promise<void> {
+    model = scriptedModel(script);
+    service = await house.serve(model);
     rest = restClient(service.url);
+    id = `bp-${(blueprints += 1)}`;
   }
-  afterEach(async () => {
-    expect(service.faults).to.deep.equal([]);
-    await service.stop();
-  });
+  afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
 
   const save = async (draft: Partial<BlueprintCreate>): Promise<void> => {
-    const body = { id: 'bp', name: 'My council', nodes: [], ...draft };
+    const body = { id, name: 'My council', nodes: [], ...draft };
     rest.read(await rest.post(COUNCILS, body), 201, 'blueprint.json');
   };
-  const start = (body: object = TOPIC, headers = {}): Promise<Reply> => rest.post(`${COUNCILS}bp/run`, body, headers);
+  const start = (body: object = TOPIC, headers = {}): Promise<Reply> =>
+    rest.post(`${COUNCILS}${id}/run`, body, headers);
   const run = async (): Promise<RunResult> =>
     rest.until(rest.read(await start(), 202, 'run-start.json').run_id, isOver);
   const nodesRun = (): readonly string[] => model.requests.map(({ promptInput }) => promptInput.label);
@@ -52,7 +56,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   it('is 422 before 404, and names the blueprint it does not find', async () => {
     await serve();
     rest.problem(await start({}), 422);
-    expect(rest.problem(await start(), 404).detail).to.include('bp');
+    expect(rest.problem(await start(), 404).detail).to.include(id);
     rest.problem(await rest.post(`${COUNCILS}run/run`, TOPIC), 404);
   });
 
@@ -61,10 +65,10 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     await save({ nodes: [{ id: 'a' }] });
     const key = { 'Idempotency-Key': 'k' };
     const first = rest.read(await start(TOPIC, key), 202, 'run-start.json');
-    await rest.send('PUT', `${COUNCILS}bp`, { body: { name: 'Other', nodes: [] } });
+    await rest.send('PUT', `${COUNCILS}${id}`, { body: { name: 'Other', nodes: [] } });
     expect(rest.read(await start(TOPIC, key), 202, 'run-start.json')).to.deep.equal(first);
-    await rest.send('DELETE', `${COUNCILS}bp`);
-    const escaped = await rest.post(`${COUNCILS}%62p/run/`, TOPIC, key);
+    await rest.send('DELETE', `${COUNCILS}${id}`);
+    const escaped = await rest.post(`${COUNCILS}%62${id.slice(1)}/run/`, TOPIC, key);
     expect(rest.read(escaped, 202, 'run-start.json')).to.deep.equal(first);
     rest.problem(await start({ input_topic: 'Seas' }, key), 409);
     rest.problem(await start(TOPIC, { 'Idempotency-Key': 'k2' }), 404);
@@ -95,7 +99,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   });
 
   it('caps rework at the fifth score', async () => {
-    await serve([3]);
+    await serve(councilScript([3]));
     await save({
       nodes: [{ id: 'w' }, { id: 'Critic' }, { id: 'end' }],
       edges: [
@@ -143,7 +147,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     ['score > 9 || iteration == 1', true],
   ] as const) {
     it(`${isTaken ? 'takes' : 'passes by'} an edge on ${condition} at a score of 7`, async () => {
-      await serve([7]);
+      await serve(councilScript([7]));
       await save({
         nodes: [{ id: 'w' }, { id: 'Critic' }, { id: 'yes' }, { id: 'no' }],
         edges: [
@@ -173,14 +177,12 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   });
 
   it('runs what was saved at the start, whatever becomes of the blueprint', async () => {
-    model = scriptedModel(() => 'hold');
-    service = await startService({ model });
-    rest = restClient(service.url);
+    await serve(() => 'hold');
     await save({ nodes: [{ id: 'a' }, { id: 'b', label: 'Second' }], edges: [{ source: 'a', target: 'b' }] });
     const { run_id: runId } = rest.read(await start(), 202, 'run-start.json');
     await model.called(1);
-    await rest.send('PUT', `${COUNCILS}bp`, { body: { nodes: [{ id: 'a' }], edges: [] } });
-    await rest.send('DELETE', `${COUNCILS}bp`);
+    await rest.send('PUT', `${COUNCILS}${id}`, { body: { nodes: [{ id: 'a' }], edges: [] } });
+    await rest.send('DELETE', `${COUNCILS}${id}`);
     model.held[0]?.release('one');
     await model.called(2);
     model.held[0]?.release('two');
@@ -222,22 +224,24 @@ describe('A run of a blueprint that has changed and gone', () => {
 });
 
 describe('The example blueprints', () => {
+  let service: RunningService;
+
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.stop());
+
   for (const file of readdirSync(EXAMPLES)) {
     it(`${file} runs to its end on the offline model`, async () => {
-      const service = await startService();
-      try {
-        const rest = restClient(service.url);
-        const headers = { 'Content-Type': 'application/json' };
-        const body = readFileSync(new URL(file, EXAMPLES), 'utf8');
-        const saved = rest.read(await rest.send('POST', COUNCILS, { body, headers }), 201, 'blueprint.json');
-        expect(saved.warnings).to.deep.equal([]);
-        const begun = await rest.post(`${COUNCILS}${saved.id}/run`, { input_topic: 'Should our town build a sauna?' });
-        const run = await rest.until(rest.read(begun, 202, 'run-start.json').run_id, isOver);
-        expect(run, String(run.error)).to.include({ status: 'completed' });
-        expect(run.final_draft).to.include('offline model');
-      } finally {
-        await service.stop();
-      }
+      const rest = restClient(service.url);
+      const headers = { 'Content-Type': 'application/json' };
+      const body = readFileSync(new URL(file, EXAMPLES), 'utf8');
+      const saved = rest.read(await rest.send('POST', COUNCILS, { body, headers }), 201, 'blueprint.json');
+      expect(saved.warnings).to.deep.equal([]);
+      const begun = await rest.post(`${COUNCILS}${saved.id}/run`, { input_topic: 'Should our town build a sauna?' });
+      const run = await rest.until(rest.read(begun, 202, 'run-start.json').run_id, isOver);
+      expect(run, String(run.error)).to.include({ status: 'completed' });
+      expect(run.final_draft).to.include('offline model');
     });
   }
 });

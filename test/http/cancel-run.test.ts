@@ -1,25 +1,22 @@
 import { expect } from 'chai';
 import type { RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
-import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 
 describe('POST /api/councils/run/{run_id}/cancel', () => {
-  let service: RunningService;
   let rest: RestClient;
   let model: ScriptedModel;
+  const house = sharedService({ maxActiveRuns: 1 });
 
   beforeEach(async () => {
     model = scriptedModel(({ promptInput, answer }) => {
       if (promptInput.topic === 'Held') return 'hold';
       return { text: answer === 'draft' ? 'Draft' : '{"score": 9, "feedback": "Good"}' };
     });
-    service = await startService({ model, maxActiveRuns: 1 });
-    rest = restClient(service.url);
+    rest = restClient((await house.serve(model)).url);
   });
-  afterEach(() => service.stop());
 
   const pathOf = (runId: string): string => `/api/councils/run/${runId}/cancel`;
   const cancel = (runId: string): ReturnType<RestClient['post']> => rest.post(pathOf(runId));
@@ -88,6 +85,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
   ] as const) {
     it(`refuses ${what} with ${status} and leaves the run alone`, async () => {
       const runId = await rest.start('Held');
+      await model.called(1);
       rest.problem(await rest.send('POST', pathOf(runId), sent), status);
       expect((await rest.poll(runId)).status).to.equal('running');
     });

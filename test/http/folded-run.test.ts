@@ -7,8 +7,8 @@ import { recordOf } from '../support/record-of.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 
 const FIELDS = [
   ...['run_id', 'seq', 'status', 'active_node', 'input_topic', 'current_draft', 'final_draft', 'critic_score'],
@@ -18,12 +18,12 @@ const FIELDS = [
 describe('GET /api/runs/{run_id}/state', () => {
   let service: RunningService;
   let rest: RestClient;
+  const house = sharedService();
 
   const serve = async (scores: readonly number[]): Promise<void> => {
-    service = await startService({ model: scriptedModel(councilScript(scores)) });
+    service = await house.serve(scriptedModel(councilScript(scores)));
     rest = restClient(service.url);
   };
-  afterEach(() => service.stop());
 
   const stateAt = async (runId: string, at?: number): Promise<FoldedRun> => {
     const query = at === undefined ? '' : `?at=${at}`;

@@ -5,9 +5,9 @@ import { runStream } from '../../src/run/events.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import type { Script, ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 import { approveAll, approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
 import { graphOf } from '../support/given.js';
 import { runRequest } from '../support/open-engine.js';
@@ -21,12 +21,11 @@ describe('POST /api/runs/{run_id}/fork', () => {
   let service: RunningService;
   let rest: RestClient;
   let model: ScriptedModel;
-
-  afterEach(() => service.stop());
+  const house = sharedService();
 
   const serve = async (script: Script): Promise<void> => {
     model = scriptedModel(script);
-    service = await startService({ model });
+    service = await house.serve(model);
     rest = restClient(service.url);
   };
   /** A finished run of the fixed council: two drafts, the second approved. */

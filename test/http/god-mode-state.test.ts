@@ -5,9 +5,9 @@ import { recordOf } from '../support/record-of.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 
 const council = graphOf(`
   write -> judge?
@@ -24,13 +24,13 @@ describe('GET /api/councils/run/{run_id}/state', () => {
   let service: RunningService;
   let rest: RestClient;
   let model: ScriptedModel;
+  const house = sharedService();
 
   const serve = async (script: Parameters<typeof scriptedModel>[0]): Promise<void> => {
     model = scriptedModel(script);
-    service = await startService({ model });
+    service = await house.serve(model);
     rest = restClient(service.url);
   };
-  afterEach(() => service.stop());
 
   const approve = async (runId: string): Promise<void> =>
     void rest.read(await rest.post(approvePath(runId), { action: 'approve' }), 200, 'run-result.json');

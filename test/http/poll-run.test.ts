@@ -2,14 +2,15 @@ import { expect } from 'chai';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 
 describe('GET /api/councils/run/{run_id}', () => {
   let service: RunningService;
   let rest: RestClient;
   let model: ScriptedModel;
+  const house = sharedService({ modelMaxAttempts: 1, maxActiveRuns: 1 });
 
   beforeEach(async () => {
     model = scriptedModel(({ promptInput, answer }) => {
@@ -17,10 +18,9 @@ describe('GET /api/councils/run/{run_id}', () => {
       if (promptInput.topic === 'Held') return 'hold';
       return { text: answer === 'draft' ? `Draft by ${promptInput.label}` : '{"score": 9, "feedback": "Good"}' };
     });
-    service = await startService({ model, modelMaxAttempts: 1, maxActiveRuns: 1 });
+    service = await house.serve(model);
     rest = restClient(service.url);
   });
-  afterEach(() => service.stop());
 
   it('shows a completed run with its draft, score and iterations', async () => {
     const runId = await rest.start();

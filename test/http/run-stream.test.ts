@@ -9,8 +9,8 @@ import { approveAll, pausedBefore, spoil, startGodRun } from '../support/god-run
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 import { untilTrue } from '../support/until-true.js';
 
 const KEEP_ALIVE_MS = 15_000;
@@ -19,8 +19,13 @@ describe('GET /api/runs/{run_id}/stream', () => {
   let service: RunningService;
   let rest: RestClient;
 
-  const serve = async (model: LanguageModel, system: System = nodeSystem()): Promise<void> => {
-    service = await startService({ model, system });
+  const house = sharedService();
+  const serve = async (model: LanguageModel): Promise<void> => {
+    service = await house.serve(model);
+    rest = restClient(service.url);
+  };
+  const serveAlone = async (model: LanguageModel, system: System = nodeSystem()): Promise<void> => {
+    service = await house.serveAlone(model, { system });
     rest = restClient(service.url);
   };
   const path = (runId: string, query = ''): string => `/api/runs/${runId}/stream${query}`;
@@ -39,8 +44,6 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(events.map(({ id }) => id)).to.deep.equal(record.map(({ seq }) => String(seq)));
     expect(events.map(({ event }) => event)).to.deep.equal(record.map(({ type }) => type));
   };
-
-  afterEach(() => service.stop());
 
   it('streams the events of a live run as they are exported, and ends after the last', async () => {
     const model = scriptedModel(() => 'hold');
@@ -125,7 +128,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
       ...nodeSystem(),
       after: (ms: number, callback: () => void) => (ms === KEEP_ALIVE_MS ? held(beats, callback) : after(ms, callback)),
     };
-    await serve(scriptedModel(councilScript([8])), system);
+    await serveAlone(scriptedModel(councilScript([8])), system);
     const runId = await startGodRun(service.engine, graphOf('one -> two; two -> three'));
     await pausedBefore(service.engine, runId, 'one');
     const stream = follow(runId);
@@ -142,7 +145,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
   });
 
   it('breaks off at corruption, and answers 500 for a corrupt record', async () => {
-    await serve(scriptedModel(councilScript([8])));
+    await serveAlone(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runId, 'one');
     const stream = follow(runId);
@@ -155,7 +158,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
   });
 
   it('lets go of a client that has gone', async () => {
-    await serve(scriptedModel(() => 'hold'));
+    await serveAlone(scriptedModel(() => 'hold'));
     const stream = follow(await rest.start());
     await stream.until(({ event }) => event === 'NodeStarted');
     expect(service.engine.feed.size).to.equal(1);
@@ -164,7 +167,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
   });
 
   it('ends when the service stops', async () => {
-    await serve(scriptedModel(() => 'hold'));
+    await serveAlone(scriptedModel(() => 'hold'));
     const stream = follow(await rest.start());
     await stream.until(({ event }) => event === 'NodeStarted');
     await service.stop();

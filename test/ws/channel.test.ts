@@ -3,17 +3,22 @@ import type { Told } from '../support/channel-client.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import type { HeldCall, ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 
 describe('WebSocket /ws/council/{run_id}', () => {
   let service: RunningService;
   let model: ScriptedModel;
 
-  const serve = async (script: Parameters<typeof scriptedModel>[0], overrides = {}): Promise<void> => {
+  const house = sharedService();
+  const serve = async (script: Parameters<typeof scriptedModel>[0]): Promise<void> => {
     model = scriptedModel(script);
-    service = await startService({ model, ...overrides });
+    service = await house.serve(model);
+  };
+  const serveAlone = async (script: Parameters<typeof scriptedModel>[0], overrides = {}): Promise<void> => {
+    model = scriptedModel(script);
+    service = await house.serveAlone(model, overrides);
   };
   const startRun = async (): Promise<string> => {
     const response = await fetch(`${service.url}/api/councils/run`, {
@@ -34,10 +39,6 @@ describe('WebSocket /ws/council/{run_id}', () => {
     if (call === undefined) throw new Error('No call is held');
     return call;
   };
-
-  afterEach(async () => {
-    await service.stop();
-  });
 
   it('sends all of a run in order, then closes with 1000', async () => {
     await serve(() => 'hold');
@@ -180,7 +181,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
   }
 
   it('refuses the origin of another host with 403 and lets its own and listed ones in', async () => {
-    await serve(councilScript([8]), { corsOrigins: ['https://council.example'] });
+    await serveAlone(councilScript([8]), { corsOrigins: ['https://council.example'] });
     const runId = await startRun();
     const path = `/ws/council/${runId}`;
     for (const origin of [
@@ -197,7 +198,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
   });
 
   it('closes every socket with 1012 when the service stops', async () => {
-    await serve(() => 'hold');
+    await serveAlone(() => 'hold');
     const channels = await Promise.all(
       Array.from({ length: 10 }, async () => openChannel(service.url, `/ws/council/${await startRun()}`)),
     );
@@ -207,7 +208,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
   });
 
   it('follows a run that waits for its turn from pending to its end', async () => {
-    await serve(() => 'hold', { maxActiveRuns: 1 });
+    await serveAlone(() => 'hold', { maxActiveRuns: 1 });
     const first = await startRun();
     const second = await startRun();
     const channel = openChannel(service.url, `/ws/council/${second}`);

@@ -9,15 +9,19 @@ import { approveAll, pausedBefore, spoil, startGodRun } from '../support/god-run
 import { recordOf } from '../support/record-of.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { sharedService } from '../support/shared-service.js';
 import { streamingModel } from '../support/streaming-model.js';
 
 describe('WebSocket /ws/council/{run_id}?events=all', () => {
   let service: RunningService;
 
+  const house = sharedService();
   const serve = async (model: LanguageModel): Promise<void> => {
-    service = await startService({ model });
+    service = await house.serve(model);
+  };
+  const serveAlone = async (model: LanguageModel): Promise<void> => {
+    service = await house.serveAlone(model);
   };
   const start = (): Promise<string> => restClient(service.url).start();
   const follow = (runId: string, from = ''): ChannelClient =>
@@ -35,8 +39,6 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       record.slice(after + 1).map((event) => ({ event: 'run_event', run_id: runId, ...event })),
     );
   };
-
-  afterEach(() => service.stop());
 
   it('sends every event of a live run as exported, its nodes beside them, and closes with 1000', async () => {
     const model = scriptedModel(() => 'hold');
@@ -172,7 +174,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
   });
 
   it('is closed with 1011 by a corrupt record, whenever the client comes', async () => {
-    await serve(scriptedModel(councilScript([8])));
+    await serveAlone(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runId, 'one');
     const channel = follow(runId);
@@ -185,7 +187,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
   });
 
   it('is closed with 1012 when the service stops', async () => {
-    await serve(scriptedModel(() => 'hold'));
+    await serveAlone(scriptedModel(() => 'hold'));
     const channel = follow(await start());
     await channel.until(({ event }) => event === 'node_start');
     await service.stop();

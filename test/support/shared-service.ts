@@ -1,0 +1,50 @@
+/** One service for the tests of a block: most need no more of their own than a model. */
+import type { LanguageModel } from '../../src/models/port.js';
+import { RunFinished } from '../../src/run/errors.js';
+import type { RunningService, ServiceOverrides } from './running-service.js';
+import { startService } from './running-service.js';
+import { currentModel } from './scripted-model.js';
+
+export interface SharedService {
+  /** The service of the block, which asks this model until the end of the test. */
+  serve(model: LanguageModel): Promise<RunningService>;
+  /** Another one for this test alone, which may spoil or stop it. */
+  serveAlone(model: LanguageModel, overrides?: ServiceOverrides): Promise<RunningService>;
+}
+
+/** Shares a service among the tests of the block it is called in. What a test leaves under way is cancelled after it. */
+export function sharedService(overrides: ServiceOverrides = {}): SharedService {
+  let current: LanguageModel;
+  let shared: RunningService | null = null;
+  let alone: RunningService | null = null;
+
+  afterEach(async () => {
+    await alone?.stop();
+    alone = null;
+    if (shared !== null) await cancelAll(shared);
+  });
+  after(() => shared?.stop());
+
+  return {
+    async serve(model) {
+      current = model;
+      return (shared ??= await startService({ ...overrides, model: currentModel(() => current) }));
+    },
+    async serveAlone(model, own = {}) {
+      return (alone = await startService({ ...overrides, ...own, model }));
+    },
+  };
+}
+
+/** What goes on would ask the model of the next test. */
+async function cancelAll({ engine }: RunningService): Promise<void> {
+  const runs = await engine.queries.list({ limit: 200, offset: 0 });
+  const open = runs.filter(({ status }) => status !== 'completed' && status !== 'failed');
+  await Promise.all(
+    open.map(({ id }) =>
+      engine.registry.cancel(id).catch((error: unknown) => {
+        if (!(error instanceof RunFinished)) throw error;
+      }),
+    ),
+  );
+}
