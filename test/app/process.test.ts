@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -124,10 +124,24 @@ describe('The process', () => {
     });
   }
 
+  it('is refused all addresses without keys, lets go of its folder, and has them with AUTH=off', async () => {
+    const { code, stdout, stderr } = await run({ HOST: '0.0.0.0' }).ended;
+    expect([code, stdout]).to.deep.equal([2, '']);
+    expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+    expect(stderr).to.include('HOST="0.0.0.0"').and.include('AUTH=off').and.include('council keys add');
+    expect(existsSync(join(dir.path, 'data', 'holder.json'))).to.equal(false);
+    const open = run({ HOST: '0.0.0.0', AUTH: 'off' });
+    const url = (await open.url).replace('0.0.0.0', '127.0.0.1');
+    expect((await fetch(`${url}/api/runs`)).status).to.equal(200);
+    open.child.kill('SIGTERM');
+    const warnings = (await open.ended).stdout.split('\n').filter((line) => line.includes('"level":40'));
+    expect(warnings).to.have.lengthOf(1);
+    expect(warnings[0]).to.include('AUTH=off');
+  });
+
   // What the settings say by themselves is told in config.test.ts.
   const refusals: readonly (readonly [string, Record<string, string>])[] = [
     ['HOST', { HOST: '192.0.2.1', AUTH: 'off' }],
-    ['HOST', { HOST: '0.0.0.0' }],
     ['HOST', { HOST: 'no such host' }],
     ['DATA_DIR', { DATA_DIR: MAIN }],
     ['DATA_DIR', { DATA_DIR: '/proc/nope' }],

@@ -53,7 +53,7 @@ export async function startService({
   const faults: object[] = [];
   const config = { ...readConfig({}), port: 0, eventStore: eventStoreFor(path), ...overrides, dataDir: path };
   const lines: { readonly msg: string }[] = [];
-  const service = await start(config, {
+  const starting = start(config, {
     dataDir,
     system: clock,
     ...(!extractsAnew && { extractor: rememberingExtractor() }),
@@ -64,6 +64,11 @@ export async function startService({
       warn: (fields, msg) => void lines.push({ ...fields, msg }),
       error: (fields) => void faults.push(fields),
     },
+  });
+  const service = await starting.catch((error: unknown) => {
+    dataDir.release();
+    dir?.remove();
+    throw error;
   });
   let stopping: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
