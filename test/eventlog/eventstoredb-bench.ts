@@ -79,7 +79,11 @@ export function heldDeadline(onRetry: () => void = () => undefined): HeldDeadlin
         return system.after(delayMs, then);
       },
     },
-    pass: () => [...held].forEach((then) => then()),
+    pass: () =>
+      [...held].forEach((then) => {
+        held.delete(then);
+        then();
+      }),
   };
 }
 
