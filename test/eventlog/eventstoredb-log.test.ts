@@ -5,13 +5,14 @@ import { fakeEventStore } from '../support/fake-event-store.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventLogContract } from './event-log-contract.js';
 
-/** What the server does in the end is told here: a busy machine may take its time. */
+/** What the server does in the end is told here: a busy machine may take its time, also to answer a ping. */
 const DEADLINE_MS = 60_000;
 
 eventLogContract('EventStoreDB, a fake server', async () => {
   const dir = tempDir();
   const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
-  const log = openEventStoreLog({ url: server.url, prefix: 'test', system: nodeSystem(), deadlineMs: DEADLINE_MS });
+  const url = `${server.url}&keepAliveTimeout=${DEADLINE_MS}`;
+  const log = openEventStoreLog({ url, prefix: 'test', system: nodeSystem(), deadlineMs: DEADLINE_MS });
   const close = async (): Promise<void> => {
     await log.close();
     await server.stop();
