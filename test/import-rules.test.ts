@@ -85,7 +85,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   cluster: { ...PURE, ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run'] },
   projections: {
     ...ADAPTER,
-    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run', 'blueprint', 'documents'],
+    // Of the embeddings only how texts are split into words.
+    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run', 'blueprint', 'documents', 'embeddings/words'],
     npm: ['@photostructure/sqlite', '@xstate/store'],
   },
   audit: {

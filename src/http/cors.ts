@@ -51,6 +51,7 @@ const ANSWER_HEADERS = {
     description: 'The limits that hold for the request: `q` at once, given back evenly in `w` seconds.',
     type: 'string',
   },
+  'Total-Count': { description: 'How many there are on all pages.', type: 'integer' },
   'Retry-After': { description: 'Seconds after which the request is worth another try.', type: 'integer' },
   'WWW-Authenticate': {
     description: 'How to send a key, and what was wrong with the one sent (RFC 6750).',

@@ -1,4 +1,4 @@
-/** Query parameters: whole numbers in decimal digits, or texts, each at most once, with the defaults of their schema. */
+/** Query parameters: numbers in decimal digits, or texts, each at most once, with the defaults of their schema. */
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
@@ -22,9 +22,10 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
       const values: Record<string, unknown> = {};
       for (const [name, property] of properties) {
         const texts = sent.getAll(name);
-        const read = property['type'] === 'string' ? oneText : wholeNumber;
+        const type = String(property['type']);
+        const read = READERS[type] ?? wholeNumber;
         const value = texts.length === 0 ? property.default : read(texts);
-        if (value === null) errors.push(unreadable(name, texts));
+        if (value === null) errors.push(unreadable(name, type, texts));
         else if (value !== undefined) values[name] = value;
       }
       if (errors.length > 0) throw brokenRules(errors);
@@ -40,16 +41,32 @@ function oneText([text = '', ...others]: readonly string[]): string | null {
 
 /** Null when it is none. Numbers past every double stay numbers, so that they are reported as out of range. */
 function wholeNumber(texts: readonly string[]): number | null {
+  return numberIn(texts, /^-?[0-9]+$/);
+}
+
+function decimal(texts: readonly string[]): number | null {
+  return numberIn(texts, /^-?[0-9]+(\.[0-9]+)?$/);
+}
+
+function numberIn(texts: readonly string[], form: RegExp): number | null {
   const [text = ''] = texts;
-  if (texts.length !== 1 || !/^-?[0-9]+$/.test(text)) return null;
+  if (texts.length !== 1 || !form.test(text)) return null;
   const value = Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, Number(text)));
   // Minus zero is zero.
   return value + 0;
 }
 
-function unreadable(name: string, texts: readonly string[]): FieldError {
+/** By the type of the schema. */
+const READERS: Readonly<Record<string, (texts: readonly string[]) => string | number | null>> = {
+  string: oneText,
+  number: decimal,
+  integer: wholeNumber,
+};
+
+function unreadable(name: string, type: string, texts: readonly string[]): FieldError {
   const loc = ['query', name];
   if (texts.length > 1) return { loc, msg: 'Parameter should be given once', type: 'repeated' };
+  if (type === 'number') return { loc, msg: 'Input should be a valid number in decimal digits', type: 'float_parsing' };
   return { loc, msg: 'Input should be a valid integer in decimal digits', type: 'int_parsing' };
 }
 
@@ -60,20 +77,48 @@ interface Page {
   readonly offset: number;
 }
 
-/** A page of a list, and the headers it is sent with. One item more is asked for, which tells whether more follow. */
+/** A page of a list, and the headers it is sent with. */
+export interface SentPage<T> {
+  readonly items: readonly T[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * One item more is asked for, which tells whether more follow.
+ *
+ * @param link to what follows the last item; by default, by offset
+ */
 export async function pageOf<T, P extends Page>(
   ctx: Context,
   page: P,
   list: (page: P) => Promise<readonly T[]>,
-): Promise<{ readonly items: readonly T[]; readonly headers: Readonly<Record<string, string>> }> {
+  link: (last: T) => Readonly<Record<string, string>> = () => nextLink(ctx, page),
+): Promise<SentPage<T>> {
   const found = await list({ ...page, limit: page.limit + 1 });
-  return { items: found.slice(0, page.limit), headers: found.length > page.limit ? nextLink(ctx, page) : {} };
+  const items = found.slice(0, page.limit);
+  const last = items.at(-1);
+  return { items, headers: found.length > page.limit && last !== undefined ? link(last) : {} };
 }
 
 /** `Link` to the next page: the path as it was asked for, with every other parameter of the query. */
 export function nextLink(ctx: Context, { limit, offset }: Page): Readonly<Record<'Link', string>> {
+  return linkTo(ctx, { limit, offset: offset + limit });
+}
+
+/** The same to the page that begins at a cursor. */
+export function cursorLink(ctx: Context, limit: number, cursor: string): Readonly<Record<'Link', string>> {
+  return linkTo(ctx, { limit, offset: null, cursor });
+}
+
+/** Sets parameters of the query, or takes them out. */
+function linkTo(
+  ctx: Context,
+  parameters: Readonly<Record<string, string | number | null>>,
+): Readonly<Record<'Link', string>> {
   const query = new URLSearchParams(ctx.querystring);
-  query.set('limit', String(limit));
-  query.set('offset', String(offset + limit));
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === null) query.delete(name);
+    else query.set(name, String(value));
+  }
   return { Link: `<${ctx.path}?${query.toString()}>; rel="next"` };
 }

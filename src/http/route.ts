@@ -44,7 +44,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly isLoopback: boolean;
 
   readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decideGate'>;
-  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'record' | 'folded' | 'forkPoint'>;
+  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */
   readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;

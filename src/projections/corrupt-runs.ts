@@ -75,6 +75,7 @@ export class CorruptRuns {
       iterationCount: null,
       error: CORRUPT_ERROR,
       completedAt: null,
+      waitingSince: null,
       session: null,
     };
   }

@@ -95,7 +95,7 @@ export class LogFeed {
       } catch (error) {
         if (!(error instanceof SubscriptionDropped || error instanceof LogUnavailable)) throw error;
         // An outage is reported once, however often subscribing is retried.
-        if (!isAway && !ended.aborted) onFault(error);
+        if (!isAway) onFault(error);
         isAway = true;
         await wait(system, RESUBSCRIBE_MS, ended);
       }

@@ -10,6 +10,7 @@ import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { DocumentRow } from './document-table.js';
 import type { ViewRepair } from './view-repair.js';
+import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { Stored } from './stored-row.js';
 import { readable } from './stored-row.js';
@@ -175,14 +176,20 @@ export class History {
     return await this.#views.find(runId);
   }
 
-  /** Newest first, ties by id ascending. */
-  async list(page: Page): Promise<readonly RunSummary[]> {
+  /** By default newest first, ties by id ascending. */
+  async list(query: RunListQuery): Promise<readonly RunSummary[]> {
     await this.flush();
-    return await readable(await this.#views.list(page), async (id) => {
+    return await readable(await this.#views.list(query), async (id) => {
       const summary = await this.#repair.run(id);
       if (summary !== null) await this.replace(null, summary);
       return summary;
     });
+  }
+
+  /** How many runs there are. */
+  async count(filter: RunFilter): Promise<number> {
+    await this.flush();
+    return await this.#views.count(filter);
   }
 
   /** Ids of runs that have not ended and do not wait for a human, oldest first. */

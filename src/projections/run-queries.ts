@@ -13,7 +13,8 @@ import { foldNext } from '../run/stream.js';
 import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { RunReader } from './run-reader.js';
-import type { Page, RunSummary } from './run-summary.js';
+import type { RunFilter, RunListQuery } from './run-list.js';
+import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 
 /** A page of a run's record: its events as they are stored, up to a head that later events do not move. */
@@ -91,11 +92,18 @@ export class RunQueries {
     return { run: point };
   }
 
-  /** A page of the history, newest first; everything recorded before the call is in it. */
-  async list(page: Page): Promise<readonly RunSummary[]> {
+  /** A page of the history, by default newest first; everything recorded before the call is in it. */
+  async list(query: RunListQuery): Promise<readonly RunSummary[]> {
     const { log, history, projector, corruptRuns } = this.#options;
     await projector.reached(await log.head());
-    return (await history.list(page)).map((run) => corruptRuns.shown(run));
+    return (await history.list(query)).map((run) => corruptRuns.shown(run));
+  }
+
+  /** How many runs of the history there are; everything recorded before the call counts. */
+  async count(filter: RunFilter): Promise<number> {
+    const { log, history, projector } = this.#options;
+    await projector.reached(await log.head());
+    return await history.count(filter);
   }
 
   /** A run's events from a revision on; null when there is no such run. */

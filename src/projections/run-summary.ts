@@ -17,6 +17,8 @@ export interface RunSummary {
   readonly blueprintId: string | null;
   /** Name of the key that asked for it; null: the service had none. */
   readonly actor: string | null;
+  /** Id of the run that it was forked from. */
+  readonly parent: string | null;
   /** The topic of the start, even if a human changed it later. */
   readonly inputTopic: string;
   readonly status: RunStatus;
@@ -34,6 +36,8 @@ export interface RunSummary {
   readonly createdAt: string;
   /** Time of the terminal event, of failures too. */
   readonly completedAt: string | null;
+  /** Since when it waits for a human; null when it does not. */
+  readonly waitingSince: string | null;
   /** What a human decides on: set only in God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }
@@ -44,12 +48,17 @@ export function isRunSummary(value: unknown): value is RunSummary {
   const texts = ['id', 'inputTopic', 'status', 'executionMode', 'createdAt'];
   return (
     texts.every((field) => typeof fieldOf(value, field) === 'string') &&
-    ['blueprintId', 'actor', 'owner', 'activeNode', 'finalDraft', 'error', 'completedAt'].every(isTextOrNull) &&
+    TEXTS_OR_NULL.every(isTextOrNull) &&
     ['criticScore', 'iterationCount'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
     isSession(fieldOf(value, 'session'))
   );
 }
+
+const TEXTS_OR_NULL: readonly (keyof RunSummary)[] = [
+  ...(['blueprintId', 'actor', 'parent', 'owner', 'activeNode'] as const),
+  ...(['finalDraft', 'error', 'completedAt', 'waitingSince'] as const),
+];
 
 function isSession(value: unknown): boolean {
   if (value === null) return true;
@@ -68,6 +77,7 @@ export function summaryOf(run: RunState): RunSummary {
     seq: run.head.seq,
     blueprintId: run.request.blueprintId,
     actor: run.request.actor,
+    parent: run.request.parent?.runId ?? null,
     inputTopic: run.request.inputTopic,
     status: run.phase.status,
     executionMode: run.request.executionMode,
@@ -79,6 +89,7 @@ export function summaryOf(run: RunState): RunSummary {
     error: failureOf(run)?.error ?? null,
     createdAt: run.createdAt,
     completedAt: completedAtOf(run),
+    waitingSince: gateOf(run)?.pausedAt ?? null,
     session: sessionOf(run),
   };
 }

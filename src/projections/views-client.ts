@@ -7,11 +7,13 @@ import { WorkerRpc } from '../system/worker-rpc.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
 import type { UnfinishedRun } from '../run/state.js';
+import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { Corruption } from './corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import type { KeyedRun, ViewsRows, ViewsStore } from './views-store.js';
+import type { KeyedRun } from './run-table.js';
+import type { ViewsRows, ViewsStore } from './views-store.js';
 
 export interface ViewsOptions {
   readonly file: string;
@@ -34,7 +36,8 @@ export interface ViewsClient {
   readonly checkpoint: Position | null;
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
   find(runId: string): Promise<RunSummary | null>;
-  list(page: Page): Promise<readonly Stored<RunSummary>[]>;
+  list(query: RunListQuery): Promise<readonly Stored<RunSummary>[]>;
+  count(filter: RunFilter): Promise<number>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
   paused(after: number): Promise<readonly KeyedRun[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
@@ -70,7 +73,8 @@ export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
     checkpoint,
     write: (rows, position) => calls.call('write', rows, position),
     find: (runId) => calls.call('find', runId),
-    list: (page) => calls.call('list', page),
+    list: (query) => calls.call('list', query),
+    count: (filter) => calls.call('count', filter),
     unfinished: () => calls.call('unfinished'),
     paused: (after) => calls.call('paused', after),
     blueprintIds: (page) => calls.call('blueprintIds', page),

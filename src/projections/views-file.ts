@@ -6,23 +6,17 @@ import { rmSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DOCUMENTS_SCHEMA } from './document-table.js';
+import { FACETS_SCHEMA } from './run-facets.js';
+import { RUNS_SCHEMA } from './run-table.js';
 import { textOf } from './stored-row.js';
 
 /** Raise it when the meaning of rows changes: the file is then rebuilt. */
-const VIEWS_VERSION = '10';
+const VIEWS_VERSION = '11';
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE runs (
-    -- In the order of the runs' first events.
-    key INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    created_at TEXT NOT NULL,
-    status TEXT NOT NULL,
-    summary TEXT NOT NULL
-  );
   CREATE TABLE blueprints (
     id TEXT PRIMARY KEY,
     updated_at TEXT NOT NULL,
@@ -30,10 +24,7 @@ const SCHEMA = `
   ) WITHOUT ROWID;
   CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
-  CREATE INDEX runs_newest ON runs (created_at DESC, id);
-  CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
-  CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
-${DOCUMENTS_SCHEMA}`;
+${RUNS_SCHEMA}${FACETS_SCHEMA}${DOCUMENTS_SCHEMA}`;
 
 /** The log the rows are folded from. */
 export interface FoldedLog {

@@ -6,19 +6,19 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DocumentRecord } from '../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { UnfinishedRun } from '../run/state.js';
+import type { KeyedRun } from './run-table.js';
 import type { Corruption } from './corrupt-runs.js';
 import type { DocumentRow } from './document-table.js';
 import { documentTable } from './document-table.js';
+import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
-import { isRunSummary } from './run-summary.js';
+import { runTable } from './run-table.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
 
 /** Size in UTF-16 units at which a chunk of records ends; the last one may be as large as an append. */
 const CHUNK_CHARS = 512 * 1024;
-
-const PAUSED_AT_ONCE = 1_000;
 
 /** Rows that have changed. */
 export interface ViewsRows {
@@ -27,19 +27,15 @@ export interface ViewsRows {
   readonly documents: readonly DocumentRow[];
 }
 
-/** A run under its place in the order of first events, from 1. */
-export interface KeyedRun {
-  readonly key: number;
-  readonly id: string;
-}
-
 export interface ViewsStore {
   /** Position the rows were folded to; null when there are none yet, or none usable. */
   readonly checkpoint: string | null;
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Null: there is none that can be read. */
   find(id: string): RunSummary | null;
-  list(page: Page): readonly Stored<RunSummary>[];
+  list(query: RunListQuery): readonly Stored<RunSummary>[];
+  /** How many runs there are. */
+  count(filter: RunFilter): number;
   unfinished(): readonly UnfinishedRun[];
   /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
   paused(after: number): readonly KeyedRun[];
@@ -61,72 +57,57 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
   const saveMeta = database.prepare(
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
-  const save = database.prepare(
-    `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE
-     SET created_at = excluded.created_at, status = excluded.status, summary = excluded.summary`,
-  );
-  const columns = 'SELECT id, created_at, status, summary FROM runs';
-  const find = database.prepare(`${columns} WHERE id = ?`);
-  const list = database.prepare(`${columns} ORDER BY created_at DESC, id LIMIT ? OFFSET ?`);
-  const listBackwards = database.prepare(`${columns} ORDER BY created_at, id DESC LIMIT ? OFFSET ?`);
-  // Rows are never deleted, so the last key counts them.
-  const count = database.prepare('SELECT max(key) AS rows FROM runs');
   const blueprints = blueprintTable(database);
   const documents = documentTable(database);
+  const corrupt = corruptTable(database);
+  const damaged = new Set(corrupt.corruptRuns().map(({ runId }) => runId));
+  const runs = runTable(database, (id) => damaged.has(id));
+  const inTransaction = (write: () => void): void => {
+    database.exec('BEGIN');
+    try {
+      write();
+      database.exec('COMMIT');
+    } catch (error) {
+      if (database.isTransaction) database.exec('ROLLBACK');
+      throw error;
+    }
+  };
   return {
     checkpoint: metaIn(database, 'checkpoint'),
     write(rows, position) {
-      database.exec('BEGIN');
-      try {
-        for (const each of rows.runs) save.run(each.id, each.createdAt, each.status, JSON.stringify(each));
+      inTransaction(() => {
+        for (const each of rows.runs) runs.save(each);
         for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);
         if (position !== null) saveMeta.run('checkpoint', position);
-        database.exec('COMMIT');
-      } catch (error) {
-        if (database.isTransaction) database.exec('ROLLBACK');
-        throw error;
-      }
+      });
     },
-    find: (id) => storedRun(find.get(id)).row,
-    // SQLite reads skipped rows too, so a page in the older half is read from the other end.
-    list({ limit, offset }) {
-      const all = Number(fieldOf(count.get(), 'rows'));
-      const taken = Math.max(0, Math.min(limit, all - offset));
-      const isOld = offset > all / 2;
-      const found = isOld ? listBackwards.all(taken, all - offset - taken).reverse() : list.all(limit, offset);
-      return found.map(storedRun);
+    find: runs.find,
+    list: runs.list,
+    count: runs.count,
+    unfinished: runs.unfinished,
+    paused: runs.paused,
+    corruptRuns: corrupt.corruptRuns,
+    // What a run is found by follows from whether it is damaged.
+    saveCorrupt(corruption) {
+      damaged.add(corruption.runId);
+      inTransaction(() => {
+        corrupt.saveCorrupt(corruption);
+        runs.refresh(corruption.runId);
+      });
     },
-    ...notEnded(database),
-    ...corruptTable(database),
+    removeCorrupt(runId) {
+      damaged.delete(runId);
+      inTransaction(() => {
+        corrupt.removeCorrupt(runId);
+        runs.refresh(runId);
+      });
+    },
     blueprintIds: blueprints.ids,
     blueprintRecords: blueprints.records,
     documents: documents.list,
     document: documents.find,
     close: () => database.close(),
-  };
-}
-
-function notEnded(database: DatabaseSyncInstance): Pick<ViewsStore, 'unfinished' | 'paused'> {
-  const unfinished = database.prepare(
-    `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner FROM runs
-     WHERE status IN ('pending', 'running') ORDER BY key`,
-  );
-  const paused = database.prepare(
-    `SELECT key, id FROM runs WHERE status = 'paused' AND key > ? ORDER BY key LIMIT ${PAUSED_AT_ONCE}`,
-  );
-  return {
-    unfinished: () =>
-      unfinished.all().flatMap((row) => {
-        const runId = textOf(row, 'id');
-        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
-      }),
-    paused: (after) =>
-      paused.all(after).flatMap((row) => {
-        const id = textOf(row, 'id');
-        return id === null ? [] : [{ key: Number(fieldOf(row, 'key')), id }];
-      }),
   };
 }
 
@@ -183,17 +164,4 @@ function blueprintTable(database: DatabaseSyncInstance) {
       return records;
     },
   };
-}
-
-/** A row, if it is as this service wrote it: another program may have changed it. */
-function storedRun(row: unknown): Stored<RunSummary> {
-  const id = textOf(row, 'id');
-  if (id === null) return { id: '', row: null };
-  const summary = parsed(textOf(row, 'summary'));
-  const isWhole =
-    isRunSummary(summary) &&
-    summary.id === id &&
-    summary.createdAt === textOf(row, 'created_at') &&
-    summary.status === textOf(row, 'status');
-  return { id, row: isWhole ? summary : null };
 }

@@ -50,6 +50,7 @@ describe('Cross-origin access', () => {
       'RateLimit',
       'RateLimit-Policy',
       'Retry-After',
+      'Total-Count',
       'WWW-Authenticate',
     ]);
   });

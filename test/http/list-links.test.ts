@@ -50,9 +50,9 @@ describe('A list past its page', () => {
         found.push(...idsIn(reply));
         next = nextOf(reply);
       }
-      expect(pages).to.deep.equal(
-        [2, 4].reduce((all, offset) => [...all, `${path}?limit=2&offset=${offset}`], [pages[0]]),
-      );
+      expect(pages).to.have.length(3);
+      // Runs come all the time, and an offset would repeat some.
+      for (const page of pages.slice(1)) expect(page).to.include(path.startsWith('/api/runs') ? 'cursor=' : 'offset=');
       expect(found).to.deep.equal(idsIn(await rest.get(path)));
       expect(found).to.have.length(IN_ALL);
     });
@@ -67,10 +67,14 @@ describe('A list past its page', () => {
   }
 
   it('keeps the other parameters of the query in the link, and says it to HEAD too', async () => {
-    const target = '/api/runs/?status=pending&q=a%20b%3E%22&limit=1';
-    const expected = '/api/runs/?status=pending&q=a+b%3E%22&limit=1&offset=1';
+    const target = '/api/documents?status=pending&q=a%20b%3E%22&limit=1';
+    const expected = '/api/documents?status=pending&q=a+b%3E%22&limit=1&offset=1';
     expect(nextOf(await rest.get(target))).to.equal(expected);
     expect(nextOf(await rest.send('HEAD', target))).to.equal(expected);
+    const runs = '/api/runs/?status=running&q=trees&limit=1&offset=1&unknown=a%20b%3E%22';
+    expect(nextOf(await rest.get(runs))).to.match(
+      /^\/api\/runs\/\?status=running&q=trees&limit=1&unknown=a\+b%3E%22&cursor=[\w-]+$/,
+    );
   });
 
   it('gives at most a thousand documents or blueprints a page', async () => {

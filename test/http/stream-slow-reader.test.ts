@@ -53,7 +53,7 @@ describe('A client of the rich stream that does not read', () => {
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },
-        queries: { find: never, state, list: never, record: never, folded: never, forkPoint: never },
+        queries: { find: never, state, list: never, count: never, record: never, folded: never, forkPoint: never },
         verify: never,
         genealogy: never,
         feed,

@@ -13,6 +13,7 @@ import { changeViews } from '../support/damaged-log.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
+import { summaryWith as summary } from '../support/run-summaries.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -219,28 +220,6 @@ describe('History', () => {
 
 function ownedIf(status: RunSummary['status']): Pick<RunSummary, 'status' | 'owner'> {
   return { status, owner: status === 'running' ? 'one' : null };
-}
-
-function summary(id: string, fields: Partial<RunSummary> = {}): RunSummary {
-  return {
-    id,
-    seq: 0,
-    blueprintId: null,
-    actor: null,
-    owner: null,
-    inputTopic: 'The sea',
-    status: 'running',
-    executionMode: 'auto-pilot',
-    activeNode: null,
-    finalDraft: null,
-    criticScore: null,
-    iterationCount: null,
-    error: null,
-    createdAt: at(0),
-    completedAt: null,
-    session: null,
-    ...fields,
-  };
 }
 
 function gone(): Promise<null> {

@@ -19,6 +19,7 @@ describe('summaryOf', () => {
       seq: 0,
       blueprintId: null,
       actor: null,
+      parent: null,
       inputTopic: 'The sea',
       status: 'pending',
       executionMode: 'auto-pilot',
@@ -30,6 +31,7 @@ describe('summaryOf', () => {
       error: null,
       createdAt: AT,
       completedAt: null,
+      waitingSince: null,
       session: null,
     });
   });

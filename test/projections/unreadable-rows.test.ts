@@ -104,7 +104,9 @@ onEmbeddedLog(() =>
         changeViews(
           dir.path,
           `INSERT INTO runs (id, created_at, status, summary)
-           VALUES ('${NO_RUN}', '2026-01-01T00:00:00.000Z', 'failed', '${NO_JSON}')`,
+           VALUES ('${NO_RUN}', '2026-01-01T00:00:00.000Z', 'failed', '${NO_JSON}');
+           INSERT INTO facets (key, id, created_at, status, has_draft)
+           SELECT key, id, created_at, status, 0 FROM runs WHERE id = '${NO_RUN}'`,
         ),
       );
       expect(await lists()).to.deep.equal(told);

@@ -2,6 +2,8 @@
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
+import { placeOf } from '../../projections/run-list.js';
+import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { requestedRun } from '../../run/request.js';
 import { bodyOf } from '../body.js';
@@ -13,7 +15,8 @@ import { historyRecord, runResult } from '../../api/serializers.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import type { RunRequest } from '../../generated/schemas.js';
-import { pageOf, queryOf } from '../query.js';
+import { cursorLink, pageOf, queryOf } from '../query.js';
+import { cursorOf, runListQuery } from '../run-list-query.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
 export function runRoutes(http: HttpContext): readonly Route[] {
@@ -154,15 +157,28 @@ function listRoute(http: HttpContext): Route {
     path: '/api/runs/',
     access: 'read',
     name: 'listHistory',
-    summary: 'Lists runs, newest first',
+    summary: 'Lists runs, newest first, or those that are looked for',
+    description: 'Filters narrow the list further, however they are combined. `Link` leads to the next page.',
     tag: 'history',
     query,
-    success: { status: 200, description: 'A page of the history', schema: 'history-list.json', headers: ['Link'] },
+    success: {
+      status: 200,
+      description: 'A page of the history',
+      schema: 'history-list.json',
+      headers: ['Link', 'Total-Count'],
+    },
     problems: [503],
     async handle(ctx) {
-      const list = pageOf(ctx, query.read(ctx), (page) => http.queries.list(page));
-      const { items, headers } = await http.inTime(list);
-      return { status: 200, body: items.map(historyRecord), headers };
+      const asked = query.read(ctx);
+      const listed = runListQuery(asked);
+      const linkBehind = (last: RunSummary): Readonly<Record<'Link', string>> =>
+        cursorLink(ctx, listed.limit, cursorOf(placeOf(last, listed.sort), listed.sort));
+      const page = pageOf(ctx, listed, (each) => http.queries.list(each), linkBehind);
+      const isCounted = asked.count === '1' || asked.count === 'true';
+      const counted = isCounted ? http.queries.count(listed.filter) : null;
+      const [{ items, headers }, count] = await http.inTime(Promise.all([page, counted]));
+      const total = count === null ? {} : { 'Total-Count': String(count) };
+      return { status: 200, body: items.map(historyRecord), headers: { ...headers, ...total } };
     },
   };
 }

@@ -1,0 +1,86 @@
+/** What a list of runs is asked for over HTTP: filters and cursor in the words of the wire. */
+import type { FieldError, HistoryQuery } from '../generated/schemas.js';
+import { brokenRules } from '../api/problems.js';
+import { fieldOf } from '../system/untrusted.js';
+import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../projections/run-list.js';
+
+/** A page as it is asked for. @throws {RequestRefused} 422 for a time or a cursor that cannot be read */
+export function runListQuery(
+  query: HistoryQuery,
+): RunListQuery & { readonly filter: RunFilter; readonly sort: RunSort } {
+  const { limit, offset, sort } = query;
+  const errors: FieldError[] = [];
+  const read = <T>(name: 'from' | 'to' | 'cursor', reader: (text: string) => T | null): T | undefined => {
+    const text = query[name];
+    const value = text === undefined ? undefined : reader(text);
+    if (value === null) errors.push({ loc: ['query', name], ...UNREADABLE[name] });
+    return value ?? undefined;
+  };
+  const from = read('from', (text) => timeIn(text, 'first'));
+  const to = read('to', (text) => timeIn(text, 'last'));
+  const after = read('cursor', (text) => placeIn(text, sort));
+  if (errors.length > 0) throw brokenRules(errors);
+  const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
+  // An empty field of a search form asks for nothing.
+  const q = query.q?.trim() === '' ? undefined : query.q;
+  const filter = { status, blueprintId, actor, parent, from, to, minScore, maxScore, q };
+  return { limit, offset, filter, sort, ...(after !== undefined && { after }) };
+}
+
+const TIME = { msg: 'Input should be a time as RFC 3339 has it, or a day', type: 'datetime_parsing' };
+const UNREADABLE = {
+  from: TIME,
+  to: TIME,
+  cursor: { msg: 'Input should be the cursor of a page in the same order', type: 'cursor' },
+};
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+/** A plus sign that was not encoded comes as a space. */
+const MOMENT = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+\- ])(\d\d:\d\d))$/;
+
+/** A time as it is recorded, in UTC with milliseconds; of a day its first or last one. Null: it is no time. */
+function timeIn(text: string, ofDay: 'first' | 'last'): string | null {
+  if (DAY.test(text)) return isoOf(text.slice(0, 10), ofDay === 'first' ? '00:00:00.000' : '23:59:59.999', 'Z');
+  const [, day, time, fraction = '', sign, shift] = MOMENT.exec(text) ?? [];
+  if (day === undefined || time === undefined) return null;
+  const zone = shift === undefined ? 'Z' : `${sign === '-' ? '-' : '+'}${shift}`;
+  return isoOf(day, time + fraction.slice(0, 4), zone);
+}
+
+/** Null for a day that no month has, or a year of more than four digits in UTC. */
+function isoOf(day: string, time: string, zone: string): string | null {
+  const isDay = new Date(`${day}T00:00:00Z`);
+  if (Number.isNaN(isDay.getTime()) || !isDay.toISOString().startsWith(day)) return null;
+  const at = new Date(`${day}T${time}${zone}`);
+  if (Number.isNaN(at.getTime())) return null;
+  const iso = at.toISOString();
+  return /^\d{4}-/.test(iso) ? iso : null;
+}
+
+/** The place behind a run, as clients hold it: opaque text. */
+export function cursorOf({ value, createdAt, id }: RunPlace, sort: RunSort): string {
+  return Buffer.from(JSON.stringify([sort, value, createdAt, id])).toString('base64url');
+}
+
+/** Null: it is no cursor of this order. */
+function placeIn(cursor: string, sort: RunSort): RunPlace | null {
+  const place: unknown = jsonIn(Buffer.from(cursor, 'base64url').toString());
+  const [ofSort, value, createdAt, id] = [0, 1, 2, 3].map((at) => fieldOf(place, String(at)));
+  if (ofSort !== sort || typeof createdAt !== 'string' || typeof id !== 'string') return null;
+  if (timeIn(createdAt, 'first') !== createdAt) return null;
+  return isValue(value, sort) ? { value, createdAt, id } : null;
+}
+
+function isValue(value: unknown, sort: RunSort): value is RunPlace['value'] {
+  if (value === null) return true;
+  if (sort === 'waiting') return typeof value === 'string';
+  return typeof value === 'number' && (sort === 'score' || sort === '-score');
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,135 @@
+/** The orders and conditions of a list of runs, as SQL on a row `f` of the facets. */
+import type { RunFilter, RunListQuery, RunPlace, RunSort } from './run-list.js';
+
+export type Value = string | number;
+
+/** A condition, with its values. */
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
+/** One part of an order: the runs that have the value which it is by, or those that have none. */
+export interface Part {
+  /** The index that has them in order. */
+  readonly index: string;
+  /** That they are of the part, and behind the place where the page begins. */
+  readonly where: readonly Condition[];
+  readonly order: string;
+}
+
+export const NEWEST = 'f.created_at DESC, f.id';
+export const OLDEST = 'f.created_at, f.id';
+
+type Times = typeof NEWEST | typeof OLDEST;
+
+export function condition(sql: string, ...values: readonly Value[]): Condition {
+  return { sql, values };
+}
+
+export function allOf(conditions: readonly Condition[]): Condition {
+  if (conditions.length === 0) return condition('true');
+  const sql = conditions.map((each) => `(${each.sql})`).join(' AND ');
+  return condition(sql, ...conditions.flatMap(({ values }) => values));
+}
+
+/** Whether an order is by something else than the time of the start. */
+export function isByValue(sort: RunSort): boolean {
+  return sort !== '-created_at' && sort !== 'created_at';
+}
+
+/** The parts of an order, one after the other, without those before the place where the page begins. */
+export function partsOf({ filter = {}, sort = '-created_at', after }: RunListQuery): readonly Part[] {
+  const scored = { column: 'f.score', index: 'facets_score', none: hasScores(filter) ? null : 'facets_score' } as const;
+  switch (sort) {
+    case '-created_at':
+      return [{ index: 'facets_newest', where: behind(after, NEWEST), order: NEWEST }];
+    case 'created_at':
+      return [{ index: 'facets_newest', where: behind(after, OLDEST), order: OLDEST }];
+    case '-score':
+      return partsByValue({ ...scored, direction: 'DESC', times: NEWEST }, after);
+    case 'score':
+      // Ties have the oldest first, so that one index serves both directions.
+      return partsByValue({ ...scored, direction: 'ASC', times: OLDEST }, after);
+    case 'waiting':
+      return partsByValue(
+        { column: 'f.waiting_since', index: 'facets_waiting', none: 'facets_newest', direction: 'ASC', times: NEWEST },
+        after,
+      );
+    default:
+      return sort satisfies never;
+  }
+}
+
+interface ByValue {
+  readonly column: 'f.score' | 'f.waiting_since';
+  readonly direction: 'ASC' | 'DESC';
+  /** The order of ties, and of runs without a value. */
+  readonly times: Times;
+  /** Index of the runs that have a value. */
+  readonly index: string;
+  /** Index of those that have none; null: they are not asked for. */
+  readonly none: string | null;
+}
+
+function partsByValue(by: ByValue, after: RunPlace | undefined): readonly Part[] {
+  const { column, times, index, none } = by;
+  const isPast = after?.value === null;
+  const where = [condition(`${column} IS NULL`), ...(isPast ? behind(after, times) : [])];
+  const without: readonly Part[] = none === null ? [] : [{ index: none, where, order: times }];
+  if (isPast) return without;
+  const having = [condition(`${column} IS NOT NULL`), ...behindValue(after, by)];
+  return [{ index, where: having, order: `${column} ${by.direction}, ${times}` }, ...without];
+}
+
+function behindValue(after: RunPlace | undefined, { column, direction, times }: ByValue): readonly Condition[] {
+  if (after === undefined || after.value === null) return [];
+  const { value } = after;
+  const compare = direction === 'DESC' ? '<' : '>';
+  const tie = allOf(behind(after, times));
+  const sql = `${column} ${compare}= ? AND (${column} ${compare} ? OR ${tie.sql})`;
+  return [condition(sql, value, value, ...tie.values)];
+}
+
+/** Behind a place by the time of the start, and the id. */
+function behind(after: RunPlace | undefined, order: Times): readonly Condition[] {
+  if (after === undefined) return [];
+  const { createdAt, id } = after;
+  const compare = order === NEWEST ? '<' : '>';
+  const sql = `f.created_at ${compare}= ? AND (f.created_at ${compare} ? OR f.id > ?)`;
+  return [condition(sql, createdAt, createdAt, id)];
+}
+
+/** What a filter asks of a row, but for the words. */
+export function conditionsOf(filter: RunFilter): readonly Condition[] {
+  const { from, to, minScore, maxScore } = filter;
+  return [
+    ...equalitiesOf(filter),
+    ...asked('f.created_at >= ?', from),
+    ...asked('f.created_at <= ?', to),
+    ...asked('f.score >= ?', minScore),
+    ...asked('f.score <= ?', maxScore),
+  ];
+}
+
+/** The part of it that has an index for each condition, whose rows come by the time of their start. */
+export function equalitiesOf({ status, blueprintId, actor, parent }: RunFilter): readonly Equality[] {
+  return [
+    ...asked('f.parent = ?', parent).map((each) => ({ index: 'facets_parent', ...each })),
+    ...asked('f.blueprint_id = ?', blueprintId).map((each) => ({ index: 'facets_blueprint', ...each })),
+    ...asked('f.actor = ?', actor).map((each) => ({ index: 'facets_actor', ...each })),
+    ...asked('f.status = ?', status).map((each) => ({ index: 'facets_status', ...each })),
+  ];
+}
+
+export interface Equality extends Condition {
+  readonly index: string;
+}
+
+export function hasScores({ minScore, maxScore }: RunFilter): boolean {
+  return minScore !== undefined || maxScore !== undefined;
+}
+
+function asked(sql: string, value: Value | undefined): readonly Condition[] {
+  return value === undefined ? [] : [condition(sql, value)];
+}

@@ -1,0 +1,109 @@
+/** The table of runs in the stored read models, with what they are found by. Runs inside the views worker. */
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { UnfinishedRun } from '../run/state.js';
+import { facetTable } from './run-facets.js';
+import type { RunFilter, RunListQuery } from './run-list.js';
+import { RunSearch } from './run-search.js';
+import type { RunSummary } from './run-summary.js';
+import { isRunSummary } from './run-summary.js';
+import type { Stored } from './stored-row.js';
+import { fieldOf, parsed, textOf } from './stored-row.js';
+
+const PAUSED_AT_ONCE = 1_000;
+
+export const RUNS_SCHEMA = `
+  CREATE TABLE runs (
+    -- In the order of the runs' first events.
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL,
+    status TEXT NOT NULL,
+    summary TEXT NOT NULL
+  );
+  CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
+  CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
+`;
+
+/** A run under its place in the order of first events, from 1. */
+export interface KeyedRun {
+  readonly key: number;
+  readonly id: string;
+}
+
+export interface RunTable {
+  save(run: RunSummary): void;
+  /** Finds a stored run by what it is now. */
+  refresh(id: string): void;
+  /** Null: there is none that can be read. */
+  find(id: string): RunSummary | null;
+  list(query: RunListQuery): readonly Stored<RunSummary>[];
+  count(filter: RunFilter): number;
+  unfinished(): readonly UnfinishedRun[];
+  /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
+  paused(after: number): readonly KeyedRun[];
+}
+
+export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string) => boolean): RunTable {
+  const upsert = database.prepare(
+    `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE
+     SET created_at = excluded.created_at, status = excluded.status, summary = excluded.summary
+     RETURNING key`,
+  );
+  const columns = 'SELECT key, id, created_at, status, summary FROM runs';
+  const byId = database.prepare(`${columns} WHERE id = ?`);
+  const byKey = database.prepare(`${columns} WHERE key = ?`);
+  const facets = facetTable(database);
+  const search = new RunSearch(database, facets);
+  const save = (run: RunSummary): void => {
+    const key = Number(fieldOf(upsert.get(run.id, run.createdAt, run.status, JSON.stringify(run)), 'key'));
+    facets.save(key, run, isDamaged(run.id));
+  };
+  const find = (id: string): RunSummary | null => storedRun(byId.get(id)).row;
+  return {
+    save,
+    find,
+    refresh(id) {
+      const run = find(id);
+      if (run !== null) save(run);
+    },
+    list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
+    count: (filter) => search.count(filter),
+    ...notEnded(database),
+  };
+}
+
+function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused'> {
+  const unfinished = database.prepare(
+    `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner FROM runs
+     WHERE status IN ('pending', 'running') ORDER BY key`,
+  );
+  const paused = database.prepare(
+    `SELECT key, id FROM runs WHERE status = 'paused' AND key > ? ORDER BY key LIMIT ${PAUSED_AT_ONCE}`,
+  );
+  return {
+    unfinished: () =>
+      unfinished.all().flatMap((row) => {
+        const runId = textOf(row, 'id');
+        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
+      }),
+    paused: (after) =>
+      paused.all(after).flatMap((row) => {
+        const id = textOf(row, 'id');
+        return id === null ? [] : [{ key: Number(fieldOf(row, 'key')), id }];
+      }),
+  };
+}
+
+/** A row, if it is as this service wrote it: another program may have changed it. */
+function storedRun(row: unknown): Stored<RunSummary> {
+  const id = textOf(row, 'id');
+  if (id === null) return { id: '', row: null };
+  const summary = parsed(textOf(row, 'summary'));
+  const isWhole =
+    isRunSummary(summary) &&
+    summary.id === id &&
+    summary.createdAt === textOf(row, 'created_at') &&
+    summary.status === textOf(row, 'status');
+  return { id, row: isWhole ? summary : null };
+}

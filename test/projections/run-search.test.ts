@@ -1,0 +1,357 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { elementAt } from '../../src/system/element.js';
+import type { RunFilter, RunListQuery, RunSort } from '../../src/projections/run-list.js';
+import { RUN_SORTS, placeOf } from '../../src/projections/run-list.js';
+import type { RunSummary } from '../../src/projections/run-summary.js';
+import { openViewsFile } from '../../src/projections/views-file.js';
+import type { ViewsStore } from '../../src/projections/views-store.js';
+import { viewsStore } from '../../src/projections/views-store.js';
+import { hostileTexts } from '../support/hostile-texts.js';
+import { summaryWith } from '../support/run-summaries.js';
+import { seededRandom } from '../support/seeded-random.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const SEED = Number(process.env['SEED'] ?? 20261123);
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const QUERIES = IS_SOAK ? 20_000 : 150;
+const RUNS = IS_SOAK ? 8_000 : 5_500;
+const WORDS = ['tree', 'trees', 'river', 'sea', 'stone', 'wind', 'rain', 'treaty'];
+const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const;
+const ALL = 1_000_000;
+const FEW_FOUND_BY = ['status', 'blueprintId', 'actor', 'parent', 'q'];
+
+describe(`Runs that are looked for (SEED=${SEED})`, () => {
+  const random = seededRandom(SEED);
+  const below = (bound: number): number => Math.floor(random() * bound);
+  const oneOf = <T>(list: readonly T[]): T => elementAt(list, below(list.length));
+  let dir: TempDir;
+  let store: ViewsStore;
+  /** What the store was asked, while it is recorded. */
+  let asked: { readonly sql: string; readonly values: readonly (string | number)[] }[];
+  let database: DatabaseSyncInstance;
+
+  beforeEach(() => {
+    dir = tempDir();
+    asked = [];
+    const opened = openViewsFile(join(dir.path, 'views.sqlite'), { identity: 'log', head: null });
+    if ('refused' in opened) return expect.fail(opened.refused);
+    database = opened;
+    store = viewsStore(recording(opened));
+  });
+  afterEach(() => {
+    store.close();
+    dir.remove();
+  });
+
+  /** A database that writes down what is asked of it. */
+  function recording(opened: DatabaseSyncInstance): DatabaseSyncInstance {
+    const prepare = (sql: string) =>
+      through(opened.prepare(sql), (name, values) => {
+        if (name === 'all' || name === 'iterate') asked.push({ sql, values });
+      });
+    return new Proxy(through(opened), {
+      get: (target, name): unknown => (name === 'prepare' ? prepare : Reflect.get(target, name)),
+    });
+  }
+
+  const write = (...runs: readonly RunSummary[]): void => store.write({ runs, blueprints: [], documents: [] }, null);
+  const idsOf = (query: Partial<RunListQuery>): readonly string[] =>
+    store.list({ limit: ALL, offset: 0, ...query }).map(({ id }) => id);
+  const found = (q: string): readonly string[] => idsOf({ filter: { q } });
+
+  function someWords(most: number): string {
+    return Array.from({ length: 1 + below(most) }, () => oneOf(WORDS)).join(' ');
+  }
+
+  function someRun(index: number): RunSummary {
+    const status = oneOf(STATUSES);
+    const isOver = status === 'completed';
+    return summaryWith(`${below(1e9)}-${index}`, {
+      status,
+      createdAt: new Date(1_700_000_000_000 + 10 * index + below(200) - (below(50) === 0 ? 5_000 : 0)).toISOString(),
+      blueprintId: oneOf([null, 'a', 'b', 'rare'.slice(0, below(20) === 0 ? 4 : 3)]),
+      actor: oneOf([null, null, 'ann', 'ben']),
+      parent: below(10) === 0 ? oneOf(['p', 'q']) : null,
+      criticScore: below(4) === 0 ? null : below(20) === 0 ? random() * 10 : below(21) / 2,
+      inputTopic: someWords(2),
+      finalDraft: isOver ? someWords(3) : null,
+      waitingSince: status === 'paused' ? new Date(1_700_000_000_000 + below(1e6)).toISOString() : null,
+    });
+  }
+
+  function someFilter(runs: readonly RunSummary[]): RunFilter {
+    const time = (): string => oneOf(runs).createdAt;
+    const perhaps = <T>(made: () => T): T | undefined => (below(3) === 0 ? made() : undefined);
+    const filter = {
+      status: perhaps(() => oneOf(STATUSES)),
+      blueprintId: perhaps(() => oneOf(['a', 'b', 'rar', 'rare', 'none'])),
+      actor: perhaps(() => oneOf(['ann', 'ben', 'nobody'])),
+      parent: below(8) === 0 ? oneOf(['p', 'q', 'r']) : undefined,
+      from: perhaps(time),
+      to: perhaps(time),
+      minScore: perhaps(() => below(21) / 2),
+      maxScore: perhaps(() => below(21) / 2),
+      q: perhaps(() => oneOf([...WORDS, 'TREE sea', 'tre*', 'rain wi*', 'nothing', '"', '*'])),
+    };
+    return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  }
+
+  it('are those that fit, in order, whole and page by page, and are counted', () => {
+    let runs = Array.from({ length: RUNS }, (_, index) => someRun(index));
+    write(...runs.slice(0, RUNS / 2));
+    write(...runs.slice(RUNS / 2));
+    // As runs go on: what they are found by changes.
+    runs = runs.map((run, index) =>
+      run.finalDraft === null && below(2) === 0 ? { ...someRun(index), ...beginningOf(run) } : run,
+    );
+    write(...runs);
+    for (let round = 0; round < QUERIES; round += 1) {
+      const filter = someFilter(runs);
+      const sort = oneOf(RUN_SORTS);
+      const told = JSON.stringify({ filter, sort });
+      const wanted = expected(runs, filter, sort);
+      const ids = wanted.map(({ id }) => id);
+      expect(idsOf({ filter, sort }), told).to.deep.equal(ids);
+      expect(store.count(filter), told).to.equal(ids.length);
+      const [limit, offset] = [1 + below(40), below(wanted.length + 2)];
+      expect(idsOf({ filter, sort, limit, offset }), told).to.deep.equal(ids.slice(offset, offset + limit));
+      const last = wanted[offset];
+      if (last === undefined) continue;
+      const after = placeOf(last, sort);
+      const page = idsOf({ filter, sort, limit, after });
+      expect(page, told).to.deep.equal(ids.slice(offset + 1, offset + 1 + limit));
+      expect(idsOf({ filter, sort, limit, offset: 3, after }), told).to.deep.equal(
+        ids.slice(offset + 4, offset + 4 + limit),
+      );
+    }
+  });
+
+  it('are found by walking indexes, and never by scanning a table', () => {
+    const runs = Array.from({ length: 3_000 }, (_, index) => someRun(index));
+    write(...runs);
+    const [one, other] = [runs[10] ?? expect.fail(), runs[2_000] ?? expect.fail()];
+    const single: readonly RunFilter[] = [
+      ...STATUSES.map((status) => ({ status })),
+      ...[{ blueprintId: 'a' }, { blueprintId: 'none' }, { actor: 'ann' }, { parent: 'p' }],
+      ...[{ from: one.createdAt }, { to: other.createdAt }, { from: one.createdAt, to: other.createdAt }],
+      ...[{ minScore: 8 }, { maxScore: 3 }, { minScore: 4, maxScore: 6 }, { q: 'tree' }, { q: 'sea ston*' }, {}],
+    ];
+    for (const filter of single) {
+      for (const sort of RUN_SORTS) {
+        for (const after of [undefined, placeOf(other, sort)]) {
+          const isByValue = sort === 'waiting' || sort.endsWith('score');
+          asked = [];
+          store.list({ filter, sort, limit: 50, offset: 0, ...(after && { after }) });
+          store.count(filter);
+          const plans = asked.flatMap(planOf);
+          expect(plans).not.to.be.empty;
+          for (const step of plans) {
+            const told = `${JSON.stringify({ filter, sort, after })}: ${plans.join('; ')}`;
+            expect(/SCAN (f|facets|runs)(?! USING)/.test(step), told).to.equal(false);
+            // Few runs may be sorted, by what their index has not in order; else only ties are.
+            const isOfFew = isByValue && Object.keys(filter).some((name) => FEW_FOUND_BY.includes(name));
+            expect(step === 'USE TEMP B-TREE FOR ORDER BY' && !isOfFew, told).to.equal(false);
+          }
+        }
+      }
+    }
+  });
+
+  function planOf({ sql, values }: (typeof asked)[number]): readonly string[] {
+    const rows: unknown[] = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+    return rows.map((row) => String(Reflect.get(Object(row), 'detail')));
+  }
+
+  it('are found by words of the topic at once, and by those of the final draft from their end on', () => {
+    const run = summaryWith('one', { inputTopic: 'On trees', status: 'running' });
+    write(run);
+    expect(found('trees')).to.deep.equal(['one']);
+    expect(found('forest')).to.deep.equal([]);
+    write({ ...run, seq: 9, status: 'completed', finalDraft: 'A forest.' });
+    for (const q of ['trees', 'forest', 'trees forest', 'FOREST, trees?', 'for* tre*'])
+      expect(found(q), q).to.deep.equal(['one']);
+    for (const q of ['tree', 'fo*', 'trees river']) expect(found(q), q).to.deep.equal([]);
+  });
+
+  it('are found in any script, whatever the case, the accents and the form of letters', () => {
+    const topics = {
+      german: 'Größe der Bäume',
+      greek: 'Η ΘΆΛΑΣΣΑ σήμερα',
+      russian: 'Лесные реки',
+      chinese: '京都的森林',
+      thai: 'ต้นไม้ใหญ่',
+      wide: 'ＦＯＲＥＳＴ １２',
+      code: 'foo_bar C++ a.b@example.org',
+    };
+    write(...Object.entries(topics).map(([id, inputTopic]) => summaryWith(id, { inputTopic })));
+    for (const [q, id] of [
+      ['größe', 'german'],
+      ['GROSSE', null],
+      ['baume', 'german'],
+      ['θαλασσα', 'greek'],
+      ['ЛЕСНЫЕ', 'russian'],
+      ['лес*', 'russian'],
+      ['森林', 'chinese'],
+      ['京都', 'chinese'],
+      ['ไม้', 'thai'],
+      ['forest 12', 'wide'],
+      ['example', 'code'],
+    ] as const) {
+      expect(found(q), q).to.deep.equal(id === null ? [] : [id]);
+    }
+  });
+
+  it('are looked for by hostile texts without an error, and found by their words alone', () => {
+    write(summaryWith('one', { inputTopic: 'alpha beta NEAR AND OR NOT' }));
+    const syntax = [
+      ...[
+        '"',
+        '""',
+        "'",
+        '*',
+        '^',
+        '(',
+        ')',
+        'a AND',
+        'OR',
+        'NOT',
+        'NEAR(a b)',
+        'text:alpha',
+        '{text}:a',
+        '-a',
+        '+',
+        '--',
+      ],
+      ...[
+        'alpha"',
+        '"alpha',
+        'alpha OR zzz',
+        'alpha NOT beta',
+        '; DROP TABLE facets',
+        '%',
+        '_',
+        '\\',
+        '\0',
+        'a\0b',
+        '*'.repeat(500),
+      ],
+      ...['\u{1F600}', '\ud800', 'e\u0301'.repeat(400), 'x'.repeat(1_000), 'w '.repeat(500)],
+    ];
+    for (const q of [...syntax, ...hostileTexts()]) {
+      expect(() => found(q), JSON.stringify(q)).not.to.throw();
+      expect(store.count({ q })).to.equal(found(q).length);
+    }
+    expect(found('alpha" beta')).to.deep.equal(['one']);
+    expect(found('near and')).to.deep.equal(['one']);
+    expect(found('alpha OR zzz')).to.deep.equal([]);
+    expect(found('!!!')).to.deep.equal([]);
+  });
+
+  it('are found by what is shown of them when they are damaged, and by what they are when that is over', () => {
+    const run = summaryWith('one', { status: 'completed', criticScore: 9, inputTopic: 'Trees', finalDraft: 'Rivers' });
+    const shown = (): readonly boolean[] =>
+      [{ status: 'completed' }, { minScore: 1 }, { q: 'rivers' }, { status: 'failed' }, { q: 'trees' }].map(
+        (filter) => idsOf({ filter: filter as RunFilter }).length === 1 && store.count(filter as RunFilter) === 1,
+      );
+    const [sound, damaged] = [
+      [true, true, true, false, true],
+      [false, false, false, true, true],
+    ];
+    const corruption = { runId: 'one', seq: 1, reason: 'spoilt' };
+    write(run);
+    expect(shown()).to.deep.equal(sound);
+    store.saveCorrupt(corruption);
+    expect(shown()).to.deep.equal(damaged);
+    write({ ...run, seq: 12 });
+    expect(shown()).to.deep.equal(damaged);
+    store.removeCorrupt('one');
+    expect(shown()).to.deep.equal(sound);
+    store.saveCorrupt({ ...corruption, runId: 'two' });
+    write({ ...run, id: 'two' });
+    store.removeCorrupt('one');
+    expect(idsOf({ filter: { status: 'failed' } })).to.deep.equal(['two']);
+  });
+});
+
+/** The same object, of whose calls is told. */
+function through<T extends object>(
+  object: T,
+  onCall: (name: string | symbol, values: readonly (string | number)[]) => void = () => undefined,
+): T {
+  return new Proxy(object, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...values: (string | number)[]): unknown => {
+        onCall(name, values);
+        return Reflect.apply(member, target, values);
+      };
+    },
+  });
+}
+
+function beginningOf({ id, createdAt, blueprintId, actor, parent, inputTopic }: RunSummary): Partial<RunSummary> {
+  return { id, createdAt, blueprintId, actor, parent, inputTopic };
+}
+
+/** What the list should give: every run looked at, and sorted. */
+function expected(runs: readonly RunSummary[], filter: RunFilter, sort: RunSort): readonly RunSummary[] {
+  return runs.filter((run) => fits(run, filter)).sort((one, other) => order(one, other, sort));
+}
+
+function fits(run: RunSummary, filter: RunFilter): boolean {
+  const { status, blueprintId, actor, parent, from, to, minScore, maxScore, q } = filter;
+  const isEqual = <T>(wanted: T | undefined, value: T): boolean => wanted === undefined || value === wanted;
+  return [
+    isEqual<string>(status, run.status),
+    isEqual<string | null>(blueprintId, run.blueprintId),
+    isEqual<string | null>(actor, run.actor),
+    isEqual<string | null>(parent, run.parent),
+    isWithin(run.createdAt, from, to),
+    isWithin(run.criticScore, minScore, maxScore),
+    q === undefined || hasWords(`${run.inputTopic} ${run.finalDraft ?? ''}`, q),
+  ].every(Boolean);
+}
+
+function isWithin<T extends string | number>(value: T | null, low: T | undefined, high: T | undefined): boolean {
+  if (value === null) return low === undefined && high === undefined;
+  return (low === undefined || value >= low) && (high === undefined || value <= high);
+}
+
+function hasWords(text: string, q: string): boolean {
+  const words = text.split(' ');
+  const wanted = q
+    .toLowerCase()
+    .split(' ')
+    .filter((each) => /[a-z]/.test(each));
+  if (wanted.length === 0) return false;
+  return wanted.every((each) =>
+    each.endsWith('*') && each.length > 3
+      ? words.some((word) => word.startsWith(each.slice(0, -1)))
+      : words.includes(each.replace('*', '')),
+  );
+}
+
+function order(one: RunSummary, other: RunSummary, sort: RunSort): number {
+  const isOldestFirst = sort === 'created_at' || sort === 'score';
+  const times = compare(one.createdAt, other.createdAt) * (isOldestFirst ? 1 : -1);
+  const values =
+    sort === 'waiting'
+      ? byValue(one.waitingSince, other.waitingSince, 1)
+      : sort.endsWith('score')
+        ? byValue(one.criticScore, other.criticScore, sort === 'score' ? 1 : -1)
+        : 0;
+  return values || times || compare(one.id, other.id);
+}
+
+function byValue<T extends string | number>(one: T | null, other: T | null, sign: 1 | -1): number {
+  if (one === null || other === null) return Number(one === null) - Number(other === null);
+  return compare(one, other) * sign;
+}
+
+function compare<T extends string | number>(one: T, other: T): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
