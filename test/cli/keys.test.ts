@@ -1,6 +1,10 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { keys } from '../../src/cli/commands/keys.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
@@ -24,7 +28,7 @@ function expectOneLine({ code, stdout, stderr }: Told, wanted: number, told: Reg
 describe('council keys on the folder of a stopped service', () => {
   let dir: TempDir;
   let env: NodeJS.ProcessEnv;
-  const keys = (...words: readonly string[]): Promise<Told> => councilKeys(words, env);
+  const ask = (...words: readonly string[]): Promise<Told> => councilKeys(words, env);
 
   beforeEach(() => {
     dir = tempDir();
@@ -33,7 +37,7 @@ describe('council keys on the folder of a stopped service', () => {
   afterEach(() => dir.remove());
 
   it('prints the first key alone on standard output, and a service started there asks for it', async () => {
-    const { code, stdout, stderr } = await keys('add', 'ann', '--scopes', 'admin,read');
+    const { code, stdout, stderr } = await ask('add', 'ann', '--scopes', 'admin,read');
     expect(code, stderr).to.equal(0);
     expect(stdout).to.match(KEY_LINE);
     expect(stderr).to.include('Key "ann" is added, with read, admin').and.include('COUNCIL_KEY');
@@ -46,18 +50,18 @@ describe('council keys on the folder of a stopped service', () => {
   });
 
   it('gives a name once, and the first key with admin alone', async () => {
-    expectOneLine(await keys('add', 'ann', '--scopes', 'read'), 2, /first key needs the scope admin/);
-    await keys('add', 'ann', '--scopes', 'admin');
-    expectOneLine(await keys('add', 'ann', '--scopes', 'read'), 2, /"ann": the name was given before/);
+    expectOneLine(await ask('add', 'ann', '--scopes', 'read'), 2, /first key needs the scope admin/);
+    await ask('add', 'ann', '--scopes', 'admin');
+    expectOneLine(await ask('add', 'ann', '--scopes', 'read'), 2, /"ann": the name was given before/);
   });
 
   it('lists what was added, without a text, and changes no byte by that', async () => {
-    const added = await keys('add', 'ann', '--scopes', 'admin');
-    const expiring = await keys('add', 'ci', '--scopes', 'run,read', '--expires', '30d');
-    await keys('revoke', 'ann');
+    const added = await ask('add', 'ann', '--scopes', 'admin');
+    const expiring = await ask('add', 'ci', '--scopes', 'run', '--scopes', 'read', '--expires', '30d');
+    await ask('revoke', 'ann');
     const before = folderPrint(dir.path);
-    const { code, stdout } = await keys('list');
-    const json = await keys('list', '--json');
+    const { code, stdout } = await ask('list');
+    const json = await ask('list', '--json');
     expect(folderPrint(dir.path)).to.deep.equal(before);
     const today = nodeSystem().now().slice(0, 10);
     const until = new Date(Date.parse(today) + 30 * 86_400_000).toISOString().slice(0, 10);
@@ -73,15 +77,15 @@ describe('council keys on the folder of a stopped service', () => {
   });
 
   it('revokes a key, twice too, and says which there is not', async () => {
-    await keys('add', 'ann', '--scopes', 'admin');
-    expectOneLine(await keys('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
-    expectOneLine(await keys('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
-    expectOneLine(await keys('revoke', 'bob'), 4, /Cannot find key "bob"/);
+    await ask('add', 'ann', '--scopes', 'admin');
+    expectOneLine(await ask('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
+    expectOneLine(await ask('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
+    expectOneLine(await ask('revoke', 'bob'), 4, /Cannot find key "bob"/);
   });
 
   it('makes no log to list or revoke in', async () => {
-    expectOneLine(await keys('list'), 5, /Cannot read the event log ".*": there is no such file/);
-    expectOneLine(await keys('revoke', 'ann'), 5, /there is no such file/);
+    expectOneLine(await ask('list'), 5, /Cannot read the event log ".*": there is no such file/);
+    expectOneLine(await ask('revoke', 'ann'), 5, /there is no such file/);
     expect(existsSync(join(dir.path, 'data'))).to.equal(false);
   });
 
@@ -89,11 +93,11 @@ describe('council keys on the folder of a stopped service', () => {
     const dataDir = join(dir.path, 'data');
     const service = await startService({ model: scriptedModel(), dataDir, eventStore: null });
     for (const words of [['add', 'ann', '--scopes', 'admin'], ['list'], ['revoke', 'ann']]) {
-      expectOneLine(await keys(...words), 5, new RegExp(`process ${process.pid} .*--url http://HOST:PORT`));
+      expectOneLine(await ask(...words), 5, new RegExp(`process ${process.pid} .*--url http://HOST:PORT`));
     }
     await service.stop();
-    expect((await keys('add', 'ann', '--scopes', 'admin')).code).to.equal(0);
-    expect((await keys('add', 'bob', '--scopes', 'read')).code).to.equal(0);
+    expect((await ask('add', 'ann', '--scopes', 'admin')).code).to.equal(0);
+    expect((await ask('add', 'bob', '--scopes', 'read')).code).to.equal(0);
   });
 
   it('exits 2 with the usage for wrong words, in one line for what no key can have', async () => {
@@ -107,19 +111,45 @@ describe('council keys on the folder of a stopped service', () => {
       [['revoke', 'ann', '--json'], 'council keys revoke takes no --json'],
       [['list', '--url', 'ftp://x'], '--url takes'],
     ] as const) {
-      const { code, stdout, stderr } = await keys(...words);
+      const { code, stdout, stderr } = await ask(...words);
       expect([code, stdout], stderr).to.deep.equal([2, '']);
       expect(stderr).to.include(told).and.include('Usage: council keys add');
     }
-    expectOneLine(await keys('add', 'ann', '--scopes', 'read,fly'), 2, /there is no scope "fly"/);
-    expectOneLine(await keys('add', 'ann', '--scopes', ''), 2, /there is no scope ""/);
-    expectOneLine(await keys('add', 'ann', '--scopes', 'admin', '--expires', 'soon'), 2, /30d/);
-    expectOneLine(await keys('add', 'a b', '--scopes', 'admin'), 2, /a name is 1 to 64/);
+    expectOneLine(await ask('add', 'ann', '--scopes', 'read,fly'), 2, /there is no scope "fly"/);
+    expectOneLine(await ask('add', 'ann', '--scopes', ''), 2, /there is no scope ""/);
+    expectOneLine(await ask('add', 'ann', '--scopes', 'admin', '--expires', 'soon'), 2, /30d/);
+    expectOneLine(await ask('add', 'a b', '--scopes', 'admin'), 2, /a name is 1 to 64/);
     env = { ...env, COUNCIL_KEY: 'not a key' };
-    expectOneLine(await keys('list', '--url', 'http://127.0.0.1:1'), 2, /COUNCIL_KEY="\(hidden\)"/);
-    const help = await keys('--help');
+    expectOneLine(await ask('list', '--url', 'http://127.0.0.1:1'), 2, /COUNCIL_KEY="\(hidden\)"/);
+    const help = await ask('--help');
     expect(help).to.include({ code: 0, stderr: '' });
     expect(help.stdout).to.include('Usage: council keys add');
+  });
+});
+
+describe('council keys add, when nobody gets the key', () => {
+  it('exits 1 and says that it may be there', async () => {
+    const dir = tempDir();
+    const cut = createServer((request) => request.socket.destroy()).listen(0, '127.0.0.1');
+    await once(cut, 'listening');
+    const words = ['add', 'ann', '--scopes', 'admin'];
+    const told: string[] = [];
+    const full = (fault: NodeJS.ErrnoException): Promise<number> =>
+      keys(words, {
+        env: { DATA_DIR: join(dir.path, fault.code ?? '') },
+        stdout: { write: (_text, done) => done(fault) },
+        complain: (text) => void told.push(text),
+        signal: new AbortController().signal,
+      });
+    const faults = ['ENOSPC', 'EPIPE'].map((code) => Object.assign(new Error('no space'), { code }));
+    expect(await Promise.all(faults.map(full))).to.deep.equal([1, 1]);
+    const url = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
+    const lost = await councilKeys([...words, '--url', url], {});
+    cut.close();
+    dir.remove();
+    expect(lost.code).to.equal(1);
+    for (const text of [...told, lost.stderr])
+      expect(text).to.match(/^Cannot show key "ann", which may be there: revoke it/);
   });
 });
 
@@ -145,35 +175,35 @@ describe('council keys on the log of a server', () => {
 describe('council keys at a running service', () => {
   let service: RunningService;
   let admin: string;
-  const keys = (key: string | null, ...words: readonly string[]): Promise<Told> =>
+  const ask = (key: string | null, ...words: readonly string[]): Promise<Told> =>
     councilKeys([...words, '--url', service.url], key === null ? {} : { COUNCIL_KEY: key });
 
   before(async () => {
     service = await startService({ model: scriptedModel() });
     // The first key of all, without another.
-    admin = (await keys(null, 'add', 'ann', '--scopes', 'admin')).stdout.trim();
+    admin = (await ask(null, 'add', 'ann', '--scopes', 'admin')).stdout.trim();
   });
   after(() => service.stop());
 
   it('adds a key that opens what its scopes say, lists it with who added it, and revokes it', async () => {
-    const { stdout } = await keys(admin, 'add', 'ci', '--scopes', 'read', '--expires', '12h');
+    const { stdout } = await ask(admin, 'add', 'ci', '--scopes', 'read', '--expires', '12h');
     expect(stdout).to.match(KEY_LINE);
-    const ask = async (): Promise<number> =>
+    const status = async (): Promise<number> =>
       (await fetch(`${service.url}/api/runs`, { headers: { Authorization: `Bearer ${stdout.trim()}` } })).status;
-    expect(await ask()).to.equal(200);
-    expect((await keys(admin, 'list')).stdout).to.match(/^ci {3}read {3}valid until /m);
-    expectOneLine(await keys(admin, 'revoke', 'ci'), 0, /Key "ci" is revoked/);
-    expect(await ask()).to.equal(401);
-    expect((await keys(admin, 'list')).stdout).to.match(/^ci +read +revoked [\d-]+ by ann +used /m);
+    expect(await status()).to.equal(200);
+    expect((await ask(admin, 'list')).stdout).to.match(/^ci {3}read {3}valid until /m);
+    expectOneLine(await ask(admin, 'revoke', 'ci'), 0, /Key "ci" is revoked/);
+    expect(await status()).to.equal(401);
+    expect((await ask(admin, 'list')).stdout).to.match(/^ci +read +revoked [\d-]+ by ann +used /m);
   });
 
   it('says in one line what is wrong with a key, a name or the address', async () => {
-    const reader = (await keys(admin, 'add', 'eve', '--scopes', 'read')).stdout.trim();
-    expectOneLine(await keys(null, 'list'), 2, /A key is needed.*COUNCIL_KEY/);
-    expectOneLine(await keys(`council_${'x'.repeat(43)}`, 'list'), 2, /The key is unknown.*COUNCIL_KEY/);
-    expectOneLine(await keys(reader, 'list'), 2, /The key lacks the scope "admin" or "audit"/);
-    expectOneLine(await keys(admin, 'add', 'eve', '--scopes', 'read'), 2, /"eve": the name was given before/);
-    expectOneLine(await keys(admin, 'revoke', 'nobody'), 4, /Cannot find key "nobody"/);
+    const reader = (await ask(admin, 'add', 'eve', '--scopes', 'read')).stdout.trim();
+    expectOneLine(await ask(null, 'list'), 2, /A key is needed.*COUNCIL_KEY/);
+    expectOneLine(await ask(`council_${'x'.repeat(43)}`, 'list'), 2, /The key is unknown.*COUNCIL_KEY/);
+    expectOneLine(await ask(reader, 'list'), 2, /The key lacks the scope "admin" or "audit"/);
+    expectOneLine(await ask(admin, 'add', 'eve', '--scopes', 'read'), 2, /"eve": the name was given before/);
+    expectOneLine(await ask(admin, 'revoke', 'nobody'), 4, /Cannot find key "nobody"/);
     expectOneLine(await councilKeys(['list', '--url', 'http://127.0.0.1:1'], {}), 3, /Cannot reach the service/);
   });
 });

@@ -70,7 +70,11 @@ function wantedKey(name: string, { scopes, expires }: Values, now: string): Want
   if (scopes === undefined) throw new UsageFault('--scopes is missing');
   // Checked here, so that nothing is asked of a service in vain.
   if (expires !== undefined) expiryIn(expires, now);
-  return { name, scopes: scopesOf(scopes.split(',').map((each) => each.trim())), expires: expires ?? null };
+  return {
+    name,
+    scopes: scopesOf(scopes.flatMap((each) => each.split(',')).map((each) => each.trim())),
+    expires: expires ?? null,
+  };
 }
 
 function isListedAsJson(names: readonly string[], { json }: Values): boolean {
@@ -96,7 +100,7 @@ function parseWords(words: readonly string[]) {
       options: {
         url: { type: 'string' },
         json: { type: 'boolean' },
-        scopes: { type: 'string' },
+        scopes: { type: 'string', multiple: true },
         expires: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
