@@ -33,7 +33,7 @@ export function assertGuarded(
     return;
   }
   const accepted =
-    'as long as there is no key, a loopback address (add a key with "council keys add", ' +
+    'without keys only a loopback address (add a key with "council keys add", ' +
     'or set AUTH=off to let everybody do everything)';
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
 }
