@@ -87,6 +87,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...ADAPTER,
     // Of the embeddings only how texts are split into words.
     ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run', 'blueprint', 'documents', 'embeddings/words'],
+    types: [...ADAPTER.types, 'keys'],
     npm: ['@photostructure/sqlite', '@xstate/store'],
   },
   audit: {
@@ -101,7 +102,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ours: ['errors', 'system', 'keys', 'graph', 'blueprint'],
     types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit'],
     node: ['node:fs'],
-    npm: ['ajv'],
+    npm: ['ajv', 'diff'],
   },
   http: {
     ...ADAPTER,

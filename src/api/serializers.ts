@@ -10,6 +10,7 @@ import type {
   Key,
   NewKey,
   PauseApprovals as PauseApprovalsShown,
+  PauseVote,
   RunRequestedData,
   RunResult,
   RunStart,
@@ -26,7 +27,7 @@ import type { RunSummary } from '../projections/run-summary.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../run/pause-view.js';
-import type { RunState } from '../run/state.js';
+import type { RunState, Vote } from '../run/state.js';
 
 /** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
 export function runStart({
@@ -110,9 +111,14 @@ export function pauseApprovals(
     not_by_starter: notByStarter,
     quorum,
     deadline,
-    votes: votes.map(({ actor, choice, at, comment }) => ({ actor, action: choice.action, at, comment })),
+    votes: votes.map(pauseVote),
     may_decide: isAllowed,
   };
+}
+
+/** One of several approvers' word on a pause. */
+export function pauseVote({ actor, choice, at, comment }: Vote): PauseVote {
+  return { actor, action: choice.action, at, comment };
 }
 
 /** A run as the history shows it. */

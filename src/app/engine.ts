@@ -24,6 +24,7 @@ import { documentList } from '../projections/documents.js';
 import type { History } from '../projections/run-history.js';
 import { Projector } from '../projections/projector.js';
 import { feedCursors } from '../projections/feed-cursor.js';
+import { Inbox } from '../projections/inbox.js';
 import { LogFeed } from '../projections/log-feed.js';
 import { RunFeed } from '../projections/run-feed.js';
 import type { ReadModels, ReadModelsOptions } from '../projections/read-models.js';
@@ -52,6 +53,7 @@ export interface Engine {
   readonly feed: RunFeed;
   /** The events of all runs in the log's order. */
   readonly logFeed: LogFeed;
+  readonly inbox: Inbox;
   readonly verify: RunAudits['verify'];
   readonly genealogy: RunAudits['genealogy'];
   readonly blueprints: BlueprintStore;
@@ -111,6 +113,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
   const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live: (id) => registry.live(id) });
+  const inbox = new Inbox({ queries, reader, logFeed, corruptRuns });
   const blueprints = new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen });
   const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
   const savedCouncils = blueprintAudits({ log, history, projector, system, logger });
@@ -121,7 +124,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, logFeed, blueprints, authenticator, unreachableModels },
+    ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints, authenticator, unreachableModels },
     ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
     async isReady() {
       const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;

@@ -58,6 +58,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       queries: engine.queries,
       feed: engine.feed,
       logFeed: engine.logFeed,
+      inbox: engine.inbox,
       verify: engine.verify,
       genealogy: engine.genealogy,
       blueprints: engine.blueprints,

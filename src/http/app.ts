@@ -21,6 +21,7 @@ import { blueprintRoutes } from './routes/blueprints.js';
 import { allowOrigin, preflightHeaders } from './cors.js';
 import { diagramRoutes } from './routes/diagrams.js';
 import { documentRoutes } from './routes/documents.js';
+import { approvalRoutes } from './routes/approvals.js';
 import { feedRoute } from './routes/feed.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
@@ -42,7 +43,7 @@ export type { HttpDeps } from './route.js';
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
-  const runs = [...runRoutes(http), ...godModeRoutes(http), ...audit];
+  const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...audit];
   const served = [...healthRoutes(http), ...runs, ...councilRoutes(http), ...diagramRoutes(http)];
   const routes = [...served, ...keyRoutes(http), ...sessionRoutes(http), asyncApiRoute(http.schemas)];
   const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);

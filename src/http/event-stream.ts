@@ -21,8 +21,8 @@ export const LAST_EVENT_ID = 'Last-Event-ID';
 
 /** An event on its way to a client. */
 export interface ServerEvent {
-  /** What a client names to go on after it. */
-  readonly id: string;
+  /** What a client names to go on after it; null: it goes on after the one before. */
+  readonly id: string | null;
   readonly type: string;
   /** A JSON value, as one line. */
   readonly data: string;
@@ -75,7 +75,7 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
 
 /** JSON holds no line break, so that one line of data is all of it. */
 function textOf({ id, type, data }: ServerEvent): string {
-  return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`;
+  return `${id === null ? '' : `id: ${id}\n`}event: ${type}\ndata: ${data}\n\n`;
 }
 
 /** Beats while no events come, and cuts off a client that reads nothing; returns the function that stops it. */

@@ -19,6 +19,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import type { BlueprintList } from '../projections/blueprints.js';
 import type { DocumentList } from '../projections/documents.js';
+import type { Inbox } from '../projections/inbox.js';
 import type { LogFeed } from '../projections/log-feed.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
@@ -48,6 +49,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */
   readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;
+  readonly inbox: Pick<Inbox, 'list' | 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. */

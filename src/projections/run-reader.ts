@@ -42,10 +42,10 @@ export class RunReader {
     }
   }
 
-  /** Applies another fold to a run's whole record. @throws {RunCorrupt} */
-  async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>): Promise<T> {
+  /** Applies another fold to a run's record, or to its first events. @throws {RunCorrupt} */
+  async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>, max?: number): Promise<T> {
     try {
-      return await fold(this.events(runId));
+      return await fold(this.events(runId, max === undefined ? {} : { max }));
     } catch (error) {
       throw this.#noted(error);
     }

@@ -40,7 +40,7 @@ export function pauseViewOf(run: RunState): PauseView | null {
 }
 
 /** What holds at a pause; null: nothing is said of it. */
-function approvalsAt(run: RunState, gate: Gate): PauseApprovals | null {
+export function approvalsAt(run: RunState, gate: Gate): PauseApprovals | null {
   const rule = ruleAt(run, gate);
   return rule && { ...rule, votes: gate.votes, deadline: deadlineOf(run, gate) };
 }

@@ -18,7 +18,6 @@ import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
 import { chunksPart } from './chunks.js';
 import { pausedPart } from './paused.js';
-import { runListsPart } from './run-lists.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
 import { streamPart } from './stream.js';
@@ -34,7 +33,6 @@ const PARTS = [
   memoryPart,
   pausedPart,
   historyPart,
-  runListsPart,
   auditPart,
   extractionPart,
   ingestionPart,

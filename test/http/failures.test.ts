@@ -51,6 +51,7 @@ describe('A request that cannot be served', () => {
       },
       feed: { follow: always },
       logFeed: { start: always, follow: always },
+      inbox: { list: always, follow: always },
       verify: always,
       genealogy: always,
       blueprints: { find: always, create: always, update: always, remove: always },

@@ -74,6 +74,9 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   if (!text.includes('event: RunCompleted')) throw new Error('The stream does not end');
   const feed = await client.GET('/api/feed', { params: { query: { types: 'RunCompleted' } }, parseAs: 'stream' });
   await feed.data?.cancel();
+  await client.GET('/api/approvals', { params: { query: { mine: 1, limit: 10 } } });
+  const inbox = await client.GET('/api/approvals/stream', { parseAs: 'stream' });
+  await inbox.data?.cancel();
   await client.GET('/api/runs/{run_id}/state', { params: { ...params, query: { at: 0 } } });
   await client.GET('/api/runs/{run_id}/verify', { params });
   await client.GET('/api/runs/{run_id}/genealogy', { params: { ...params, query: { format: 'json' } } });

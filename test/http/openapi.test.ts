@@ -31,6 +31,8 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/events': ['get'],
   '/api/runs/{run_id}/stream': ['get'],
   '/api/feed': ['get'],
+  '/api/approvals': ['get'],
+  '/api/approvals/stream': ['get'],
   '/api/runs/{run_id}/state': ['get'],
   '/api/runs/{run_id}/verify': ['get'],
   '/api/runs/{run_id}/fork': ['post'],

@@ -58,6 +58,7 @@ describe('A client of the rich stream that does not read', () => {
         genealogy: never,
         feed,
         logFeed: { start: never, follow: never },
+        inbox: { list: never, follow: never },
         blueprints: { find: never, create: never, update: never, remove: never },
         blueprintList: never,
         documents: { find: never, verify: never, ingest: never, reached: never, remove: never },

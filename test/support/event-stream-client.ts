@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { get } from 'node:http';
 
 export interface StreamedEvent {
+  /** Empty: it has none. */
   readonly id: string;
   readonly event: string;
   readonly data: string;
@@ -59,8 +60,8 @@ export function openEventStream(
   }
 
   function take(block: string): void {
-    const [, id, event, data] = /^id: (.*)\nevent: (.*)\ndata: (.*)$/.exec(block) ?? [];
-    if (id === undefined || event === undefined || data === undefined) others.push(block);
+    const [, id = '', event, data] = /^(?:id: (.*)\n)?event: (.*)\ndata: (.*)$/.exec(block) ?? [];
+    if (event === undefined || data === undefined) others.push(block);
     else events.push({ id, event, data });
   }
 

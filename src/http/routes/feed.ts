@@ -39,10 +39,7 @@ export function feedRoute(http: HttpContext): Route {
     async handle(ctx) {
       const { from = null, types, blueprint_id: blueprintId = null } = query.read(ctx);
       const wanted = { types: typesIn(types, known), blueprintId };
-      const lastEventId = ctx.get(LAST_EVENT_ID);
-      const isHeader = lastEventId !== '';
-      const start = await http.inTime(http.logFeed.start(isHeader ? lastEventId : from));
-      const after = placeOf(start, isHeader ? ['header', LAST_EVENT_ID] : ['query', 'from']);
+      const after = await placeIn(ctx, http, from);
       if (open >= MAX_FEEDS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
@@ -51,7 +48,8 @@ export function feedRoute(http: HttpContext): Route {
   };
 }
 
-const LAST_EVENT_ID_PARAMETER = {
+/** Of streams in the log's order. */
+export const LAST_EVENT_ID_PARAMETER = {
   name: LAST_EVENT_ID,
   in: 'header',
   required: false,
@@ -70,6 +68,14 @@ function typesIn(text: string | undefined, known: readonly string[]): ReadonlySe
 
 type Place = Extract<FeedStart, object>['after'];
 
+/** Where a stream begins: after what Last-Event-ID names, or else `from`. @throws {RequestRefused} 422, 409 */
+export async function placeIn(ctx: RouterContext, http: HttpContext, from: string | null): Promise<Place> {
+  const lastEventId = ctx.get(LAST_EVENT_ID);
+  const isHeader = lastEventId !== '';
+  const start = await http.inTime(http.logFeed.start(isHeader ? lastEventId : from));
+  return placeOf(start, isHeader ? ['header', LAST_EVENT_ID] : ['query', 'from']);
+}
+
 /** @throws {RequestRefused} 422 for what is no cursor, 409 for one that this log cannot go on from */
 function placeOf(start: FeedStart, loc: string[]): Place {
   if (typeof start === 'object') return start.after;
@@ -83,22 +89,35 @@ function placeOf(start: FeedStart, loc: string[]): Place {
 
 function feedStream(
   wanted: { readonly after: Place; readonly types: ReadonlySet<string> | null; readonly blueprintId: string | null },
-  { http, ctx }: { readonly http: HttpContext; readonly ctx: RouterContext },
+  deps: { readonly http: HttpContext; readonly ctx: RouterContext },
 ): AsyncIterable<string> {
-  /** Since the last event that was sent: a client would read all of it again. */
+  return placedStream(deps, ({ send, signal, onPassed }) =>
+    deps.http.logFeed.follow({ ...wanted, signal, onPassed, onEvent: (event) => send(told(event)) }),
+  );
+}
+
+/** Where the events of a stream in the log's order are sent, and places that were reached without one. */
+export interface PlacedSink extends EventSink {
+  readonly onPassed: (cursor: string) => void;
+}
+
+/** A stream in the log's order. A beat tells its place since the last event: a client would read all of it again. */
+export function placedStream(
+  { http, ctx }: { readonly http: HttpContext; readonly ctx: RouterContext },
+  tell: (sink: PlacedSink) => Promise<void>,
+): AsyncIterable<string> {
   let passed: string | null = null;
   return eventStream({
     http,
     response: ctx.res,
     passed: () => passed,
-    tell: ({ send, signal }: EventSink) =>
-      http.logFeed.follow({
-        ...wanted,
+    tell: ({ send, signal }) =>
+      tell({
         signal,
         onPassed: (cursor) => (passed = cursor),
-        onEvent(event) {
+        send(event) {
           passed = null;
-          return send(told(event));
+          return send(event);
         },
       }),
   });

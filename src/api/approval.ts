@@ -1,0 +1,87 @@
+/** A pause that waits for a decision, as the inbox shows it. */
+import { createTwoFilesPatch } from 'diff';
+import type { Approval, ApprovalGone } from '../generated/schemas.js';
+import { pauseVote } from './serializers.js';
+import type { GonePause, LastDecision, WaitingPause } from '../projections/inbox.js';
+
+/** Bounds of what is shown of a draft. */
+const PREVIEW_LINES = 8;
+const PREVIEW_CHARS = 1_000;
+const DIFF_CHARS = 10_000;
+/** Unchanged lines around each change. */
+const CONTEXT_LINES = 3;
+/** Past so many changed lines the whole draft is told as changed: finding the shortest way takes their square. */
+const MAX_EDITS = 1_000;
+
+/** A pause, as whoever asked sees it. */
+export function approval({ run, gate, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
+  const { request, progress } = run;
+  const { draft, score } = progress.shown;
+  return {
+    run_id: run.runId,
+    blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
+    input_topic: progress.inputTopic,
+    next_nodes: [...gate.nextNodes],
+    expected_seq: gate.seq,
+    waiting_since: gate.pausedAt,
+    deadline: approvals?.deadline ?? null,
+    may_decide: mayDecide,
+    // Where nothing is said of it, the first decision counts.
+    quorum: approvals?.quorum ?? 1,
+    votes: gate.votes.map(pauseVote),
+    critic_score: score,
+    iteration_count: progress.iterationCount,
+    draft_preview: draft && preview(draft),
+    changes: lastDecision && changesSince(lastDecision, draft),
+  };
+}
+
+/** What became of a pause. */
+export function approvalGone({ runId, seq, at, outcome, actor }: GonePause): ApprovalGone {
+  return { run_id: runId, expected_seq: seq, at, outcome, actor };
+}
+
+function preview(draft: string): string {
+  return cut(draft.split('\n').slice(0, PREVIEW_LINES).join('\n'), PREVIEW_CHARS);
+}
+
+function changesSince(
+  { seq, at, action, draft: before }: LastDecision,
+  draft: string | null,
+): NonNullable<Approval['changes']> {
+  return {
+    since_seq: seq,
+    at,
+    action,
+    diff: before === draft ? '' : cut(diffOf(before ?? '', draft ?? ''), DIFF_CHARS),
+  };
+}
+
+/** The hunks alone: both ends are the draft. */
+function diffOf(before: string, after: string): string {
+  const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
+  const patch = createTwoFilesPatch('', '', ended(before), ended(after), '', '', options);
+  if (patch !== undefined) return patch.slice(patch.indexOf('@@'));
+  const lines = [...linesOf(before).map((line) => `-${line}`), ...linesOf(after).map((line) => `+${line}`)];
+  return `@@ all of it @@\n${lines.join('\n')}`;
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split('\n');
+}
+
+/** A last line without an end would be told as one. */
+function ended(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}
+
+/** At most so many characters, never half of one. */
+function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return (
+    text
+      .slice(0, max - 1)
+      .toWellFormed()
+      .replace(/\ufffd$/, '') + '…'
+  );
+}

@@ -1,0 +1,204 @@
+/**
+ * What waits for a human: the open pauses of all runs, and their comings and goings in the log's order. Each is folded
+ * from its run's own record, so that every instance tells the same.
+ */
+import type { GateAction } from '../generated/schemas.js';
+import type { Caller } from '../keys/caller.js';
+import type { Position } from '../eventlog/port.js';
+import { RunCorrupt } from '../run/errors.js';
+import { mayDecide } from '../run/approvals.js';
+import type { RunEvent } from '../run/events.js';
+import type { PauseApprovals } from '../run/pause-view.js';
+import { approvalsAt } from '../run/pause-view.js';
+import type { Gate, RunState } from '../run/state.js';
+import { openGate } from '../run/state.js';
+import { foldNext } from '../run/stream.js';
+import type { CorruptRuns } from './corrupt-runs.js';
+import type { LogFeed } from './log-feed.js';
+import type { RunPlace } from './run-list.js';
+import { placeOf } from './run-list.js';
+import type { RunQueries } from './run-queries.js';
+import type { RunReader } from './run-reader.js';
+import type { RunSummary } from './run-summary.js';
+
+/** Paused runs that are looked at together. */
+const AT_ONCE = 50;
+
+/** An open pause. */
+export interface WaitingPause {
+  readonly run: RunState;
+  readonly gate: Gate;
+  /** Who decides and who has voted; null: nothing is said of it. */
+  readonly approvals: PauseApprovals | null;
+  readonly mayDecide: boolean;
+  /** What the caller last decided on this run, at an earlier pause or by a vote; null: nothing. */
+  readonly lastDecision: LastDecision | null;
+}
+
+export interface LastDecision {
+  readonly seq: number;
+  readonly at: string;
+  readonly action: GateAction;
+  /** The draft that was decided on. */
+  readonly draft: string | null;
+}
+
+/** What became of a pause. */
+export interface GonePause {
+  readonly runId: string;
+  /** Revision of its RunPaused event. */
+  readonly seq: number;
+  readonly at: string;
+  /** The decision; `failed`: the run has ended without one. */
+  readonly outcome: GateAction | 'failed';
+  readonly actor: string | null;
+}
+
+export type InboxChange =
+  { readonly kind: 'waiting'; readonly pause: WaitingPause } | { readonly kind: 'gone'; readonly pause: GonePause };
+
+export interface InboxFilter {
+  /** Only those that the caller may decide. */
+  readonly isMine: boolean;
+  /** The blueprint whose runs are wanted; null: all runs. */
+  readonly blueprintId: string | null;
+}
+
+export interface InboxQuery extends InboxFilter {
+  /** Those that wait since then, or since later: ISO 8601, UTC, milliseconds; null: all. */
+  readonly since: string | null;
+  readonly limit: number;
+}
+
+export interface InboxFollowOptions extends InboxFilter {
+  /** Where it begins, exclusive. */
+  readonly after: Position | null;
+  /** Called with the changes in order, each exactly once, with the place after it; the next waits for the promise. */
+  readonly onChange: (change: InboxChange, cursor: string) => Promise<void>;
+  /** Called with a place that was reached without a change. */
+  readonly onPassed: (cursor: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface InboxDeps {
+  readonly queries: Pick<RunQueries, 'list'>;
+  readonly reader: Pick<RunReader, 'folded'>;
+  readonly logFeed: Pick<LogFeed, 'follow'>;
+  readonly corruptRuns: Pick<CorruptRuns, 'has'>;
+}
+
+/** Types of the events by which a pause comes, changes or goes. */
+const TELLING: ReadonlySet<RunEvent['type']> = new Set([
+  'RunPaused',
+  'VoteCast',
+  'PauseEscalated',
+  'GateDecided',
+  'RunFailed',
+]);
+
+export class Inbox {
+  readonly #deps: InboxDeps;
+
+  constructor(deps: InboxDeps) {
+    this.#deps = deps;
+  }
+
+  /** The pauses that wait, longest first; everything recorded before the call counts. */
+  async list({ since, limit, ...filter }: InboxQuery, caller: Caller): Promise<readonly WaitingPause[]> {
+    const found: WaitingPause[] = [];
+    // Before all those of that moment: among them the run that was started last comes first.
+    let after: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };
+    while (found.length < limit) {
+      const runs = await this.#paused(filter.blueprintId, after);
+      const pauses = await Promise.all(runs.map(({ id }) => this.#pauseOf(id, { caller })));
+      found.push(...pauses.filter((pause) => pause !== null).filter((pause) => isWanted(pause, filter)));
+      const last = runs.at(-1);
+      if (last === undefined || runs.length < AT_ONCE) break;
+      after = placeOf(last, 'waiting');
+    }
+    return found.slice(0, limit);
+  }
+
+  /** Follows the log: a pause that comes or gains a vote is told whole, and one that was decided or has ended. */
+  async follow({ after, onChange, onPassed, signal, ...filter }: InboxFollowOptions, caller: Caller): Promise<void> {
+    await this.#deps.logFeed.follow({
+      after,
+      types: TELLING,
+      blueprintId: filter.blueprintId,
+      onPassed,
+      signal,
+      onEvent: async ({ runId, event, cursor }) => {
+        const change = await this.#changeBy(runId, event, caller);
+        const isTold = change?.kind === 'gone' || (change?.kind === 'waiting' && isWanted(change.pause, filter));
+        if (isTold) await onChange(change, cursor);
+        else onPassed(cursor);
+      },
+    });
+  }
+
+  #paused(blueprintId: string | null, after: RunPlace | null): Promise<readonly RunSummary[]> {
+    const filter = { status: 'paused' as const, ...(blueprintId !== null && { blueprintId }) };
+    const place = after === null ? {} : { after };
+    return this.#deps.queries.list({ limit: AT_ONCE, offset: 0, filter, sort: 'waiting', ...place });
+  }
+
+  async #changeBy(runId: string, event: RunEvent, caller: Caller): Promise<InboxChange | null> {
+    switch (event.type) {
+      case 'GateDecided': {
+        const { answers: seq, action: outcome, actor } = event.data;
+        return { kind: 'gone', pause: { runId, seq, at: event.at, outcome, actor } };
+      }
+      case 'RunFailed': {
+        const before = await this.#pauseOf(runId, { caller, to: event.seq - 1 });
+        if (before === null) return null;
+        const { actor = null } = event.data;
+        return { kind: 'gone', pause: { runId, seq: before.gate.seq, at: event.at, outcome: 'failed', actor } };
+      }
+      default: {
+        const pause = await this.#pauseOf(runId, { caller, to: event.seq });
+        return pause && { kind: 'waiting', pause };
+      }
+    }
+  }
+
+  /** A run's pause, after an event or now; null: none is open, or the run is damaged, of which nothing is shown. */
+  async #pauseOf(runId: string, { caller, to }: PauseOptions): Promise<WaitingPause | null> {
+    const { corruptRuns, reader } = this.#deps;
+    if (corruptRuns.has(runId)) return null;
+    try {
+      return await reader.folded(runId, (events) => foldedPause(runId, events, caller), to && to + 1);
+    } catch (error) {
+      if (!(error instanceof RunCorrupt)) throw error;
+      return null;
+    }
+  }
+}
+
+async function foldedPause(
+  runId: string,
+  events: AsyncIterable<RunEvent>,
+  caller: Caller,
+): Promise<WaitingPause | null> {
+  let run: RunState | null = null;
+  let lastDecision: LastDecision | null = null;
+  for await (const event of events) {
+    if ((event.type === 'GateDecided' || event.type === 'VoteCast') && event.data.actor === caller.actor) {
+      const draft = run?.progress.shown.draft ?? null;
+      lastDecision = { seq: event.seq, at: event.at, action: event.data.action, draft };
+    }
+    run = foldNext(runId, run, event);
+  }
+  const gate = run && openGate(run);
+  if (run === null || gate === null) return null;
+  return { run, gate, approvals: approvalsAt(run, gate), mayDecide: mayDecide(run, caller), lastDecision };
+}
+
+interface PauseOptions {
+  readonly caller: Caller;
+  /** Revision of the last event that counts; absent: all do. */
+  readonly to?: number;
+}
+
+function isWanted({ mayDecide: isTheirs }: WaitingPause, { isMine }: InboxFilter): boolean {
+  return isTheirs || !isMine;
+}

@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import type { Approval, ApprovalGone } from '../../src/generated/schemas.js';
+import { openSchemas } from '../../src/api/schemas.js';
+import type { StreamedEvent } from '../support/event-stream-client.js';
+import { openEventStream } from '../support/event-stream-client.js';
+import { approvePath, pausedBefore, spoil } from '../support/god-run.js';
+import { addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+
+const PAIR = {
+  nodes: [{ id: 'poet' }, { id: 'reader' }],
+  edges: [{ source: 'poet', target: 'reader' }],
+};
+
+describe('The inbox', () => {
+  let service: RunningService;
+  let rest: RestClient;
+
+  beforeEach(async () => {
+    service = await startService({ model: scriptedModel(councilScript([8, 8, 8])) });
+    rest = restClient(service.url);
+  });
+  afterEach(() => service.stop());
+
+  const saved = async (id: string, more: object = {}, by = rest): Promise<string> => {
+    const reply = await by.post('/api/councils/', { id, name: id, ...PAIR, ...more });
+    expect(reply.status, reply.text).to.equal(201);
+    return id;
+  };
+  /** Starts a run of a blueprint in God Mode; resolves with its id at its first pause. */
+  const paused = async (blueprint: string, topic = 'The sea', by = rest): Promise<string> => {
+    const reply = await by.post(`/api/councils/${blueprint}/run`, { input_topic: topic, god_mode: true });
+    const { run_id: runId } = by.read(reply, 202, 'run-start.json');
+    await pausedBefore(service.engine, runId, 'poet');
+    return runId;
+  };
+  const list = async (query = '', by = rest): Promise<Approval[]> =>
+    by.read(await by.get(`/api/approvals${query}`), 200, 'approval-list.json');
+  const idsOf = (items: readonly Approval[]): readonly string[] => items.map(({ run_id: runId }) => runId);
+
+  it('lists what waits, longest first, with all that a decision needs', async () => {
+    await saved('pair');
+    const first = await paused('pair', 'One');
+    const second = await paused('pair', 'Two');
+    const [one, two] = await list();
+    expect([one?.run_id, two?.run_id]).to.deep.equal([first, second]);
+    const state = rest.read(await rest.get(`/api/councils/run/${first}/state`), 200, 'god-mode-state.json');
+    expect(one).to.deep.equal({
+      run_id: first,
+      blueprint: state.blueprint,
+      input_topic: 'One',
+      next_nodes: ['poet'],
+      expected_seq: state.seq,
+      waiting_since: state.paused_at,
+      deadline: null,
+      may_decide: true,
+      quorum: 1,
+      votes: [],
+      critic_score: null,
+      iteration_count: 0,
+      draft_preview: null,
+      changes: null,
+    });
+    const decided = await rest.post(approvePath(first), { action: 'reject', expected_seq: one?.expected_seq });
+    expect(decided.status).to.equal(200);
+    expect(idsOf(await list())).to.deep.equal([second]);
+  });
+
+  it('narrows by blueprint, by the moment since which it waits, and by a limit', async () => {
+    await saved('pair');
+    await saved('other');
+    const ids = [await paused('pair'), await paused('other'), await paused('pair')];
+    const all = await list();
+    expect(idsOf(all)).to.deep.equal(ids);
+    expect(idsOf(await list('?blueprint=pair'))).to.deep.equal([ids[0], ids[2]]);
+    expect(idsOf(await list('?blueprint=none'))).to.deep.equal([]);
+    expect(idsOf(await list('?limit=2'))).to.deep.equal(ids.slice(0, 2));
+    const since = all[1]?.waiting_since ?? '';
+    const later = all.filter((each) => each.waiting_since >= since);
+    expect(await list(`?since=${since}`)).to.deep.equal(later);
+    expect(idsOf(await list('?mine=1'))).to.deep.equal(ids);
+    for (const query of ['limit=0', 'limit=201', 'since=soon', 'mine=2', 'mine=me'])
+      rest.problem(await rest.get(`/api/approvals?${query}`), 422);
+  });
+
+  it('tells what changed since the caller last decided on the run', async () => {
+    await saved('pair');
+    const runId = await paused('pair');
+    const [before] = await list();
+    await rest.post(approvePath(runId), { action: 'approve' });
+    await pausedBefore(service.engine, runId, 'reader');
+    const [after] = await list();
+    expect(after?.draft_preview).to.be.a('string');
+    expect(after?.changes).to.deep.include({ action: 'approve' });
+    expect(after?.changes?.since_seq).to.be.greaterThan(before?.expected_seq ?? 0);
+    expect(after?.changes?.diff).to.equal(`@@ -0,0 +1,1 @@\n+${after?.draft_preview ?? ''}\n`);
+  });
+
+  it('leaves out a run whose record is damaged', async () => {
+    await saved('pair');
+    const runId = await paused('pair');
+    await spoil(service.engine, runId);
+    expect(await list()).to.deep.equal([]);
+  });
+
+  describe('with keys', () => {
+    const approver = { scopes: ['read', 'approve'] } as const;
+    let ann: RestClient;
+    let bob: RestClient;
+    let admin: RestClient;
+    let key: string;
+
+    beforeEach(async () => {
+      admin = restWith(service.url, await addFirstKey(service.url));
+      key = await addKey(admin, { name: 'ann', ...approver });
+      ann = restWith(service.url, key);
+      bob = restWith(service.url, await addKey(admin, { name: 'bob', ...approver }));
+      await saved('two', { approvals: { by: ['ann', 'bob', 'eve'], quorum: 2 } }, admin);
+      await saved('bobs', { approvals: { by: ['bob'] } }, admin);
+    });
+
+    it('is of those who may decide, and shows the votes so far', async () => {
+      const both = await paused('two', 'Both', admin);
+      const bobs = await paused('bobs', 'Bob', admin);
+      expect(idsOf(await list('?mine=1', ann))).to.deep.equal([both]);
+      expect(idsOf(await list('?mine=1', bob))).to.deep.equal([both, bobs]);
+      expect((await list('', ann)).map(({ may_decide: may }) => may)).to.deep.equal([true, false]);
+      const vote = await ann.post(approvePath(both), { action: 'approve', comment: 'Good.' });
+      expect(ann.read(vote, 200, 'run-result.json').status).to.equal('paused');
+      const [voted] = await list('', bob);
+      expect(voted).to.deep.include({ run_id: both, quorum: 2 });
+      expect(voted?.votes.map(({ actor, action, comment }) => [actor, action, comment])).to.deep.equal([
+        ['ann', 'approve', 'Good.'],
+      ]);
+    });
+
+    it('streams what concerns the caller alone', async () => {
+      const stream = openEventStream(service.url, '/api/approvals/stream?mine=1', bearer(key));
+      await stream.answered;
+      await paused('bobs', 'Bob', admin);
+      const runId = await paused('two', 'Both', admin);
+      await stream.until(({ event }) => event === 'waiting');
+      expect(stream.events.map(({ data }) => changeIn(data).run_id)).to.deep.equal([runId]);
+      stream.leave();
+    });
+  });
+
+  describe('as a stream', () => {
+    it('begins with what waits, then tells of what comes, is decided and ends', async () => {
+      await saved('pair');
+      const waiting = await paused('pair', 'One');
+      const stream = openEventStream(service.url, '/api/approvals/stream');
+      expect((await stream.answered).status).to.equal(200);
+      await stream.until(told('waiting', waiting));
+      const next = await paused('pair', 'Two');
+      await stream.until(told('waiting', next));
+      await rest.post(approvePath(next), { action: 'reject' });
+      const rejected = goneIn(await stream.until(told('gone', next)));
+      expect(rejected).to.deep.include({ outcome: 'reject', actor: null });
+      await rest.post(`/api/councils/run/${waiting}/cancel`);
+      const cancelled = goneIn(await stream.until(told('gone', waiting)));
+      expect(cancelled).to.deep.include({ outcome: 'failed', actor: null });
+      // A run that was running when it was cancelled was not in the inbox.
+      await rest.until(await rest.start(), isOver);
+      expect(stream.events.map(({ event }) => event)).to.deep.equal(['waiting', 'waiting', 'gone', 'gone']);
+      stream.leave();
+    });
+
+    it('goes on after the last event that a client has, without a gap and without a repeat', async () => {
+      await saved('pair');
+      const first = openEventStream(service.url, '/api/approvals/stream');
+      await first.answered;
+      const one = await paused('pair', 'One');
+      const { id } = await first.until(told('waiting', one));
+      first.leave();
+      const two = await paused('pair', 'Two');
+      await rest.post(approvePath(one), { action: 'reject' });
+      const again = openEventStream(service.url, '/api/approvals/stream', { 'Last-Event-ID': id });
+      await again.until(told('gone', one));
+      expect(again.events.map(({ event, data }) => [event, changeIn(data).run_id])).to.deep.equal([
+        ['waiting', two],
+        ['gone', one],
+      ]);
+      again.leave();
+      rest.problem(await rest.get('/api/approvals/stream?from=here'), 422);
+    });
+  });
+});
+
+const isChange = openSchemas().validator('approval-change.json');
+
+function changeIn(data: string): Approval | ApprovalGone {
+  const change: unknown = JSON.parse(data);
+  if (isChange(change)) return change;
+  throw new Error(`${data} is no change of the inbox: ${JSON.stringify(isChange.errors)}`);
+}
+
+function goneIn({ data }: StreamedEvent): Approval | ApprovalGone {
+  return changeIn(data);
+}
+
+function told(event: string, runId: string): (told: StreamedEvent) => boolean {
+  return (each) => each.event === event && changeIn(each.data).run_id === runId;
+}
