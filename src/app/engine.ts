@@ -6,6 +6,7 @@ import { blueprintAudits, runAudits } from './audits.js';
 import { Authenticator } from '../keys/authenticator.js';
 import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
+import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
@@ -34,6 +35,7 @@ import type { RunViews } from '../projections/run-views.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
 import { machineCache } from '../run/machine.js';
+import type { Deadlines } from '../run/live/deadlines.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import type { RunServices } from './runs.js';
@@ -102,12 +104,13 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
   const wiring = { log, tokens, charts, corruptRuns, instanceId };
   const { registry, cluster, unreachableModels } = runServices(config, runDeps, wiring);
+  const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const feed = new RunFeed(reader, system.sha256);
   const cursors = feedCursors(logInfo.identity, system.sha256);
   const logFeed = new LogFeed({ log, cursors, corruptRuns, system, onFault });
   const projector = new Projector({
     ...{ log, views, history, system, sha256: system.sha256 },
-    ...(cluster !== null && { onFolded: clusterListener(cluster, corruptRuns) }),
+    onFolded: foldedTo({ cluster, deadlines, corruptRuns, instanceId }),
     onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
@@ -126,20 +129,37 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     },
     ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints, authenticator, unreachableModels },
     ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
-    async isReady() {
-      const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
-      if (isReady) await log.ping();
-      return isReady;
-    },
-    ...recoveryOf({ caughtUp, cluster, registry, history, corruptRuns, logger }),
+    isReady: readiness({ log, projector, library, history, cluster }),
+    ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
     async stop() {
       feed.stop();
       logFeed.stop();
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
-      await Promise.all([registry.stop(), blueprints.stop(), authenticator.stop(), library.stop(history.checkpoint)]);
+      // Together: what acts on a deadline waits for the log until the registry stops.
+      await Promise.all([deadlines.stop(), registry.stop(), blueprints.stop(), authenticator.stop()]);
+      await library.stop(history.checkpoint);
       await stopReading({ projector, history, models, onFault });
       await log.close();
     },
+  };
+}
+
+/** See `Engine.isReady`. */
+function readiness({
+  log,
+  projector,
+  library,
+  history,
+  cluster,
+}: Pick<RecoveryDeps, 'history' | 'cluster'> & {
+  readonly log: EventLog;
+  readonly projector: Projector;
+  readonly library: DocumentServices;
+}): Engine['isReady'] {
+  return async () => {
+    const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
+    if (isReady) await log.ping();
+    return isReady;
   };
 }
 
@@ -223,7 +243,7 @@ function listsOf(parts: BlueprintListDeps & DocumentListDeps): Pick<Engine, 'blu
 
 /** How runs are taken up again: those of all instances, or of this process alone. */
 function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
-  const { caughtUp, cluster, registry, history, corruptRuns, logger } = parts;
+  const { caughtUp, cluster, deadlines, registry, history, corruptRuns, logger } = parts;
   return {
     async unfinished() {
       await caughtUp;
@@ -232,6 +252,7 @@ function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' 
     },
     recover(unfinished) {
       const runs = unfinished.filter(({ runId }) => !corruptRuns.has(runId));
+      deadlines.start();
       if (cluster !== null) return cluster.start(runs);
       if (runs.length > 0) logger.info({ runs: runs.length }, 'runs taken up again');
       registry.recover(runs.map(({ runId }) => runId));
@@ -244,6 +265,7 @@ interface RecoveryDeps extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logge
   /** Once the read models have. */
   readonly caughtUp: Promise<void>;
   readonly cluster: Cluster | null;
+  readonly deadlines: Deadlines;
   readonly history: History;
   readonly corruptRuns: CorruptRuns;
 }
@@ -269,13 +291,17 @@ interface ReadingDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Passes folded events to the cluster, except those of corrupt runs, which no instance may take over. */
-function clusterListener(
-  cluster: Cluster,
-  corruptRuns: CorruptRuns,
-): (event: RecordedEvent, run: RunState | null) => void {
-  return (event, run) => {
-    if (run === null || !corruptRuns.has(run.runId)) cluster.recorded(event, run);
+/** Passes folded events to the cluster and the deadlines, except those of corrupt runs, which nobody may continue. */
+function foldedTo({
+  cluster,
+  deadlines,
+  corruptRuns,
+  instanceId,
+}: Pick<RecoveryDeps, 'cluster' | 'deadlines' | 'corruptRuns'> & { readonly instanceId: string }) {
+  return (event: RecordedEvent, run: RunState | null): void => {
+    if (run !== null && corruptRuns.has(run.runId)) return;
+    cluster?.recorded(event, run);
+    if (run !== null) deadlines.recorded(run, event.metadata['instanceId'] === instanceId);
   };
 }
 

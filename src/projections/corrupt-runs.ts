@@ -76,6 +76,7 @@ export class CorruptRuns {
       error: CORRUPT_ERROR,
       completedAt: null,
       waitingSince: null,
+      deadlineAt: null,
       session: null,
     };
   }

@@ -6,6 +6,7 @@
 import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
+import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { DocumentRow } from './document-table.js';
@@ -196,6 +197,12 @@ export class History {
   async unfinished(): Promise<readonly UnfinishedRun[]> {
     await this.flush();
     return await this.#views.unfinished();
+  }
+
+  /** The earliest deadlines of pauses, at most so many. */
+  async deadlines(max: number): Promise<readonly DuePause[]> {
+    await this.flush();
+    return await this.#views.deadlines(max);
   }
 
   /** Ids of the runs that wait for a human, in the order in which they came, some at a time. */

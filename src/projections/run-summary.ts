@@ -1,7 +1,8 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
 import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunState, RunStatus } from '../run/state.js';
-import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown } from '../run/state.js';
+import { deadlineOf } from '../run/approvals.js';
+import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown, openGate } from '../run/state.js';
 import { fieldOf } from './stored-row.js';
 
 /** A cut of the history. */
@@ -38,6 +39,8 @@ export interface RunSummary {
   readonly completedAt: string | null;
   /** Since when it waits for a human; null when it does not. */
   readonly waitingSince: string | null;
+  /** When an open pause ends by itself, ISO 8601; null: none does. */
+  readonly deadlineAt: string | null;
   /** What a human decides on: set only in God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }
@@ -57,7 +60,7 @@ export function isRunSummary(value: unknown): value is RunSummary {
 
 const TEXTS_OR_NULL: readonly (keyof RunSummary)[] = [
   ...(['blueprintId', 'actor', 'parent', 'owner', 'activeNode'] as const),
-  ...(['finalDraft', 'error', 'completedAt', 'waitingSince'] as const),
+  ...(['finalDraft', 'error', 'completedAt', 'waitingSince', 'deadlineAt'] as const),
 ];
 
 function isSession(value: unknown): boolean {
@@ -90,8 +93,14 @@ export function summaryOf(run: RunState): RunSummary {
     createdAt: run.createdAt,
     completedAt: completedAtOf(run),
     waitingSince: gateOf(run)?.pausedAt ?? null,
+    deadlineAt: deadlineIn(run),
     session: sessionOf(run),
   };
+}
+
+function deadlineIn(run: RunState): string | null {
+  const gate = openGate(run);
+  return gate === null ? null : deadlineOf(run, gate);
 }
 
 function sessionOf(run: RunState): RunSummary['session'] {

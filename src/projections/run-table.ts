@@ -1,5 +1,6 @@
 /** The table of runs in the stored read models, with what they are found by. Runs inside the views worker. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { facetTable } from './run-facets.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
@@ -10,6 +11,9 @@ import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 
 const PAUSED_AT_ONCE = 1_000;
+
+/** When a paused run's pause ends by itself. */
+const DEADLINE = `CASE WHEN json_valid(summary) THEN summary ->> 'deadlineAt' END`;
 
 export const RUNS_SCHEMA = `
   CREATE TABLE runs (
@@ -22,6 +26,7 @@ export const RUNS_SCHEMA = `
   );
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
   CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
+  CREATE INDEX runs_due ON runs (${DEADLINE}) WHERE status = 'paused';
 `;
 
 /** A run under its place in the order of first events, from 1. */
@@ -41,6 +46,8 @@ export interface RunTable {
   unfinished(): readonly UnfinishedRun[];
   /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
   paused(after: number): readonly KeyedRun[];
+  /** The earliest deadlines of pauses. */
+  deadlines(max: number): readonly DuePause[];
 }
 
 export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string) => boolean): RunTable {
@@ -73,7 +80,7 @@ export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string)
   };
 }
 
-function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused'> {
+function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused' | 'deadlines'> {
   const unfinished = database.prepare(
     `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner FROM runs
      WHERE status IN ('pending', 'running') ORDER BY key`,
@@ -81,7 +88,16 @@ function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' |
   const paused = database.prepare(
     `SELECT key, id FROM runs WHERE status = 'paused' AND key > ? ORDER BY key LIMIT ${PAUSED_AT_ONCE}`,
   );
+  const deadlines = database.prepare(
+    `SELECT id, ${DEADLINE} AS deadline FROM runs
+     WHERE status = 'paused' AND ${DEADLINE} IS NOT NULL ORDER BY ${DEADLINE} LIMIT ?`,
+  );
   return {
+    deadlines: (max) =>
+      deadlines.all(max).flatMap((row) => {
+        const [runId, deadline] = [textOf(row, 'id'), textOf(row, 'deadline')];
+        return runId === null || deadline === null ? [] : [{ runId, deadline }];
+      }),
     unfinished: () =>
       unfinished.all().flatMap((row) => {
         const runId = textOf(row, 'id');

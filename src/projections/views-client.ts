@@ -6,6 +6,7 @@ import { CouncilError } from '../errors.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
+import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
@@ -40,6 +41,7 @@ export interface ViewsClient {
   count(filter: RunFilter): Promise<number>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
   paused(after: number): Promise<readonly KeyedRun[]>;
+  deadlines(max: number): Promise<readonly DuePause[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
   blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
   documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
@@ -77,6 +79,7 @@ export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
     count: (filter) => calls.call('count', filter),
     unfinished: () => calls.call('unfinished'),
     paused: (after) => calls.call('paused', after),
+    deadlines: (max) => calls.call('deadlines', max),
     blueprintIds: (page) => calls.call('blueprintIds', page),
     blueprintRecords: (ids) => calls.call('blueprintRecords', ids),
     documents: (page) => calls.call('documents', page),

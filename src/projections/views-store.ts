@@ -5,6 +5,7 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DocumentRecord } from '../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
+import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { KeyedRun } from './run-table.js';
 import type { Corruption } from './corrupt-runs.js';
@@ -39,6 +40,8 @@ export interface ViewsStore {
   unfinished(): readonly UnfinishedRun[];
   /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
   paused(after: number): readonly KeyedRun[];
+  /** The earliest deadlines of pauses. */
+  deadlines(max: number): readonly DuePause[];
   /** Newest update first, ties by id ascending. */
   blueprintIds(page: Page): readonly string[];
   /** Their records as JSON text, null where there is none: of the first ids, as many as make one chunk. */
@@ -87,6 +90,7 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
     count: runs.count,
     unfinished: runs.unfinished,
     paused: runs.paused,
+    deadlines: runs.deadlines,
     corruptRuns: corrupt.corruptRuns,
     // What a run is found by follows from whether it is damaged.
     saveCorrupt(corruption) {

@@ -107,6 +107,16 @@ describe('The approval prompt of God Mode', () => {
       .and.not.include('Waits');
   });
 
+  it('shows who is asked, and who has said what so far', async () => {
+    const votes = [{ actor: 'ann', action: 'approve' as const, at: '2026-01-01T00:00:00.000Z', comment: null }];
+    const asked = { not_by_starter: false, deadline: '2026-01-02T00:00:00.000Z', may_decide: true };
+    const { ask } = promptOn(Readable.from(['a\n']));
+    await ask({ ...STATE, approvals: { by: ['ann', 'scope:admin'], quorum: 2, votes, ...asked } });
+    expect(shown[0]).to.include(
+      '\nAsked: ann, scope:admin; 1 of 2 so far (ann: approve), until 2026-01-02T00:00:00.000Z',
+    );
+  });
+
   it('edits the draft that branches share for all of them', async () => {
     const branches = ['left', 'right'].map((node) => ({ node, current_draft: STATE.current_state.current_draft }));
     const { ask } = promptOn(Readable.from(['edit\n']), async () => 'Both.');

@@ -7,7 +7,7 @@ import { instantModel } from '../support/instant-model.js';
 import { addFirstKey, addKey, restWith } from '../support/keys.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
-import { restClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -96,6 +96,30 @@ describe('Approvals of a blueprint', () => {
       paused: true,
       approvals: { by: ['ann'], not_by_starter: false, quorum: 1, deadline: null, votes: [], may_decide: false },
     });
+  });
+});
+
+describe('A pause with a deadline', () => {
+  it('shows it, ends by it, and lets anybody decide before', async () => {
+    const service = await startService({ model: instantModel() });
+    const rest = restClient(service.url);
+    const started = async (afterMs: number): Promise<string> => {
+      const { id } = await saved(rest, { deadline: { after_ms: afterMs, then: 'reject' } });
+      const reply = await rest.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
+      return rest.read(reply, 202, 'run-start.json').run_id;
+    };
+    const [long, short] = [await started(3_600_000), await started(1)];
+    const failed = await rest.until(short, isOver);
+    expect(failed).to.include({ status: 'failed', error: 'Rejected in God Mode: nobody decided within 1 ms' });
+    const { approvals, paused_at: pausedAt } = await stateOf(rest, long);
+    expect(approvals).to.include({
+      deadline: new Date(Date.parse(pausedAt ?? '') + 3_600_000).toISOString(),
+      may_decide: true,
+    });
+    const reply = await rest.post(approvePath(long), { action: 'approve' });
+    expect(rest.read(reply, 200, 'run-result.json').status).to.equal('running');
+    await service.stop();
+    expect(service.faults).to.deep.equal([]);
   });
 });
 

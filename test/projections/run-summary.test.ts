@@ -32,6 +32,7 @@ describe('summaryOf', () => {
       createdAt: AT,
       completedAt: null,
       waitingSince: null,
+      deadlineAt: null,
       session: null,
     });
   });

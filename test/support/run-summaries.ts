@@ -21,6 +21,7 @@ export function summaryWith(id: string, fields: Partial<RunSummary> = {}): RunSu
     createdAt: '2026-01-01T00:00:00.000Z',
     completedAt: null,
     waitingSince: null,
+    deadlineAt: null,
     session: null,
     ...fields,
   };

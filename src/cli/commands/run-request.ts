@@ -19,7 +19,7 @@ Runs a council on a topic. Progress goes to standard error, the final draft alon
 
   --blueprint FILE  a council of your own, as JSON; it is not saved
   --god             pause before each step and ask; needs --blueprint. Answers: approve, reject or edit (the draft, in
-                    $EDITOR), in full or begun: a, r, e
+                    $EDITOR), in full or begun: a, r, e; what follows is a comment
   --json            print the run's result as one JSON object instead of the draft
   --url URL         drive a running service, for example http://127.0.0.1:8000, instead of running here
   --help            this text

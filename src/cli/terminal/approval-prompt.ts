@@ -142,7 +142,18 @@ function pauseText(state: GodModeState): string {
   const { next_nodes: next, current_state: current } = state;
   const score = current.critic_score === null ? '' : `, score ${current.critic_score}`;
   const head = `Paused before ${next.join(', ')} (iteration ${current.iteration_count}${score})`;
-  return `${head}. ${draftsOf(state).map(draftText).join('\n')}`;
+  return `${head}. ${draftsOf(state).map(draftText).join('\n')}${approvalsText(state)}`;
+}
+
+/** Who is asked, how many have said what, and until when; empty where nothing is said of it. */
+function approvalsText({ approvals }: GodModeState): string {
+  if (approvals === undefined) return '';
+  const { by, quorum, votes, deadline } = approvals;
+  const [first] = votes;
+  const who = by === null ? 'whoever may approve' : by.join(', ');
+  const so = first === undefined ? '' : ` (${votes.map(({ actor }) => actor).join(', ')}: ${first.action})`;
+  const until = deadline === null ? '' : `, until ${deadline}`;
+  return `\nAsked: ${who}; ${votes.length} of ${quorum} so far${so}${until}`;
 }
 
 function draftText({ node, draft }: PendingDraft): string {

@@ -102,7 +102,10 @@ function decisionOn(
   const decision = { ...choice, caller, comment, keyHash, bodyHash };
   const facts = decideGate(replayed.chart, replayed.snapshot, { decision, context });
   const isVote = facts.every(({ type }) => type === 'VoteCast');
-  return { outcome: isVote ? VOTED : outcomeOf(choice.action), decided: facts.length === 0 ? null : { replayed, facts } };
+  return {
+    outcome: isVote ? VOTED : outcomeOf(choice.action),
+    decided: facts.length === 0 ? null : { replayed, facts },
+  };
 }
 
 /**

@@ -18,6 +18,7 @@ import type { RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
 import type { GateAnswer, GateRequest } from '../commands/decide-pause.js';
 import { decidePause } from '../commands/decide-pause.js';
+import { passPauseDeadline } from '../commands/pass-deadline.js';
 import { evolve } from '../evolve.js';
 import { decisionContext } from '../pending-events.js';
 import { RunStarts, requestedBefore } from '../commands/start.js';
@@ -42,7 +43,11 @@ export interface RegistryOptions {
 }
 
 /** A replayed run, or a new one without a snapshot. */
-type Replayed = Pick<Replay, 'chart'> & { readonly snapshot: RunSnapshot | null };
+type Replayed = Pick<Replay, 'chart'> & {
+  readonly snapshot: RunSnapshot | null;
+  /** When what is recorded was decided; absent: now. */
+  readonly at?: string;
+};
 
 export class RunRegistry {
   readonly #deps: RunActorDeps;
@@ -142,6 +147,28 @@ export class RunRegistry {
     );
   }
 
+  /**
+   * Does what the open pause's deadline says, once it has passed.
+   *
+   * @returns the deadline that is open afterwards, ISO 8601: its time has not come, or no slot is free; null: none
+   */
+  async passDeadline(runId: string): Promise<string | null> {
+    const passing = passPauseDeadline({
+      context: () => decisionContext(this.#deps),
+      replay: async () => {
+        await this.#live.get(runId)?.settled();
+        return await this.#replayForWork(runId);
+      },
+      record: async (replayed, facts, at) => {
+        const takesSlot = claimsRun(facts);
+        if (takesSlot && !this.#admission.tryEnter()) return false;
+        await this.#recordIn(takesSlot, runId, { replayed: { ...replayed, at }, facts });
+        return true;
+      },
+    });
+    return await this.#tasks.track(passing);
+  }
+
   /** Queues runs without a live owner, pending ones and orphans, in the order given. */
   recover(runIds: Iterable<string>): void {
     for (const runId of runIds) this.#admission.wait(runId);
@@ -179,6 +206,15 @@ export class RunRegistry {
   async #resume(runId: string, replayed: Replay, facts: readonly RunFact[]): Promise<void> {
     const takesSlot = claimsRun(facts);
     if (takesSlot) this.#admission.enter();
+    await this.#recordIn(takesSlot, runId, { replayed, facts });
+  }
+
+  /** Records facts; a slot that was taken for them is freed again when they are not written. */
+  async #recordIn(
+    takesSlot: boolean,
+    runId: string,
+    { replayed, facts }: { readonly replayed: Replayed; readonly facts: readonly RunFact[] },
+  ): Promise<void> {
     await this.#record(runId, replayed, facts).catch((error: unknown) => {
       if (takesSlot) this.#admission.leave();
       throw error;
@@ -213,10 +249,10 @@ export class RunRegistry {
     return claimsRun(facts) ? this.#claiming.during(runId, append) : append();
   }
 
-  async #append(runId: string, { chart, snapshot }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
+  async #append(runId: string, { chart, snapshot, at }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const head = snapshot?.context.run.head ?? null;
     const { recorded } = await this.#tasks.untilEnd((signal) =>
-      appendFacts(this.#deps, factsAfter(head, runId, facts), signal),
+      appendFacts(this.#deps, { ...factsAfter(head, runId, facts), ...(at !== undefined && { at }) }, signal),
     );
     const start = snapshot ?? chart.first(recorded[0]);
     const rest = snapshot === null ? recorded.slice(1) : recorded;

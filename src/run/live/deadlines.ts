@@ -1,0 +1,168 @@
+/**
+ * The deadlines of paused runs. A paused run has no owner, so every instance that knows of a deadline acts when it has
+ * passed, each after a short random wait; the first append at the exact revision wins. Clocks may differ or be set: a
+ * late or early one only changes who is first and when, never how often.
+ */
+import type { System } from '../../system/system.js';
+import { deadlineOf } from '../approvals.js';
+import type { RunState } from '../state.js';
+import { openGate } from '../state.js';
+
+/** Most deadlines kept in memory; beyond, the later half is read from the stored views again when it comes near. */
+const MAX_KNOWN = 20_000;
+/** Longest a timer is set for: a clock that is set is noticed by then, and timers take no more than 2^31 ms. */
+const LONGEST_TIMER_MS = 60_000;
+/** Wait before a deadline that could not be acted on is tried again, in milliseconds. */
+const AGAIN_MS = 1_000;
+/** Runs acted on at a time. */
+const AT_A_TIME = 32;
+
+/** A paused run, and when its pause ends, ISO 8601. */
+export interface DuePause {
+  readonly runId: string;
+  readonly deadline: string;
+}
+
+export interface DeadlinesOptions {
+  readonly system: Pick<System, 'after' | 'random' | 'now'>;
+  /** Longest random wait before this instance acts, in milliseconds, so that instances do not collide. */
+  readonly spreadMs: number;
+  /** The earliest deadlines of stored runs, at most so many. */
+  readonly stored: (max: number) => Promise<readonly DuePause[]>;
+  /** Acts on a deadline that has passed; resolves with the one that is open then, null when none is. */
+  readonly pass: (runId: string) => Promise<string | null>;
+  /** @param runId null: the stored runs could not be read */
+  readonly onFault: (runId: string | null, error: unknown) => void;
+}
+
+/** A deadline, and when this instance acts on it; in ms since 1970. */
+interface Known {
+  readonly dueMs: number;
+  readonly actMs: number;
+}
+
+export class Deadlines {
+  readonly #options: DeadlinesOptions;
+  readonly #known = new Map<string, Known>();
+  /** Every deadline before is known; in ms since 1970. */
+  #horizonMs = Number.POSITIVE_INFINITY;
+  #isOfAll = false;
+  #isActing = false;
+  #isStopped = false;
+  /** What the timer is set for, in ms since 1970. */
+  #wakeMs = Number.POSITIVE_INFINITY;
+  #cancelTimer: () => void = () => undefined;
+  #acting: Promise<void> = Promise.resolve();
+
+  constructor(options: DeadlinesOptions) {
+    this.#options = options;
+  }
+
+  /** Acts on the runs of all instances from now on, those that are stored too. */
+  start(): void {
+    this.#isOfAll = true;
+    this.#horizonMs = Number.NEGATIVE_INFINITY;
+    this.#schedule();
+  }
+
+  /** Follows a run after one of its events; until `start` only those of this instance. */
+  recorded(run: RunState, isOwn: boolean): void {
+    if (this.#isStopped || !(this.#isOfAll || isOwn)) return;
+    const { runId } = run;
+    const gate = openGate(run);
+    const deadline = gate === null ? null : deadlineOf(run, gate);
+    if (deadline !== null) this.#note({ runId, deadline });
+    else this.#known.delete(runId);
+  }
+
+  /** Acts on nothing more; resolves once nothing is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelTimer();
+    await this.#acting;
+  }
+
+  #note({ runId, deadline }: DuePause, notBeforeMs = Number.NEGATIVE_INFINITY): void {
+    const { system, spreadMs } = this.#options;
+    const dueMs = Date.parse(deadline);
+    if (dueMs >= this.#horizonMs) return;
+    const actMs = Math.max(dueMs + system.random() * spreadMs, notBeforeMs);
+    this.#known.set(runId, { dueMs, actMs });
+    if (this.#known.size > MAX_KNOWN) this.#forgetLater();
+    if (actMs < this.#wakeMs) this.#wakeAt(actMs);
+  }
+
+  /** Keeps the earlier half of the deadlines. */
+  #forgetLater(): void {
+    const later = [...this.#known].sort(([, a], [, b]) => a.dueMs - b.dueMs).slice(MAX_KNOWN / 2);
+    for (const [runId, { dueMs }] of later) {
+      this.#horizonMs = Math.min(this.#horizonMs, dueMs);
+      this.#known.delete(runId);
+    }
+  }
+
+  /** Sets the timer for what comes next. */
+  #schedule(): void {
+    let nextMs = this.#horizonMs;
+    for (const { actMs } of this.#known.values()) nextMs = Math.min(nextMs, actMs);
+    this.#wakeAt(nextMs);
+  }
+
+  #wakeAt(wakeMs: number): void {
+    if (this.#isStopped || this.#isActing) return;
+    this.#cancelTimer();
+    this.#wakeMs = wakeMs;
+    if (wakeMs === Number.POSITIVE_INFINITY) return;
+    const waitMs = Math.max(0, Math.min(wakeMs - this.#nowMs(), LONGEST_TIMER_MS));
+    this.#cancelTimer = this.#options.system.after(waitMs, () => {
+      this.#acting = this.#act();
+    });
+  }
+
+  async #act(): Promise<void> {
+    this.#isActing = true;
+    if (this.#nowMs() >= this.#horizonMs) await this.#read();
+    const nowMs = this.#nowMs();
+    const due = [...this.#known].flatMap(([runId, { actMs }]) => (actMs <= nowMs ? [runId] : []));
+    for (let from = 0; from < due.length && !this.#isStopped; from += AT_A_TIME) {
+      await Promise.all(due.slice(from, from + AT_A_TIME).map((runId) => this.#pass(runId)));
+    }
+    this.#isActing = false;
+    this.#schedule();
+  }
+
+  /** Reads the earliest stored deadlines; what is recorded meanwhile is newer and stays. */
+  async #read(): Promise<void> {
+    const { stored, onFault } = this.#options;
+    this.#horizonMs = Number.POSITIVE_INFINITY;
+    try {
+      const rows = await stored(MAX_KNOWN / 2);
+      for (const each of rows) if (!this.#known.has(each.runId)) this.#note(each);
+      const last = rows.length < MAX_KNOWN / 2 ? undefined : rows.at(-1);
+      if (last !== undefined) this.#horizonMs = Math.min(this.#horizonMs, Date.parse(last.deadline));
+    } catch (error) {
+      this.#horizonMs = this.#nowMs() + AGAIN_MS;
+      if (!this.#isStopped) onFault(null, error);
+    }
+  }
+
+  async #pass(runId: string): Promise<void> {
+    const { pass, onFault } = this.#options;
+    const known = this.#known.get(runId);
+    if (known === undefined) return;
+    this.#known.delete(runId);
+    const againMs = this.#nowMs() + AGAIN_MS;
+    try {
+      const deadline = await pass(runId);
+      if (deadline !== null) this.#note({ runId, deadline }, againMs);
+    } catch (error) {
+      if (this.#isStopped) return;
+      this.#known.set(runId, { ...known, actMs: againMs });
+      onFault(runId, error);
+    }
+  }
+
+  #nowMs(): number {
+    return Date.parse(this.#options.system.now());
+  }
+}

@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import type { Approvals } from '../../../src/generated/schemas.js';
+import type { DuePause } from '../../../src/run/live/deadlines.js';
+import { Deadlines } from '../../../src/run/live/deadlines.js';
+import type { RunState } from '../../../src/run/state.js';
+import { begun, graphOf } from '../../support/given.js';
+import { manualSystem } from '../../support/manual-system.js';
+import { runRequest } from '../../support/open-engine.js';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const LINE = graphOf('one -> two');
+
+/** A run that was paused at the beginning of 2026. */
+function paused(runId: string, afterMs: number | null): RunState {
+  const approvals: Approvals = afterMs === null ? {} : { deadline: { after_ms: afterMs, then: 'reject' } };
+  return begun(runRequest(runId, { graph: { ...LINE, approvals }, godMode: true })).run;
+}
+
+const at = (ms: number): string => new Date(Date.parse('2026-01-01T00:00:00.000Z') + ms).toISOString();
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('Deadlines of pauses', () => {
+  const system = manualSystem();
+  let stored: DuePause[] = [];
+  let passed: string[] = [];
+  let asked = 0;
+  const over = async (runId: string): Promise<null> => {
+    passed.push(runId);
+    return null;
+  };
+  let pass: (runId: string) => Promise<string | null> = over;
+  let faults: unknown[] = [];
+  let deadlines: Deadlines;
+
+  beforeEach(() => {
+    system.setNow(at(0));
+    [stored, passed, faults, asked] = [[], [], [], 0];
+    pass = over;
+    deadlines = new Deadlines({
+      system,
+      spreadMs: 250,
+      stored: async (max) => {
+        asked += 1;
+        return stored.filter(({ runId }) => !passed.includes(runId)).slice(0, max);
+      },
+      pass: (runId) => pass(runId),
+      onFault: (_, error) => void faults.push(error),
+    });
+  });
+  afterEach(async () => {
+    await deadlines.stop();
+    expect(system.timers()).to.equal(0);
+  });
+  /** Time goes by in steps, and what is called back comes to its end. */
+  const pass10 = async (ms: number): Promise<void> => {
+    for (let step = 0; step < 10; step += 1) {
+      system.advance(ms / 10);
+      await turn();
+    }
+  };
+
+  it('are acted on once they have passed, after a random wait, and not before', async () => {
+    deadlines.recorded(paused('soon', MINUTE), true);
+    deadlines.recorded(paused('never', null), true);
+    await pass10(MINUTE - 1);
+    expect(passed).to.deep.equal([]);
+    await pass10(251);
+    expect(passed).to.deep.equal(['soon']);
+    await pass10(MINUTE);
+    expect(passed).to.deep.equal(['soon']);
+    expect(system.timers()).to.equal(0);
+  });
+
+  it('further ahead than a timer can be set are kept', async () => {
+    deadlines.recorded(paused('later', 40 * DAY), true);
+    for (let day = 0; day < 40; day += 1) system.advance(DAY - 10);
+    await turn();
+    expect(passed).to.deep.equal([]);
+    system.advance(400);
+    await pass10(2 * MINUTE);
+    expect(passed).to.deep.equal(['later']);
+  });
+
+  it('are noticed within a minute when the clock is set forward', async () => {
+    deadlines.recorded(paused('later', DAY), true);
+    system.setNow(at(DAY + MINUTE));
+    await pass10(MINUTE);
+    expect(passed).to.deep.equal(['later']);
+  });
+
+  it('are forgotten once the pause is decided', async () => {
+    const run = paused('decided', MINUTE);
+    deadlines.recorded(run, true);
+    deadlines.recorded({ ...run, phase: { status: 'running', resumedBy: 'approve' } }, true);
+    await pass10(2 * MINUTE);
+    expect(passed).to.deep.equal([]);
+  });
+
+  it('of other instances, and stored ones, count from the start on', async () => {
+    deadlines.recorded(paused('others', MINUTE), false);
+    await pass10(2 * MINUTE);
+    expect(passed).to.deep.equal([]);
+    stored = [{ runId: 'stored', deadline: at(MINUTE) }];
+    deadlines.start();
+    await pass10(MINUTE);
+    deadlines.recorded(paused('others', MINUTE), false);
+    await pass10(MINUTE);
+    expect(passed).to.deep.equal(['stored', 'others']);
+  });
+
+  it('that fail, or find no room, are tried again', async () => {
+    const answers: (() => Promise<string | null>)[] = [
+      () => Promise.reject(new Error('The log is away')),
+      () => Promise.resolve(at(MINUTE)),
+    ];
+    pass = (runId) => {
+      passed.push(runId);
+      return answers.shift()?.() ?? Promise.resolve(null);
+    };
+    deadlines.recorded(paused('again', MINUTE), true);
+    await pass10(2 * MINUTE);
+    expect(passed).to.deep.equal(['again', 'again', 'again']);
+    expect(faults).to.have.lengthOf(1);
+  });
+
+  it('are bounded in memory: what is further ahead is read again when it comes near', async () => {
+    const many = 25_000;
+    stored = Array.from({ length: many }, (_, index) => ({ runId: `r${index}`, deadline: at(MINUTE + index) }));
+    deadlines.start();
+    await pass10(3 * MINUTE);
+    expect(new Set(passed).size).to.equal(many);
+    expect(passed).to.have.lengthOf(many);
+    expect(asked).to.be.within(3, 12);
+  });
+});
