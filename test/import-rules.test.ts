@@ -131,7 +131,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // The composition root, and the two programs around it.
   app: { ...ADAPTER, ours: EVERYTHING_BUT_PROGRAMS, npm: ['@photostructure/sqlite'] },
-  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client'], npm: ['ws', 'diff'] },
+  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client'], npm: ['diff'] },
   main: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['pino'] },
 };
 

@@ -80,7 +80,7 @@ function serviceUrl(text: string): string {
   return origin + pathname.replace(/\/+$/, '');
 }
 
-export { Pause } from './pause.js';
+export { Pause, SeenPause } from './pause.js';
 export type { DecisionOptions } from './pause.js';
 export { Run } from './run.js';
 export type { ForkOptions, ForkPoint, StateOptions } from './run.js';
@@ -115,6 +115,7 @@ export type {
   NewKey,
   Readiness,
   RunResult,
+  RunStart,
   Scope,
   Session as SignedIn,
   StateOverride,

@@ -9,31 +9,19 @@ export interface DecisionOptions extends CallOptions {
   readonly comment?: string | undefined;
 }
 
-/** A pause as it was seen: a decision on it is taken only while the run still waits there. */
+/** A pause of a run: a decision on it is taken only while the run still waits there. */
 export class Pause {
-  /** What is waiting, and on what it is to be decided. */
-  readonly state: GodModeState;
+  readonly runId: string;
+  /** `seq` of the pause in the run, which every decision names. */
+  readonly seq: number;
   readonly #api: Api;
   /** One for each decision, so that it counts once however often it is sent. */
   readonly #keys = new Map<string, string>();
 
-  constructor(api: Api, state: GodModeState) {
+  constructor(api: Api, runId: string, seq: number) {
     this.#api = api;
-    this.state = state;
-  }
-
-  get runId(): string {
-    return this.state.run_id;
-  }
-
-  /** `seq` of the pause in the run, which every decision names. */
-  get seq(): number {
-    return this.state.seq;
-  }
-
-  /** The nodes that wait; one decision covers them all. */
-  get nextNodes(): readonly string[] {
-    return this.state.next_nodes;
+    this.runId = runId;
+    this.seq = seq;
   }
 
   /** Lets the run go on. @throws {StalePauseError} */
@@ -72,5 +60,20 @@ export class Pause {
     const key = this.#keys.get(decision) ?? this.#api.system.uuid();
     this.#keys.set(decision, key);
     return key;
+  }
+}
+
+/** A pause with what is waiting, and on what it is to be decided. */
+export class SeenPause extends Pause {
+  readonly state: GodModeState;
+
+  constructor(api: Api, state: GodModeState) {
+    super(api, state.run_id, state.seq);
+    this.state = state;
+  }
+
+  /** The nodes that wait; one decision covers them all. */
+  get nextNodes(): readonly string[] {
+    return this.state.next_nodes;
   }
 }

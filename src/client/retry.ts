@@ -29,7 +29,7 @@ export interface RetryOptions {
   readonly callMs?: number | undefined;
   /** A stream, in milliseconds without the service. Default: for ever. */
   readonly streamMs?: number | undefined;
-  /** Told before every wait. */
+  /** Told before every wait; what it throws ends the tries. */
   readonly onWait?: ((wait: RetryWait) => void) | undefined;
 }
 

@@ -12,7 +12,7 @@ import type {
 import { ConflictError, NotFoundError } from './errors.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
-import { Pause } from './pause.js';
+import { Pause, SeenPause } from './pause.js';
 import type { EventsOptions, RunEventStream } from './run-events.js';
 import { runEventStream } from './run-events.js';
 
@@ -38,11 +38,14 @@ export interface ForkOptions extends CallOptions {
 /** All that can be asked of a run. Making it asks nothing: a run that is not there shows with the first call. */
 export class Run {
   readonly id: string;
+  /** What the service answered to its start; null: it was not started through this object. */
+  readonly started: RunStart | null;
   readonly #api: Api;
 
-  constructor(api: Api, id: string) {
+  constructor(api: Api, id: string, started: RunStart | null = null) {
     this.#api = api;
     this.id = id;
+    this.started = started;
   }
 
   /** Its events after `from`, as they are recorded, to its end or the signal's. */
@@ -51,17 +54,22 @@ export class Run {
   }
 
   /** What waits for a human; null: nothing does now. */
-  async pause({ signal }: CallOptions = {}): Promise<Pause | null> {
+  async pause({ signal }: CallOptions = {}): Promise<SeenPause | null> {
     const path = pathOf('councils', 'run', this.id, 'state');
     try {
       const state = await this.#api.json<GodModeState>({ path, signal });
-      return state.paused ? new Pause(this.#api, state) : null;
+      return state.paused ? new SeenPause(this.#api, state) : null;
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       // A run without God Mode has no such state, and no pause; of no run the next call tells.
       await this.status({ signal });
       return null;
     }
+  }
+
+  /** The pause at an event, as the inbox tells it in `expected_seq`; nothing is asked. */
+  pauseAt(seq: number): Pause {
+    return new Pause(this.#api, this.id, seq);
   }
 
   /** The run as it ended, completed or failed: waits for that. @throws the signal's reason */
@@ -127,8 +135,8 @@ export class Run {
   async fork({ at, changes }: ForkPoint, { dryRun = false, signal }: ForkOptions = {}): Promise<ForkPlan | Run> {
     const request = { method: 'POST', path: pathOf('runs', this.id, 'fork'), body: { at, changes }, signal } as const;
     if (dryRun) return await this.#api.json<ForkPlan>({ ...request, query: { dry_run: 1 }, isRepeatable: true });
-    const { run_id: id } = await this.#api.json<RunStart>(request);
-    return new Run(this.#api, id);
+    const started = await this.#api.json<RunStart>(request);
+    return new Run(this.#api, started.run_id, started);
   }
 }
 

@@ -50,14 +50,14 @@ export class Runs {
   async start({ topic, blueprint, godMode, idempotencyKey, signal }: StartOptions): Promise<Run> {
     const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
     const body: RunRequest = { input_topic: topic, ...(godMode !== undefined && { god_mode: godMode }) };
-    const { run_id: id } = await this.#api.json<RunStart>({
+    const started = await this.#api.json<RunStart>({
       method: 'POST',
       path: council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run'),
       headers: { 'Idempotency-Key': idempotencyKey ?? this.#api.system.uuid() },
       isRepeatable: true,
       ...{ body, signal },
     });
-    return new Run(this.#api, id);
+    return new Run(this.#api, started.run_id, started);
   }
 
   /** What the history keeps of a run. @throws {NotFoundError} */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CouncilClient, NotFoundError, PreconditionFailedError, StalePauseError } from '../../src/client/client.js';
-import type { Pause } from '../../src/client/client.js';
+import type { SeenPause } from '../../src/client/client.js';
 import type { BlueprintCreate } from '../../src/generated/schemas.js';
 import { present } from '../../src/system/element.js';
 import { spoiltService } from '../cli/spoilt-service.js';
@@ -31,7 +31,7 @@ describe('The client', () => {
   });
   after(() => service.stop());
 
-  const paused = async (): Promise<Pause> => {
+  const paused = async (): Promise<SeenPause> => {
     const blueprint = await council.blueprints.create(PAIR);
     const run = await council.runs.start({ topic: 'Trees', blueprint, godMode: true });
     return present(await run.pause(), 'pause');
@@ -53,8 +53,8 @@ describe('The client', () => {
   it('decides a pause with a comment, and goes on with what is changed', async () => {
     const pause = await paused();
     expect(pause.nextNodes).to.deep.equal(['write']);
-    expect(await pause.approve({ comment: 'Go' })).to.include({ status: 'running' });
     const run = council.run(pause.runId);
+    expect(await run.pauseAt(pause.seq).approve({ comment: 'Go' })).to.include({ status: 'running' });
     for await (const { type, seq } of run.events()) if (type === 'RunPaused' && seq > pause.seq) break;
     const second = present(await run.pause(), 'pause');
     expect(second.nextNodes).to.deep.equal(['polish']);

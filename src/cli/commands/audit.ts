@@ -3,7 +3,6 @@ import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
-import { openSchemas } from '../../api/schemas.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { machineCache } from '../../run/machine.js';
 import type { PrintedStream } from '../terminal/printer.js';
@@ -22,7 +21,8 @@ import { exportLine, readExport } from '../../audit/export.js';
 import { eventLine } from '../terminal/event-line.js';
 import { diffText, stateDiff, stateText } from '../terminal/state-diff.js';
 import { verifyExport } from './verify-export.js';
-import { ServiceRefused, ServiceUnreachable, keyHint } from '../client/rest.js';
+import { CouncilError as ServiceError } from '../../client/client.js';
+import { isOutcomeUnknown, keyHint } from '../service-client.js';
 
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
@@ -65,8 +65,7 @@ function auditDeps(command: AuditCommand, process: CommandProcess, notify: (text
   const system = nodeSystem();
   const isTerminal = stdout.isTTY === true;
   const replayDeps = { machines: machineCache(), sha256: system.sha256 };
-  const service = (url: string) =>
-    serviceRecords(url, { key: readCouncilKey(env), system, schemas: openSchemas(), notify, signal });
+  const service = (url: string) => serviceRecords(url, { key: readCouncilKey(env), system, notify, signal });
   const records = (): RunRecords =>
     command.url === null ? folderRecords(dataDirOf(env), replayDeps) : service(command.url);
   const { NO_COLOR: noColor, TERM: term } = env;
@@ -90,11 +89,10 @@ function dataDirOf(environment: NodeJS.ProcessEnv): string {
 /** What a user is told of a fault. */
 export function messageOf(error: unknown, usage = USAGE): string {
   if (error instanceof UsageFault) return `${error.message}\n\n${usage}`;
+  if (error instanceof ServiceError) return error.message + keyHint(error);
   if (!(error instanceof CouncilError)) return error instanceof Error ? (error.stack ?? '') : String(error);
   const isHere = error instanceof DataDirHeld || error instanceof LogUnreadable;
-  return isHere
-    ? `${error.message}; ask a running service with --url http://HOST:PORT`
-    : error.message + keyHint(error);
+  return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
 }
 
 // The commands; each resolves with its exit code.
@@ -253,12 +251,6 @@ async function startFork(service: ServiceRecords, { run, request }: ForkCommand)
   try {
     return await service.fork(run, request);
   } catch (error) {
-    throw isUnknown(error) ? new ForkUnknown({ runId: run, cause: error }) : error;
+    throw isOutcomeUnknown(error) ? new ForkUnknown({ runId: run, cause: error }) : error;
   }
-}
-
-/** Whether the service may have acted: its answer was lost, or says so (api/problems.ts, `log.outcome-unknown`). */
-function isUnknown(error: unknown): error is ServiceRefused | ServiceUnreachable {
-  if (error instanceof ServiceUnreachable) return error.data.isSent;
-  return error instanceof ServiceRefused && /may still take effect/.test(error.message);
 }

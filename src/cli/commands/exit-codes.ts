@@ -4,9 +4,8 @@ import { DataDirHeld, LogUnavailable } from '../../eventlog/errors.js';
 import { KeyRefused, KeyTaken, KeyUnknown, TooManyKeys } from '../../keys/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
-import { ServiceLost } from '../client/channel.js';
-import { isAway } from '../client/retry.js';
-import { ServiceRefused, ServiceUnreachable } from '../client/rest.js';
+import { CouncilError as ServiceError } from '../../client/client.js';
+import { ServiceLost, isAway } from '../service-client.js';
 import { UsageFault } from './run-request.js';
 import type { VerificationResult } from '../records/record.js';
 import { EventUnknown } from '../records/record.js';
@@ -35,18 +34,19 @@ export function exitOfError(error: unknown, command: CommandName | null): number
 }
 
 /** Refusals that mean a wrong request, or a wrong key. */
-const USAGE_STATUS: readonly number[] = [400, 401, 403, 413, 422];
+const USAGE_STATUS: readonly (number | null)[] = [400, 401, 403, 413, 422];
 /** The codes of errors by their kind; a key that is not given is wrong usage. */
 const CODES: readonly (readonly [code: number, kinds: readonly (abstract new (...given: never) => Error)[]])[] = [
   [EXIT.usage, [UsageFault, ConfigInvalid, KeyRefused, KeyTaken, TooManyKeys]],
   [EXIT.unknown, [RunUnknown, EventUnknown, KeyUnknown]],
   [EXIT.noData, [DataDirHeld, LogUnreadable]],
-  [EXIT.noService, [ServiceUnreachable, ServiceLost, LogUnavailable]],
+  [EXIT.noService, [ServiceLost, LogUnavailable]],
 ];
 
 function codeOf(error: unknown): number {
   const [code] = CODES.find(([, kinds]) => kinds.some((kind) => error instanceof kind)) ?? [];
   if (code !== undefined) return code;
   if (isAway(error)) return EXIT.noService;
-  return error instanceof ServiceRefused && USAGE_STATUS.includes(error.data.status) ? EXIT.usage : EXIT.failed;
+  const isRefused = error instanceof ServiceError && USAGE_STATUS.includes(error.status);
+  return isRefused ? EXIT.usage : EXIT.failed;
 }

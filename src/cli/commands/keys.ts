@@ -1,13 +1,12 @@
 /** `council keys`, in whatever process: adds, lists and revokes keys. */
-import { openSchemas } from '../../api/schemas.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
 import type { Key } from '../../generated/schemas.js';
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
 import { nodeSystem } from '../../system/system.js';
-import { ServiceUnreachable } from '../client/rest.js';
 import type { KeyBook } from '../records/key-book.js';
 import { logKeys, serviceKeys } from '../records/key-book.js';
+import { isOutcomeUnknown } from '../service-client.js';
 import type { Print } from '../terminal/printer.js';
 import { OutputFailed, ReaderGone, printable, printableJson, printerOn } from '../terminal/printer.js';
 import type { CommandProcess } from './audit.js';
@@ -30,9 +29,7 @@ export async function keys(words: readonly string[], process: Omit<CommandProces
     }
     const { url } = command;
     const book =
-      url === null
-        ? logKeys(readConfig(env), system)
-        : serviceKeys(url, { key: readCouncilKey(env), schemas: openSchemas(), signal });
+      url === null ? logKeys(readConfig(env), system) : serviceKeys(url, { key: readCouncilKey(env), system, signal });
     await perform(command, { book, print, notify, now: system.now(), isTerminal: stdout.isTTY === true });
     return EXIT.done;
   } catch (error) {
@@ -88,8 +85,12 @@ async function add(wanted: WantedKey, { book, print, notify }: KeysDeps): Promis
 
 /** Its answer was lost, or could not be written; before that nothing is added. */
 function isLost(error: unknown): error is Error {
-  if (error instanceof ServiceUnreachable) return error.data.isSent;
-  return error instanceof ReaderGone || error instanceof OutputFailed || error instanceof AppendOutcomeUnknown;
+  return (
+    isOutcomeUnknown(error) ||
+    error instanceof ReaderGone ||
+    error instanceof OutputFailed ||
+    error instanceof AppendOutcomeUnknown
+  );
 }
 
 async function list(isJson: boolean, { book, print, notify, now, isTerminal }: KeysDeps): Promise<void> {

@@ -1,23 +1,17 @@
-/** Drives a running service as any client does: commands over REST, progress over the run's channel. */
-import type { System } from '../../system/system.js';
-import type { RunResult } from '../../generated/schemas.js';
-import type { SchemaRegistry } from '../../api/schemas.js';
-import { followRun, openChannel } from '../client/channel.js';
-import type { Decision, RunDriver, RunOptions } from './driver.js';
-import type { RetryPolicy } from '../client/retry.js';
-import { isAway, openOutage, retryWhileAway } from '../client/retry.js';
-import type { ReplyReader, RestCalls } from '../client/rest.js';
-import { ServiceRefused, ServiceUnreachable, replyReader, restCalls } from '../client/rest.js';
+/** Drives a running service as any client does. */
+import type { CouncilClient, RunEvent } from '../../client/client.js';
+import { ConflictError, CouncilError as ServiceError, UnreachableError, isTerminal } from '../../client/client.js';
 import { CouncilError } from '../../errors.js';
+import type { System } from '../../system/system.js';
+import type { ServiceOptions } from '../service-client.js';
+import { AWAY_MS, followEvents, isAway, serviceClient, toldOnce } from '../service-client.js';
+import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
 
 /** Longest that a cancellation is retried, in milliseconds. */
 const CANCEL_DEADLINE_MS = 5_000;
 
-export interface RemoteOptions {
-  /** Who asks; null: nobody. */
-  readonly key: string | null;
+export interface RemoteOptions extends ServiceOptions {
   readonly system: System;
-  readonly schemas: SchemaRegistry;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
   /** The user cancels: after that only the result is waited for. */
@@ -25,66 +19,46 @@ export interface RemoteOptions {
 }
 
 /** A driver of the service at an address; nothing is sent before the first call. */
-export function remoteDriver(url: string, { key, system, schemas, notify, cancelled }: RemoteOptions): RunDriver {
-  const rest = restCalls(url, key);
-  const read = replyReader(url, schemas);
+export function remoteDriver(url: string, { notify, cancelled, ...service }: RemoteOptions): RunDriver {
   const ended = new AbortController();
   const { signal } = ended;
   let forget = (): void => undefined;
+  const end = (): void => ended.abort(new UnreachableError(url));
   const endSoon = (): void => {
-    forget = system.after(CANCEL_DEADLINE_MS, () => ended.abort());
+    forget = service.system.after(CANCEL_DEADLINE_MS, end);
   };
   if (cancelled.aborted) endSoon();
   else cancelled.addEventListener('abort', endSoon);
 
-  const retryPolicy = { system, signal, notify };
-  const result = async (runId: string, poll: { readonly signal?: AbortSignal } = {}): Promise<RunResult> =>
-    read(await rest.send('GET', runPath(runId), poll), 'run-result.json');
+  const council = serviceClient(url, { ...service, callMs: AWAY_MS, onWait: toldOnce(notify) });
   return {
     place: `at ${url}`,
-    start: (request) => startRun(request, { rest, read, retryPolicy, idempotencyKey: system.uuid() }),
-    follow: (runId) =>
-      followRun(runId, {
-        poll: () => result(runId, { signal }),
-        channel: () => openChannel(url, runId, { key, schemas, system, signal }),
-        retryPolicy,
-      }),
-    async pause(runId) {
-      const ask = () => rest.send('GET', `${runPath(runId)}/state`, { signal });
-      const state = read(await retryWhileAway(ask, retryPolicy), 'god-mode-state.json');
-      return state.paused ? state : null;
-    },
-    decide: (runId, seq, decision) => {
-      const send = decisionSent(rest, runId, { seq, decision, signal, idempotencyKey: system.uuid() });
-      return retryWhileAway(send, retryPolicy);
-    },
+    start: (request) => startRun(request, { council, once: serviceClient(url, service), notify, signal }),
+    follow: (runId) => progressOf(followEvents(url, runId, { ...service, notify, signal, isKnown: true })),
+    pause: async (runId) => (await council.run(runId).pause({ signal }))?.state ?? null,
+    decide: (runId, seq, decision) => decide(council, runId, { seq, decision, signal }),
     async cancel(runId) {
       try {
-        await cancel(rest, runId, retryPolicy);
+        await cancel(serviceClient(url, { ...service, callMs: AWAY_MS }), runId, signal);
       } finally {
-        ended.abort();
+        end();
       }
     },
-    result,
+    result: (runId) => council.run(runId).status(),
     async close() {
       cancelled.removeEventListener('abort', endSoon);
       forget();
-      ended.abort();
+      end();
     },
   };
 }
 
-function runPath(runId: string): string {
-  return `/api/councils/run/${runId}`;
-}
-
-/** A run that has ended stays as it is; a service that is away is tried again until the signal. */
-async function cancel(rest: RestCalls, runId: string, { system, signal }: RetryPolicy): Promise<void> {
-  const send = () => rest.send('POST', `${runPath(runId)}/cancel`, { signal });
+/** A run that has ended stays as it is. */
+async function cancel(council: CouncilClient, runId: string, signal: AbortSignal): Promise<void> {
   try {
-    await retryWhileAway(send, { system, signal, notify: () => undefined });
+    await council.run(runId).cancel({ signal });
   } catch (error) {
-    if (!(error instanceof ServiceRefused && error.data.status === 409)) throw error;
+    if (!(error instanceof ConflictError)) throw error;
   }
 }
 
@@ -92,27 +66,48 @@ interface DecideOptions {
   readonly seq: number;
   readonly decision: Decision;
   readonly signal: AbortSignal;
-  readonly idempotencyKey: string;
 }
 
-/** A function that sends a decision, repeatably under one key; it resolves with why the decision was refused. */
-function decisionSent(
-  rest: RestCalls,
+/** Resolves with why the decision was refused; null: it was taken. */
+async function decide(
+  council: CouncilClient,
   runId: string,
-  { seq, decision, ...how }: DecideOptions,
-): () => Promise<string | null> {
-  const override = decision.action === 'modify' ? { modified_state: decision.override } : {};
-  const { action, comment = null } = decision;
-  const call = { body: { action, expected_seq: seq, comment, ...override }, ...how };
-  return async () => {
-    try {
-      await rest.send('POST', `${runPath(runId)}/approve`, call);
-      return null;
-    } catch (error) {
-      if (error instanceof ServiceRefused && error.data.status < 500) return error.message;
-      throw error;
-    }
-  };
+  { seq, decision, signal }: DecideOptions,
+): Promise<string | null> {
+  const pause = council.run(runId).pauseAt(seq);
+  try {
+    if (decision.action === 'modify') await pause.modify(decision.override, { signal });
+    else await pause[decision.action]({ signal });
+    return null;
+  } catch (error) {
+    if (error instanceof ServiceError && error.status !== null && error.status < 500) return error.message;
+    throw error;
+  }
+}
+
+/** What is displayed of a run, at each of its events that changes it. */
+async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunProgress> {
+  const active = new Set<string>();
+  let iteration: number | null = null;
+  let score: number | null = null;
+  for await (const event of events) {
+    const { type, data } = event;
+    if (type === 'NodeStarted') {
+      active.add(data.node);
+      iteration = data.iteration || null;
+    } else if (type === 'NodeCompleted') {
+      active.delete(data.node);
+      if ('score' in data.output) score = data.output.score;
+      // The next node follows in the same append.
+      if (active.size === 0) continue;
+    } else if (type === 'RunPaused') {
+      active.clear();
+      ({ criticScore: score } = data);
+      iteration = data.iteration || null;
+    } else if (isTerminal(event)) active.clear();
+    else continue;
+    yield { nodes: [...active], iteration, score, isPaused: type === 'RunPaused' };
+  }
 }
 
 // Starts a run exactly once, even when answers are lost.
@@ -128,50 +123,45 @@ export class StartUnknown extends CouncilError {
   }
 }
 
-export interface StartDeps {
-  readonly rest: RestCalls;
-  readonly read: ReplyReader;
-  readonly retryPolicy: RetryPolicy;
-  /** Unique to this start. */
-  readonly idempotencyKey: string;
+interface StartDeps {
+  readonly council: CouncilClient;
+  /** Makes its calls once. */
+  readonly once: CouncilClient;
+  readonly notify: (text: string) => void;
+  readonly signal: AbortSignal;
 }
 
 /**
  * Resolves with the id of the run. A blueprint is saved for the start alone: the run keeps it frozen, the service does
  * not; the user is warned of one that cannot be deleted again.
  *
- * @throws {ServiceRefused | ServiceUnreachable | StartUnknown}
+ * @throws {ServiceError | StartUnknown}
  */
-async function startRun({ topic, isGodMode, blueprint }: RunOptions, deps: StartDeps): Promise<string> {
-  const { rest, read, retryPolicy } = deps;
-  const { notify, signal } = retryPolicy;
-  const body = { input_topic: topic, god_mode: isGodMode };
-  if (blueprint === null) return await startOnce('/api/councils/run', body, deps);
-  const { name, nodes, edges } = blueprint;
-  const draft = { name, nodes, ...(edges && { edges }) };
-  const { id } = read(await rest.send('POST', '/api/councils/', { body: draft, signal }), 'blueprint.json');
+async function startRun({ topic, isGodMode, blueprint: given }: RunOptions, deps: StartDeps): Promise<string> {
+  const { once, notify, signal } = deps;
+  // A service that is not there is not waited for: nothing has begun.
+  await once.health({ signal });
+  if (given === null) return await startOnce({ topic, isGodMode, blueprint: null }, deps);
+  const { name, nodes, edges, approvals } = given;
+  const draft = { name, nodes, ...(edges && { edges }), ...(approvals && { approvals }) };
+  const { id } = await once.blueprints.create(draft, { signal });
   try {
-    return await startOnce(`/api/councils/${id}/run`, body, deps);
+    return await startOnce({ topic, isGodMode, blueprint: id }, deps);
   } finally {
-    await rest
-      .send('DELETE', `/api/councils/${id}`, { signal: AbortSignal.timeout(CLEAN_UP_DEADLINE_MS) })
+    await once.blueprints
+      .delete(id, { signal: AbortSignal.timeout(CLEAN_UP_DEADLINE_MS) })
       .catch((error: unknown) => notify(`Warning: blueprint "${id}" stays at the service: ${messageOf(error)}`));
   }
 }
 
-/** A start whose answer is lost is sent again with the same key: the service starts it once. */
-async function startOnce(path: string, body: object, deps: StartDeps): Promise<string> {
-  const { rest, read, retryPolicy, idempotencyKey } = deps;
-  const outage = openOutage(retryPolicy);
-  for (let isUnsure = false; ; isUnsure = true) {
-    try {
-      const reply = await rest.send('POST', path, { body, idempotencyKey, signal: retryPolicy.signal });
-      return read(reply, 'run-start.json').run_id;
-    } catch (error) {
-      const isUnsent = error instanceof ServiceUnreachable && !error.data.isSent;
-      if (!isAway(error) || (isUnsent && !isUnsure)) throw error;
-      if (!(await outage.sitOut())) throw new StartUnknown(error);
-    }
+async function startOnce(
+  { topic, isGodMode: godMode, blueprint }: Omit<RunOptions, 'blueprint'> & { readonly blueprint: string | null },
+  { council, signal }: StartDeps,
+): Promise<string> {
+  try {
+    return (await council.runs.start({ topic, godMode, blueprint, signal })).id;
+  } catch (error) {
+    throw isAway(error) ? new StartUnknown(error) : error;
   }
 }
 

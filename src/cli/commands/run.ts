@@ -17,7 +17,8 @@ import type { RunDriver } from './driver.js';
 import type { RemoteOptions } from './remote-driver.js';
 import { editText } from '../terminal/approval-prompt.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
-import { ServiceRefused, keyHint } from '../client/rest.js';
+import { CouncilError as ServiceError } from '../../client/client.js';
+import { keyHint } from '../service-client.js';
 import { writeResult } from './run-council.js';
 import { printable } from '../terminal/printer.js';
 import type { Progress } from '../terminal/progress.js';
@@ -55,7 +56,7 @@ async function run(args: RunArguments, system: System, cancelled: AbortSignal): 
   const open =
     url === null
       ? openEmbeddedDriver(system, notify)
-      : openRemoteDriver(url, { key: readCouncilKey(process.env), system, schemas, notify, cancelled });
+      : openRemoteDriver(url, { key: readCouncilKey(process.env), system, notify, cancelled });
   const driver = await open;
   const prompt = args.isGodMode ? promptOn(progress) : null;
   try {
@@ -123,10 +124,11 @@ function endFailed(): never {
 
 /** Reports a failure and returns its exit code. */
 function refuse(error: unknown): number {
-  const text = error instanceof CouncilError ? error.message : error instanceof Error ? error.stack : String(error);
+  const isTold = error instanceof CouncilError || error instanceof ServiceError;
+  const text = isTold ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
   const isUsage = error instanceof UsageFault || error instanceof RunRequestInvalid || error instanceof ConfigInvalid;
-  const isShutOut = error instanceof ServiceRefused && [401, 403].includes(error.data.status);
+  const isShutOut = error instanceof ServiceError && (error.status === 401 || error.status === 403);
   return isUsage || isShutOut ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -2,7 +2,6 @@
 import type { Difference } from '../../audit/verify.js';
 import { readExport } from '../../audit/export.js';
 import type { ReplayDeps } from '../../run/replay.js';
-import { jsonValue } from '../client/rest.js';
 import type { VerificationResult } from '../records/record.js';
 import { verifyEvents, verificationResult } from '../records/record.js';
 import { linesIn } from '../records/record.js';
@@ -69,10 +68,18 @@ async function* failing(error: unknown): AsyncGenerator<string> {
 }
 
 function runIdIn(line: string): string {
-  const event = jsonValue(line);
+  const event = parsed(line);
   const data: unknown = typeof event === 'object' && event !== null ? Reflect.get(event, 'data') : null;
   const runId: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'runId') : null;
   return typeof runId === 'string' ? runId : '';
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
 }
 
 /** Passes the lines through; notes where another record first differs. */

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { dataDirectoryHolder, openDataDirectory } from '../../app/data-directory.js';
 import { keyRecord } from '../../api/serializers.js';
-import type { SchemaRegistry } from '../../api/schemas.js';
+import { ConflictError, NotFoundError } from '../../client/client.js';
 import type { Config } from '../../config.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
@@ -19,7 +19,8 @@ import { KeyRing } from '../../keys/state.js';
 import { KeyStore } from '../../keys/store.js';
 import type { System } from '../../system/system.js';
 import type { WantedKey } from '../commands/keys-usage.js';
-import { ServiceRefused, replyReader, restCalls } from '../client/rest.js';
+import type { ServiceOptions } from '../service-client.js';
+import { serviceClient } from '../service-client.js';
 
 export interface KeyBook {
   /** Resolves with the text of the new key, which nobody can ask for again. */
@@ -30,38 +31,34 @@ export interface KeyBook {
   revoke(name: string): Promise<void>;
 }
 
-export interface ServiceKeysOptions {
-  /** Who asks; null: nobody, which adds the first key of all. */
-  readonly key: string | null;
-  readonly schemas: SchemaRegistry;
+export interface ServiceKeysOptions extends ServiceOptions {
   /** Aborts the calls. */
   readonly signal: AbortSignal;
 }
 
-/** The keys of a running service. @param url without trailing slash */
-export function serviceKeys(url: string, { key, schemas, signal }: ServiceKeysOptions): KeyBook {
-  const rest = restCalls(url, key);
-  const read = replyReader(url, schemas);
+/** The keys of a running service; without a key the first of all is added. @param url without trailing slash */
+export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOptions): KeyBook {
+  const { keys } = serviceClient(url, service);
   return {
     async add({ name, scopes, expires }) {
-      const body = { name, scopes, ...(expires !== null && { expires_in: expires }) };
-      const adding = rest.send('POST', '/api/keys', { body, signal });
-      return read(await meaning(adding, 409, () => new KeyTaken({ name })), 'new-key.json').key;
+      const adding = keys.add({ name, scopes, signal, ...(expires !== null && { expiresIn: expires }) });
+      return (await meaning(adding, ConflictError, () => new KeyTaken({ name }))).key;
     },
-    list: async () => read(await rest.send('GET', '/api/keys', { signal }), 'key-list.json'),
-    async revoke(name) {
-      const revoking = rest.send('DELETE', `/api/keys/${encodeURIComponent(name)}`, { signal });
-      await meaning(revoking, 404, () => new KeyUnknown({ name }));
-    },
+    list: () => keys.list({ signal }),
+    revoke: (name) => meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name })),
   };
 }
 
-/** Gives a refusal its meaning by its status. */
-async function meaning<T>(sent: Promise<T>, status: number, error: () => Error): Promise<T> {
+/** Gives a refusal its meaning by its kind. */
+async function meaning<T>(
+  sent: Promise<T>,
+  kind: typeof ConflictError | typeof NotFoundError,
+  error: () => Error,
+): Promise<T> {
   try {
     return await sent;
   } catch (refusal) {
-    throw refusal instanceof ServiceRefused && refusal.data.status === status ? error() : refusal;
+    throw refusal instanceof kind ? error() : refusal;
   }
 }
 

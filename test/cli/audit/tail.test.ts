@@ -5,8 +5,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../../src/system/system.js';
 import { exitOfError } from '../../../src/cli/commands/exit-codes.js';
 import { serviceRecords } from '../../../src/cli/records/service-records.js';
-import { ServiceLost } from '../../../src/cli/client/channel.js';
-import { openSchemas } from '../../../src/api/schemas.js';
+import { ServiceLost } from '../../../src/cli/service-client.js';
 import { offlineModel } from '../../../src/models/offline.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { COUNCIL, councilBench } from '../../support/council-command.js';
@@ -106,13 +105,12 @@ describe(`council tail (SEED=${SEED})`, () => {
     const paused = await pausedBefore(service.engine, runId, 'write');
     const system = nodeSystem();
     // Here half a minute takes 300 ms.
-    const hasty = { after: system.after, monotonicMs: () => 100 * system.monotonicMs() };
+    const hasty = { ...system, monotonicMs: () => 100 * system.monotonicMs() };
     const notices: string[] = [];
     const { signal } = new AbortController();
     const options = {
       key: null,
       system: hasty,
-      schemas: openSchemas(),
       notify: (text: string) => void notices.push(text),
       signal,
     };
@@ -150,10 +148,10 @@ describe(`council tail (SEED=${SEED})`, () => {
       });
     });
     await new Promise<void>((resolve) => still.listen(0, '127.0.0.1', resolve));
-    const system = { after: nodeSystem().after, monotonicMs: () => nowMs };
+    const system = { ...nodeSystem(), monotonicMs: () => nowMs };
     const { signal } = new AbortController();
     const url = `http://127.0.0.1:${(still.address() as AddressInfo).port}`;
-    const options = { key: null, system, schemas: openSchemas(), notify: () => undefined, signal };
+    const options = { key: null, system, notify: () => undefined, signal };
     const seqs: number[] = [];
     for await (const { seq } of serviceRecords(url, options).follow(runId)) seqs.push(seq);
     still.close();
