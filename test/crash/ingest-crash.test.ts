@@ -9,6 +9,7 @@ import { startChild } from '../support/child.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import type { IngestBoundary, IngestPlan } from '../support/ingest-child.js';
+import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { rememberingExtractor } from '../support/remembering-extractor.js';
 import { scriptedModel } from '../support/scripted-model.js';
@@ -48,8 +49,12 @@ describe('An upload whose process is killed', () => {
     dir.remove();
   });
 
-  /** One life of the process. @returns what it told; null: it was killed before */
-  const live = async (crash: IngestPlan['crash']): Promise<{ chunks: number; isNew: boolean } | null> => {
+  interface Outcome {
+    readonly chunks: number;
+    readonly isNew: boolean;
+  }
+  /** One life of another process. @returns what it told; null: it was killed before */
+  const live = async (crash: IngestPlan['crash']): Promise<Outcome | null> => {
     const plan: IngestPlan = {
       ...{ path: join(dir.path, 'data'), file: join(dir.path, 'file.pdf'), filename: 'file.pdf' },
       textFile: join(dir.path, 'text.json'),
@@ -59,15 +64,29 @@ describe('An upload whose process is killed', () => {
     const { signal, stderr, stdout } = await startChild(process.execPath, [CHILD, JSON.stringify(plan)]).exit;
     expect(stderr).to.equal('');
     if (stdout === '') expect(signal).to.equal('SIGKILL');
-    return stdout === '' ? null : (JSON.parse(stdout) as { chunks: number; isNew: boolean });
+    return stdout === '' ? null : (JSON.parse(stdout) as Outcome);
   };
 
-  const recorded = async (): Promise<readonly DocumentEvent[]> => {
-    const engine = await openTestEngine({ path: join(dir.path, 'data'), model: scriptedModel() });
+  /** An engine in this process, for a life that is not killed. */
+  const withEngine = async <T>(work: (engine: TestEngine) => Promise<T>): Promise<T> => {
+    const engine = await openTestEngine({
+      path: join(dir.path, 'data'),
+      embeddings: provider.embeddings(),
+      extractor: rememberingExtractor(),
+      model: scriptedModel(),
+    });
+    await engine.unfinished();
+    return await work(engine).finally(() => engine.stop());
+  };
+  const ingest = async ({ documents }: TestEngine): Promise<Outcome> => {
+    const file = { id: idOf(PDF), filename: 'file.pdf', bytes: PDF.length, read: async () => new Uint8Array(PDF) };
+    const { chunks, isNew } = await documents.ingest(file);
+    return { chunks, isNew };
+  };
+  const recorded = async ({ log }: TestEngine): Promise<readonly DocumentEvent[]> => {
     const events: DocumentEvent[] = [];
     const { sha256 } = nodeSystem();
-    for await (const event of readDocument(engine.log, idOf(PDF), { sha256 })) events.push(event);
-    await engine.stop();
+    for await (const event of readDocument(log, idOf(PDF), { sha256 })) events.push(event);
     return events;
   };
 
@@ -81,19 +100,23 @@ describe('An upload whose process is killed', () => {
     const where = isAtEvery ? 'every append' : 'one append';
     it(`resumes at the next upload after a kill at ${where}, ${boundary}, and repeats no vector`, async () => {
       let lives = 0;
-      let outcome: Awaited<ReturnType<typeof live>> = null;
+      let outcome: Outcome | null = null;
       while (outcome === null) {
         lives += 1;
         expect(lives).to.be.at.most(4 * APPENDS);
         // Sent appends need not have come through: every other life gets one step further.
         const isFirst = boundary !== 'append sent' || lives % 2 === 1;
         const isLast = !isAtEvery && lives > 1;
-        outcome = await live(isLast ? null : { boundary, ordinal: isFirst ? ordinal : ordinal + 1 });
+        outcome = isLast
+          ? await withEngine(ingest)
+          : await live({ boundary, ordinal: isFirst ? ordinal : ordinal + 1 });
       }
       expect(lives).to.be.at.least(isAtEvery ? APPENDS / 2 : 2);
       expect(outcome.chunks).to.equal(PAGES);
 
-      const events = await recorded();
+      const [events, again] = await withEngine(
+        async (engine) => [await recorded(engine), await ingest(engine)] as const,
+      );
       expect(events.map(({ type }) => type)).to.deep.equal([
         ...['DocumentReceived', 'ChunksAdded', 'ChunksAdded', 'ChunksEmbedded', 'ChunksEmbedded', 'DocumentIngested'],
       ]);
@@ -101,7 +124,7 @@ describe('An upload whose process is killed', () => {
       expect(chunks.map(({ page }) => page)).to.deep.equal(Array.from({ length: PAGES }, (_, index) => index + 1));
       const vectors = events.flatMap((event) => (event.type === 'ChunksEmbedded' ? event.data.vectors : []));
       expect(vectors).to.have.lengthOf(PAGES);
-      expect(await live(null)).to.deep.equal({ chunks: PAGES, isNew: false });
+      expect(again).to.deep.equal({ chunks: PAGES, isNew: false });
       // What is durable is not paid again; of what is lost with the process one event's worth may be.
       if (boundary === 'append durable') expect(provider.embedded()).to.deep.equal(chunks.map(({ text }) => text));
     });

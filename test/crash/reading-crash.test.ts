@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ServiceProcess } from '../bench/service-process.js';
 import { startServiceProcess } from '../bench/service-process.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
@@ -13,6 +14,8 @@ import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
+/** At each death. A part of the views being lost is told in documents/reading.test.ts, after a stop. */
+const LOST = ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views/views.sqlite'] : [])];
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
@@ -29,32 +32,32 @@ describe('An agent that reads while its process is killed', () => {
     dir.remove();
   });
 
-  // A part of the views being lost is told in documents/reading.test.ts, after a stop.
-  for (const lost of ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views/views.sqlite'] : [])]) {
-    it(`has its reader again and finds all chunks at the next start, ${lost} being lost`, async () => {
-      const environment = {
-        ...eventStoreEnvironment(dir.path),
-        ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },
-      };
-      const first = await startServiceProcess(dir.path, { environment });
-      await saveReadingCouncil(first.url);
-      for (const bytes of [TREES, STONES]) await uploaded(first.url, bytes);
+  it('has its reader again and finds all chunks at the next start, whatever of the views is lost', async () => {
+    const environment = {
+      ...eventStoreEnvironment(dir.path),
+      ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },
+    };
+    const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { environment });
+    let service = await open();
+    await saveReadingCouncil(service.url);
+    for (const bytes of [TREES, STONES]) await uploaded(service.url, bytes);
+    for (const lost of LOST) {
       let isAsked = false;
       provider.answerBy(() => {
         isAsked = true;
         return hangs;
       });
-      const runId = await startReading(first.url);
+      const runId = await startReading(service.url);
       await untilTrue(() => isAsked);
-      first.child.kill('SIGKILL');
-      await first.stop();
+      service.child.kill('SIGKILL');
+      await service.stop();
       if (lost !== 'nothing') rmSync(join(dir.path, lost), { recursive: true });
       provider.answerBy(provider.usual);
-      const next = await startServiceProcess(dir.path, { environment });
-      const reading = await readingOf(next.url, runId, provider);
-      expect(reading).to.deep.include({ tools: ['pdfReader'], error: null });
-      expect(documentsIn(reading.hits)).to.deep.equal([idOf(TREES), idOf(STONES)].sort());
-      await next.stop();
-    });
-  }
+      service = await open();
+      const reading = await readingOf(service.url, runId, provider);
+      expect(reading, lost).to.deep.include({ tools: ['pdfReader'], error: null });
+      expect(documentsIn(reading.hits), lost).to.deep.equal([idOf(TREES), idOf(STONES)].sort());
+    }
+    await service.stop();
+  });
 });

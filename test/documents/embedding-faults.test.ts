@@ -7,12 +7,14 @@ import { sends } from '../support/fake-server.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import { pdfWith, upload, uploaded } from '../support/upload-client.js';
+import { copyOf, pdfWith, upload, uploaded } from '../support/upload-client.js';
 
 /** Five pages of a passage each. */
 const PAGES = Array.from({ length: 5 }, (_, page) =>
   Array.from({ length: 20 }, (_, line) => `Oak number ${20 * page + line} grows slowly in the garden.`),
 );
+
+const OAKS = pdfWith(['Oaks.']);
 
 describe('An embedding server that is set up wrongly', () => {
   let server: FakeServer<EmbeddingRequest>;
@@ -54,8 +56,9 @@ describe('An embedding server that is set up wrongly', () => {
     it(`${title} is named in the upload's error, told once in the log, and not waited for`, async () => {
       server.answerBy([reply]);
       const [calls, faults] = [server.calls.length, service.faults.length];
-      for (const text of [`Oaks ${title}.`, `Elms ${title}.`]) {
-        const problem = restClient(service.url).problem(await upload(service.url, pdfWith([text])), 503);
+      for (const name of ['one', 'another']) {
+        const reply = await upload(service.url, copyOf(OAKS, `${name} ${title}`));
+        const problem = restClient(service.url).problem(reply, 503);
         expect(problem.detail).to.match(detail);
       }
       expect(server.calls.length - calls).to.equal(2);

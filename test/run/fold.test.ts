@@ -11,7 +11,7 @@ import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/r
 
 /** Histories a property is tried on; a soak tries many more. */
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const HISTORIES = IS_SOAK ? 2_000 : 60;
+const HISTORIES = IS_SOAK ? 2_000 : 30;
 
 function seeds(): readonly number[] {
   return Array.from({ length: HISTORIES }, (_, index) => index + 1);

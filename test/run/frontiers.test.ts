@@ -6,7 +6,7 @@ import type { Story } from '../support/given.js';
 import { attemptOf, completed, given, underWay } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
 
-const GRAPHS = process.env['SOAK'] === undefined ? 25 : 600;
+const GRAPHS = process.env['SOAK'] === undefined ? 15 : 600;
 
 /** Lets a random run end, its pauses approved; `look` sees it at every front, before any of its nodes has ended. */
 function played(seed: number, look: (run: RunState) => void): Story {

@@ -7,7 +7,10 @@ import { idOf } from './upload-client.js';
 /** A busy machine may take its time. */
 const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
 
-/** Of this process, by the hash of their bytes. */
+const END = '%%EOF\n';
+const MAX_COMMENT = 300;
+
+/** Of this process, by the hash of their bytes; copies have the text of what they are copies of. */
 const texts = new Map<string, Awaited<ReturnType<PdfExtractor['extract']>>>();
 
 export function rememberingExtractor(): PdfExtractor {
@@ -15,11 +18,20 @@ export function rememberingExtractor(): PdfExtractor {
   return {
     async extract(read) {
       const bytes = await read();
-      const id = idOf(bytes);
+      const id = idOf(withoutComment(bytes));
       const text = texts.get(id) ?? (await extractor.extract(() => Promise.resolve(bytes)));
       texts.set(id, text);
       return text;
     },
     stop: () => extractor.stop(),
   };
+}
+
+/** A file without the comment behind its end that makes it a copy. */
+function withoutComment(bytes: Uint8Array): Uint8Array {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const end = file.lastIndexOf(END) + END.length;
+  return file.length < end + MAX_COMMENT && /^% .+\n$/.test(file.toString('latin1', end))
+    ? file.subarray(0, end)
+    : file;
 }

@@ -34,6 +34,11 @@ export function pdfWith(...pages: readonly (readonly string[])[]): Buffer {
   return pdfOf(pages.map((lines) => linesAt(lines, { x: 50, y: 60 })));
 }
 
+/** Another file with the same text, which is had once: a comment stands behind its end. */
+export function copyOf(pdf: Buffer, comment: string): Buffer {
+  return Buffer.concat([pdf, Buffer.from(`% ${comment}\n`)]);
+}
+
 /** One part of a form, as bytes; heads as they are given. */
 export function partOf(heads: readonly string[], content: string | Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([...heads, '', ''].join('\r\n')), Buffer.from(content), Buffer.from('\r\n')]);
