@@ -21,6 +21,9 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
       const errors: FieldError[] = [];
       const values: Record<string, unknown> = {};
       for (const [name, property] of properties) {
+        // Some clients write lists so; taken for another parameter, it would be passed over without a word.
+        const bracketed = [...sent.keys()].filter((each) => each.startsWith(`${name}[`));
+        if (bracketed.length > 0) errors.push(notAList(name));
         const texts = sent.getAll(name);
         const type = String(property['type']);
         const read = READERS[type] ?? wholeNumber;
@@ -32,6 +35,10 @@ export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N
       return validated(schemas.validator(schema), values, 'query');
     },
   };
+}
+
+function notAList(name: string): FieldError {
+  return { loc: ['query', name], msg: 'Parameter should be given once, without brackets', type: 'repeated' };
 }
 
 /** Null when there are several. The schema checks which texts are allowed. */

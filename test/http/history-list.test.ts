@@ -52,6 +52,8 @@ describe('GET /api/runs/', () => {
     ['offset=-1', 'offset', 'greater_than_equal'],
     ['offset=9007199254740992', 'offset', 'less_than_equal'],
     [`offset=${'9'.repeat(400)}`, 'offset', 'less_than_equal'],
+    ['limit[]=1', 'limit', 'repeated'],
+    ['offset%5B0%5D=1', 'offset', 'repeated'],
     ['limit=abc', 'limit', 'int_parsing'],
     ['limit=', 'limit', 'int_parsing'],
     ['limit', 'limit', 'int_parsing'],
