@@ -185,7 +185,7 @@ export async function parentDifference(
 }
 
 /** The parent named by a run's first event; null when the run is not a fork. */
-export function parentIn(first: ExportedEvent | null): Parent | null {
+function parentIn(first: ExportedEvent | null): Parent | null {
   const parent = fieldOf(first?.data, 'parent');
   if (typeof parent !== 'object' || parent === null) return null;
   const [runId, at, hash] = ['runId', 'at', 'hash'].map((name) => fieldOf(parent, name));

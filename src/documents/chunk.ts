@@ -40,7 +40,7 @@ export interface Chunk {
  */
 export const CHUNK_UNITS = 1_200;
 /** Code units, about, that a chunk repeats of the previous one: a sentence at the cut is whole in one of them. */
-export const OVERLAP_UNITS = 150;
+const OVERLAP_UNITS = 150;
 
 /** Earliest place of a cut, as a share of a chunk. */
 const EARLIEST_CUT = 0.5;

@@ -23,12 +23,18 @@ export async function withPermit<T>(
   http: Pick<HttpContext, 'inTime'>,
   work: () => Promise<T>,
 ): Promise<T> {
+  const release = await permitInTime(permits, http);
+  return await http.inTime(work().finally(release));
+}
+
+/** Takes a permit; whoever has it releases it. @throws {RequestRefused} 503 without one in time */
+export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, 'inTime'>): Promise<() => void> {
   const acquired = permits.acquire();
-  const release = await http.inTime(acquired, crowded).catch((error: unknown) => {
+  return await http.inTime(acquired, crowded).catch((error: unknown) => {
+    // One that still comes is released at once.
     acquired.then((late) => late()).catch(() => undefined);
     throw error;
   });
-  return await http.inTime(work().finally(release));
 }
 
 /** The refusal of a request that gets no permit, or none in time. */

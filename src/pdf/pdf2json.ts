@@ -55,7 +55,7 @@ function runOf({ x, y, w, R }: Text, { width, size }: Scale): readonly TextRun[]
 // begins where that one ends.
 
 /** Points in pdf2json's unit of length: a page is drawn at 1.5 pixels a point, 24 pixels are a unit. */
-export const POINTS = 16;
+const POINTS = 16;
 /** Pairs of neighbours a scale is read from; fewer say too little. */
 const ENOUGH_PAIRS = 4;
 /** Where among the ratios of neighbours the true one is: most have a space in between, kerning makes some smaller. */
@@ -69,7 +69,7 @@ export interface Scale {
 }
 
 /** The scale of each style of a page: fonts of one size and cut share it. */
-export function scalesOf(texts: readonly Text[]): ReadonlyMap<string, Scale> {
+function scalesOf(texts: readonly Text[]): ReadonlyMap<string, Scale> {
   const styles = new Map<string, Text[]>();
   for (const text of texts) {
     const style = styleOf(text);
@@ -81,7 +81,7 @@ export function scalesOf(texts: readonly Text[]): ReadonlyMap<string, Scale> {
   return new Map([...styles].map(([style, same]) => [style, scaleOf(same, ratios.get(style) ?? [])]));
 }
 
-export function styleOf({ R }: Text): string {
+function styleOf({ R }: Text): string {
   return R[0]?.TS.join(' ') ?? '';
 }
 

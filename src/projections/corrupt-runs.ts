@@ -6,7 +6,7 @@ import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
 
 /** The list's error for a corrupt run (contract, section 4). */
-export const CORRUPT_ERROR = 'The record of this run is damaged';
+const CORRUPT_ERROR = 'The record of this run is damaged';
 
 /** Where a run's record first fails verification, and why. */
 export interface Corruption {

@@ -147,13 +147,13 @@ const MAX_FAULT_CHARS = 500;
 // How much a node may use its tools in one attempt, and the message to its model when that is used up.
 
 /** Most answers that ask for tools; each means one more call to the model. */
-export const MAX_TOOL_ROUNDS = 5;
+const MAX_TOOL_ROUNDS = 5;
 
 /** Most tool calls in all, failed ones included; each is an event. */
-export const MAX_TOOL_CALLS = 8;
+const MAX_TOOL_CALLS = 8;
 
 /** What all results together may take, in bytes of UTF-8: they are sent to the model again in every further round. */
-export const MAX_TOOL_BYTES = 64 * 1024;
+const MAX_TOOL_BYTES = 64 * 1024;
 
 /** What one result may take, in bytes of UTF-8. */
 const MAX_RESULT_BYTES = 24 * 1024;

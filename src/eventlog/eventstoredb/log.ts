@@ -215,7 +215,7 @@ function connectionTo(url: string, options: Omit<ConstructorParameters<typeof Co
  * anything else by the first process: the log begins at its position, whatever the server holds for others. `newId`
  * makes version-4 UUIDs.
  */
-export class Naming {
+class Naming {
   readonly #name: () => Promise<LogName>;
   #known: Promise<LogName> | null = null;
 
@@ -258,7 +258,7 @@ const VISIBLE: Backoff = { firstMs: 5, longestMs: 100 };
  *
  * @throws {LogUnavailable} no result within the deadline: the write may have failed after all
  */
-export function untilVisible<T>(
+function untilVisible<T>(
   read: () => Promise<T | null>,
   { system, deadlineMs }: { readonly system: Pick<System, 'after'>; readonly deadlineMs: number },
 ): Promise<T> {

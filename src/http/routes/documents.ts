@@ -7,7 +7,7 @@ import type { Ingested } from '../../documents/store.js';
 import { pageOf } from '../query.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import { crowded, withPermit, permitsFor } from '../concurrency.js';
+import { permitInTime, permitsFor, withPermit } from '../concurrency.js';
 import type { RouterContext } from '@koa/router';
 import type { HttpContext, Route } from '../route.js';
 import { parameterIn } from '../route.js';
@@ -27,17 +27,6 @@ export function documentRoutes(http: HttpContext): readonly Route[] {
 function uploadRoute(http: HttpContext): Route {
   const permits = permitsFor(UPLOADS_AT_A_TIME);
   const { system, uploadDir: folder, documents, log } = http;
-  const acquireInTime = async (): Promise<() => void> => {
-    const acquiring = permits.acquire();
-    return await http.inTime(acquiring, crowded).catch((error: unknown) => {
-      // The deadline has passed: a permit that still comes is released at once.
-      acquiring.then(
-        (release) => release(),
-        () => undefined,
-      );
-      throw error;
-    });
-  };
   const found = async (ingested: Ingested): Promise<void> => {
     const late = new AbortController();
     try {
@@ -64,7 +53,7 @@ function uploadRoute(http: HttpContext): Route {
     problems: [400, 408, 503],
     async handle(ctx, { actor }) {
       assertForm(ctx);
-      const release = await acquireInTime();
+      const release = await permitInTime(permits, http);
       try {
         return await withUpload(ctx, { folder, name: system.uuid(), after: system.after }, async (upload) => {
           const { id: documentId, filename } = upload;

@@ -111,7 +111,7 @@ type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
  * before its first token, is repeated as a plain call, so no run fails because somebody watches it. A server without
  * the streaming endpoint is not asked for a stream again.
  */
-export function streamedOrPlain(): (request: ModelRequest, ask: Ask) => Promise<ModelAnswer> {
+function streamedOrPlain(): (request: ModelRequest, ask: Ask) => Promise<ModelAnswer> {
   let cannotStream = false;
   return async ({ onToken, ...plain }, ask) => {
     if (onToken === undefined) return ask(plain);
@@ -160,7 +160,7 @@ type AskInDialect = (dialect: GeminiDialect) => Promise<ModelAnswer>;
  * Asks for a critique by its schema, and by the prompt alone where the model refuses a schema beside tools. The refusal
  * is remembered per model.
  */
-export function schemaOrPrompt(): (model: string, request: ModelRequest, ask: AskInDialect) => Promise<ModelAnswer> {
+function schemaOrPrompt(): (model: string, request: ModelRequest, ask: AskInDialect) => Promise<ModelAnswer> {
   const refusing = new Set<string>();
   return async (model, { answer, tools = [] }, ask) => {
     if (refusing.has(model)) return ask({ schemaBesideTools: false });

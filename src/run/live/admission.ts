@@ -2,7 +2,7 @@
 import { TooManyPending } from '../errors.js';
 
 /** Most runs that may be pending (contract, section 1, MAX_ACTIVE_RUNS). */
-export const MAX_PENDING_RUNS = 10_000;
+const MAX_PENDING_RUNS = 10_000;
 
 export interface Admission {
   /** Takes a slot if one is free and no run is waiting for it. */
