@@ -1,6 +1,6 @@
 /** Where a request comes from: its connection, or what a trusted proxy says of it (contract, section 5). */
 import type { AddressList } from '../system/address-list.js';
-import { addressIn } from '../system/address-list.js';
+import { addressIn, plainIpv4 } from '../system/address-list.js';
 
 /** The parts of a request that tell of its way. */
 export interface RoutedRequest {
@@ -13,21 +13,26 @@ export interface RoutedRequest {
  * `X-Forwarded-For` that is no trusted proxy: everything before it is the client's own word.
  */
 export function clientAddress({ socket, headers }: RoutedRequest, trustedProxies: AddressList): string {
-  let client = addressIn(socket.remoteAddress ?? '') ?? 'unknown';
-  const way = partsOf(headers['x-forwarded-for']).reverse();
-  for (const text of way) {
+  let client = peerAddress(socket);
+  if (!trustedProxies.has(client)) return client;
+  for (const text of partsOf(headers['x-forwarded-for']).reverse()) {
     const before = addressIn(text);
-    if (!trustedProxies.has(client) || before === null) break;
+    if (before === null) break;
     client = before;
+    if (!trustedProxies.has(client)) break;
   }
   return client;
 }
 
 /** Whether the client speaks TLS, as a trusted proxy says; the service itself never does. */
 export function isBehindTls({ socket, headers }: RoutedRequest, trustedProxies: AddressList): boolean {
-  const peer = addressIn(socket.remoteAddress ?? '');
   const [scheme = ''] = partsOf(headers['x-forwarded-proto']);
-  return peer !== null && trustedProxies.has(peer) && scheme.toLowerCase() === 'https';
+  return trustedProxies.has(peerAddress(socket)) && scheme.toLowerCase() === 'https';
+}
+
+/** Sockets name addresses in one form already. One that is gone has none; nobody reads that answer. */
+function peerAddress({ remoteAddress = 'unknown' }: RoutedRequest['socket']): string {
+  return plainIpv4(remoteAddress);
 }
 
 function partsOf(header: string | string[] | undefined = ''): string[] {

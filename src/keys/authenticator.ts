@@ -5,6 +5,7 @@ import { inTime } from '../system/async/deadline.js';
 import type { Grant } from './caller.js';
 import { SessionStore } from './sessions.js';
 import type { Key } from './state.js';
+import { keyEnded } from './state.js';
 import type { KeyStoreOptions } from './store.js';
 import { KeyStore } from './store.js';
 import { TicketStore } from './tickets.js';
@@ -108,9 +109,10 @@ export class Authenticator {
 
   #found(key: Key | null, { session = null, until = null }: Standing): Found {
     if (key === null) return UNKNOWN;
-    const refusal = this.keys.ended(key);
+    const now = this.#system.now();
+    const refusal = keyEnded(key, now);
     if (refusal !== null) return { grant: null, refusal };
-    this.keys.used(key);
+    this.keys.used(key, now);
     const { name, scopes, expiresAt } = key;
     return { grant: { actor: name, scopes, expiresAt: earlier(expiresAt, until), session } };
   }
@@ -122,10 +124,11 @@ export class Authenticator {
   #isOver({ actor, expiresAt, session }: Grant): boolean {
     try {
       if (actor === null) return !this.isOpen;
+      const now = this.#system.now();
       const key = this.keys.named(actor);
-      if (key === null || this.keys.ended(key) !== null) return true;
+      if (key === null || keyEnded(key, now) !== null) return true;
       if (session !== null && this.sessions.isEnded(session)) return true;
-      return expiresAt !== null && expiresAt <= this.#system.now();
+      return expiresAt !== null && expiresAt <= now;
     } catch {
       // Keys that cannot be read let nobody in.
       return true;

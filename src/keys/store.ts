@@ -19,7 +19,7 @@ import type { KeyRequest } from './key-request.js';
 import { assertKeyRequest } from './key-request.js';
 import { isKeyText, newKeyText } from './key-text.js';
 import type { Key } from './state.js';
-import { KeyRing, keyEnded } from './state.js';
+import { KeyRing } from './state.js';
 
 /** Most keys a log takes, revoked and expired ones included: names are never given again. */
 const MAX_KEYS = 10_000;
@@ -149,9 +149,9 @@ export class KeyStore {
     return this.#present(name);
   }
 
-  /** Notes that a key is used today, once a day by any instance. Nobody waits for it. */
-  used({ name, lastUsed }: Pick<Key, 'name' | 'lastUsed'>): void {
-    const day = this.#options.system.now().slice(0, 10);
+  /** Notes that a key is used on the day of this time, once a day by any instance. Nobody waits for it. */
+  used({ name, lastUsed }: Pick<Key, 'name' | 'lastUsed'>, now: string): void {
+    const day = now.slice(0, 10);
     if (isNoted(lastUsed, day) || this.#noting.has(name)) return;
     this.#noting.add(name);
     this.#change(() =>
@@ -182,11 +182,6 @@ export class KeyStore {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
-  }
-
-  /** Why a key opens nothing any more; null: it does. */
-  ended(key: Key): 'revoked' | 'expired' | null {
-    return keyEnded(key, this.#options.system.now());
   }
 
   /** Waits for changes in flight to get one answer of the log. */

@@ -22,6 +22,8 @@ export function addressList(texts: readonly string[]): AddressList {
     if (bits === null) list.addAddress(address, familyOf(address));
     else list.addSubnet(address, Number(bits), familyOf(address));
   }
+  // Asked of every request, and most services have no proxy.
+  if (texts.length === 0) return { has: () => false };
   return { has: (address) => isIP(address) !== 0 && list.check(address, familyOf(address)) };
 }
 
@@ -32,8 +34,13 @@ export function addressList(texts: readonly string[]): AddressList {
 export function addressIn(text: string): string | null {
   const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
   const [, withoutPort] = /^([\d.]+):\d+$/.exec(text) ?? [];
-  const address = (bracketed ?? withoutPort ?? text).toLowerCase().replace(/^::ffff:(?=[\d.]+$)/, '');
+  const address = plainIpv4((bracketed ?? withoutPort ?? text).toLowerCase());
   return isIP(address) === 0 ? null : address;
+}
+
+/** An IPv4 address in IPv6's clothes as plain IPv4; others as they are. */
+export function plainIpv4(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }
 
 function partsOf(text: string): { readonly address: string; readonly bits: string | null } {

@@ -6,6 +6,7 @@ import { checkLink, exportedOf, GENESIS_HASH } from '../../src/eventsourcing/has
 import { KeyNotFirst, KeyRefused, KeyTaken, KeyUnknown, KeysContended, KeysCorrupt } from '../../src/keys/errors.js';
 import { KEYS_STREAM } from '../../src/keys/events.js';
 import type { KeyRequest } from '../../src/keys/key-request.js';
+import { keyEnded } from '../../src/keys/state.js';
 import { KeyStore } from '../../src/keys/store.js';
 import { RevisionConflict } from '../../src/eventlog/errors.js';
 import type { System } from '../../src/system/system.js';
@@ -143,7 +144,7 @@ describe('The keys of a log', () => {
     const { text } = await keys.add(asking('ann', { expiresAt: '2026-01-01T01:00:00.000Z' }), NOBODY);
     const ended = async (): Promise<string | null> => {
       const key = await keys.find(text);
-      return key === null ? 'unknown' : keys.ended(key);
+      return key === null ? 'unknown' : keyEnded(key, system.now());
     };
     system.setNow('2026-01-01T00:59:59.999Z');
     expect(await ended()).to.equal(null);
@@ -213,7 +214,7 @@ describe('The keys of a log', () => {
       await one.add(asking('ann'), NOBODY);
       const unused = one.named('ann') ?? expect.fail();
       await other.load();
-      for (const keys of [one, other, one, other]) keys.used(unused);
+      for (const keys of [one, other, one, other]) keys.used(unused, system.now());
       await untilTrue(() => [one, other].every((keys) => keys.named('ann')?.lastUsed === '2026-01-01'));
       await Promise.all([one.stop(), other.stop()]);
       const uses = (await recorded()).filter(({ type }) => type === 'KeyUsed');
@@ -222,9 +223,9 @@ describe('The keys of a log', () => {
       const later = await open(log, system);
       const used = later.named('ann') ?? expect.fail();
       expect(used.lastUsed).to.equal('2026-01-01');
-      later.used(used);
+      later.used(used, system.now());
       system.setNow('2026-01-02T00:00:00.000Z');
-      later.used(used);
+      later.used(used, system.now());
       await untilTrue(() => later.named('ann')?.lastUsed === '2026-01-02');
       expect((await recorded()).filter(({ type }) => type === 'KeyUsed')).to.have.length(2);
     });
