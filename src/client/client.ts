@@ -1,5 +1,6 @@
 /** The client of a council run service, for Node and browsers: what `council-run-service/client` gives. */
 import type { Health, Readiness } from '../generated/schemas.js';
+import { Approvals } from './approvals.js';
 import { Blueprints } from './blueprints.js';
 import type { CursorStream } from './cursor-stream.js';
 import { Documents } from './documents.js';
@@ -29,6 +30,7 @@ export interface CouncilClientOptions {
 
 export class CouncilClient {
   readonly runs: Runs;
+  readonly approvals: Approvals;
   readonly blueprints: Blueprints;
   readonly documents: Documents;
   readonly keys: Keys;
@@ -44,6 +46,7 @@ export class CouncilClient {
     });
     this.#api = api;
     this.runs = new Runs(api);
+    this.approvals = new Approvals(api);
     this.blueprints = new Blueprints(api);
     this.documents = new Documents(api);
     this.keys = new Keys(api);
@@ -88,6 +91,7 @@ export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { RunFilters, StartOptions } from './runs.js';
 export type { Pages } from './pages.js';
+export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';
 export type { ChangeOptions, TaggedBlueprint } from './blueprints.js';
 export type { CursorStream } from './cursor-stream.js';
 export type { FeedEvent, FeedOptions } from './feed.js';
@@ -98,6 +102,8 @@ export type { RetryOptions, RetryWait } from './retry.js';
 export type { ClientSystem } from './system.js';
 export * from './errors.js';
 export type {
+  Approval,
+  ApprovalGone,
   Blueprint,
   BlueprintCreate,
   BlueprintUpdate,

@@ -1,5 +1,5 @@
 /** Runs: start one, find them. */
-import type { Blueprint, HistoryRecord, RunRequest, RunStart } from '../generated/schemas.js';
+import type { Blueprint, HistoryQuery, HistoryRecord, RunRequest, RunStart } from '../generated/schemas.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 import type { Pages } from './pages.js';
@@ -19,22 +19,23 @@ export interface StartOptions extends CallOptions {
 
 /** Which runs are wanted; what is absent does not matter. */
 export interface RunFilters extends CallOptions {
-  readonly status?: HistoryRecord['status'] | undefined;
+  readonly status?: HistoryQuery['status'] | undefined;
   /** A blueprint's id. */
   readonly blueprint?: string | undefined;
-  /** Name of the key that started them. */
+  /** Name of the key that asked for them. */
   readonly actor?: string | undefined;
-  /** Created at or after this. */
+  /** Created then or later; as text a day may be named, in UTC. */
   readonly from?: Date | string | undefined;
-  /** Created before this. */
+  /** Created then or before; a day is included. */
   readonly to?: Date | string | undefined;
-  /** Words of the topic or the final draft. */
+  /** Words that the topic and the final draft hold together. */
   readonly q?: string | undefined;
   readonly minScore?: number | undefined;
   readonly maxScore?: number | undefined;
   /** The run they are forks of. */
   readonly parent?: string | undefined;
-  readonly sort?: string | undefined;
+  /** Default: `-created_at`, newest first. */
+  readonly sort?: HistoryQuery['sort'] | undefined;
   /** Runs a page. Default: the service's. */
   readonly limit?: number | undefined;
 }

@@ -126,6 +126,19 @@ describe('The client', () => {
     expect(pages).to.deep.equal([2, 2]);
   });
 
+  it('finds and counts runs by what is said of them', async () => {
+    const pause = await paused();
+    await (await council.runs.start({ topic: 'Lighthouses' })).result();
+    const found = await allOf(council.runs.list({ q: 'lighthouses', minScore: 8, status: 'completed', sort: 'score' }));
+    expect(found.map(({ input_topic: topic }) => topic)).to.deep.equal(['Lighthouses']);
+    const [waiting] = await allOf(council.runs.list({ status: 'paused', sort: 'waiting', limit: 1 }));
+    expect(await council.runs.count({ status: 'paused', blueprint: waiting?.blueprint_id ?? '' })).to.equal(1);
+    const yesterday = new Date(Date.now() - 86_400_000);
+    expect(await council.runs.count({ to: yesterday })).to.equal(0);
+    expect(await council.runs.count({ from: yesterday })).to.be.greaterThan(1);
+    await council.run(pause.runId).cancel();
+  });
+
   it('changes a blueprint unless somebody else has', async () => {
     const { blueprints } = council;
     const first = await blueprints.create(PAIR);
