@@ -64,6 +64,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'run.finished': { status: 409 },
   'run.not-paused': { status: 400 },
   'run.not-approver': { status: 403 },
+  'run.votes-used-up': { status: 409 },
   'run.pause-moved': { status: 409 },
   'run.session-unknown': { status: 404 },
   'run.key-reused': { status: 409 },

@@ -112,4 +112,3 @@ function isNamed({ request }: RunState, { by, notByStarter }: ApprovalRule, acto
   if (notByStarter && request.actor === actor) return false;
   return by === null || by.some((each) => each === actor || scopeIn(each) !== null);
 }
-

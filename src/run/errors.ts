@@ -41,6 +41,14 @@ export class NotApprover extends CouncilError<{ runId: string; actor: string | n
   }
 }
 
+/** Nothing more is voted at this pause: it can be rejected, decided by what completes a quorum, or by its deadline. */
+export class VotesUsedUp extends CouncilError<{ runId: string; limit: number }> {
+  readonly code = 'run.votes-used-up';
+  constructor(data: { runId: string; limit: number }) {
+    super(`Cannot vote on the pause of run "${data.runId}": ${data.limit} votes were cast, which is the most`, data);
+  }
+}
+
 /** The run waits at another pause than the one that was decided on. */
 export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: number; actualSeq: number }> {
   readonly code = 'run.pause-moved';

@@ -210,7 +210,7 @@ function paused(state: RunState, event: Of<'RunPaused'>): RunState {
   };
 }
 
-const UNDECIDED = { decision: null, votes: [], escalatedTo: null };
+const UNDECIDED = { decision: null, votes: [], votesCast: 0, escalatedTo: null };
 
 function voteCast(state: RunState, { at, data }: Of<'VoteCast'>): RunState {
   const { actor, comment, keyHash, bodyHash, action } = data;
@@ -220,7 +220,10 @@ function voteCast(state: RunState, { at, data }: Of<'VoteCast'>): RunState {
     data.action === 'modify'
       ? { action: data.action, modifiedState: data.modifiedState }
       : { action: data.action, modifiedState: data.modifiedState };
-  return withGate({ ...state, decisions }, ({ votes }) => ({ votes: withVote(votes, { choice, actor, comment, at }) }));
+  const vote = { choice, actor, comment, at };
+  return withGate({ ...state, decisions }, ({ votes, votesCast }) => {
+    return { votes: withVote(votes, vote), votesCast: votesCast + 1 };
+  });
 }
 
 function withKeyed(

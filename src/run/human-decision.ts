@@ -12,7 +12,7 @@ import { fail, proceed } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
-import { NotApprover } from './errors.js';
+import { NotApprover, VotesUsedUp } from './errors.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride } from './override.js';
 import { routeUnderOverride } from './override.js';
@@ -27,6 +27,9 @@ export type GateDecision = GateChoice & {
   readonly keyHash: string | null;
   readonly bodyHash: string;
 };
+
+/** Most votes recorded at one pause: people who keep changing their minds could fill the log. */
+const MAX_VOTES = 1_000;
 
 /** Error of a rejected run (contract, section 2). */
 const REJECTED = 'Rejected by the user in God Mode';
@@ -49,7 +52,7 @@ export function outcomeOf(action: GateAction): GateOutcome {
  * The facts a decision on the open pause leads to: a vote while more must say the same. None when no pause is open, or
  * when the same approver has said the same before.
  *
- * @throws {OverrideRefused | NotApprover}
+ * @throws {OverrideRefused | NotApprover | VotesUsedUp}
  */
 export function decideGate(
   chart: Chart,
@@ -70,6 +73,7 @@ export function decideGate(
     pending.write({ type: 'GateDecided', data });
     goOn(pending, gate, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
   } else if (!votesFor(gate.votes, decision).some((vote) => vote.actor === actor)) {
+    if (gate.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
     const { gate: number, shownDraftHash } = answeredPause(pending, gate);
     pending.write({ type: 'VoteCast', data: { ...said, actor, gate: number, shownDraftHash } });
   }

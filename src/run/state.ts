@@ -71,6 +71,8 @@ export interface Gate {
   readonly decision: GateAction | null;
   /** The same choice of different approvers, short of a quorum. */
   readonly votes: readonly Vote[];
+  /** All votes that were cast, those that count no more too. */
+  readonly votesCast: number;
   /** Who decides since the deadline has passed; null: those that the graph names. */
   readonly escalatedTo: readonly string[] | null;
 }

@@ -5,7 +5,7 @@ import { approvalRule } from '../../src/graph/approvals.js';
 import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { deadlineOf, mayDecide } from '../../src/run/approvals.js';
-import { NotApprover } from '../../src/run/errors.js';
+import { NotApprover, VotesUsedUp } from '../../src/run/errors.js';
 import type { RunFact } from '../../src/run/events.js';
 import { forkedRun } from '../../src/run/fork.js';
 import { gateOf, openGate } from '../../src/run/state.js';
@@ -162,6 +162,15 @@ describe('A quorum', () => {
     const voted = decided(two(), draft('Mine'), ann);
     const shownToo: GateChoice = { action: 'modify', modifiedState: { current_draft: 'Mine', iteration_count: 0 } };
     expect(decided(voted, shownToo, ben).facts[0]?.type).to.equal('GateDecided');
+  });
+
+  it('that is asked for again and again is bounded: what completes it, or a rejection, is still taken', () => {
+    let story = two();
+    for (let count = 0; count < 1_000; count += 1)
+      story = decided(story, count % 2 === 0 ? draft('Mine') : APPROVE, ann);
+    expect(() => decided(story, draft('Mine'), ann)).to.throw(VotesUsedUp);
+    expect(decided(story, APPROVE, ben).facts[0]?.type).to.equal('GateDecided');
+    expect(decided(story, REJECT, ben).facts[0]?.type).to.equal('GateDecided');
   });
 
   it('is not needed to reject', () => {

@@ -58,6 +58,7 @@ describe('A run in God Mode', () => {
       pausedAt: '2026-01-01T00:00:00.000Z',
       decision: null,
       votes: [],
+      votesCast: 0,
       escalatedTo: null,
     });
   });

@@ -50,7 +50,16 @@ describe('A channel whose client does not read', () => {
     let pauses = 0;
     while (!ended.signal.aborted && pauses < 1_000) {
       pauses += 1;
-      const gate = { gate: pauses, nextNodes: ['n'], seq: pauses, pausedAt: '', decision: null, votes: [], escalatedTo: null };
+      const gate = {
+        gate: pauses,
+        nextNodes: ['n'],
+        seq: pauses,
+        pausedAt: '',
+        decision: null,
+        votes: [],
+        votesCast: 0,
+        escalatedTo: null,
+      };
       publish({ ...run, phase: { status: 'paused', gate }, progress: { ...run.progress, shown } });
       await new Promise(setImmediate);
     }
