@@ -4,6 +4,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { offlineModel } from '../../src/models/offline.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench, resultIn } from '../support/council-command.js';
+import { factsOf, recordOf } from '../support/record-of.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -40,9 +41,12 @@ describe('council run --url', () => {
     service = await startService();
     const editor = bench.written('editor.sh', 'printf "The sea is deep.\\n" > "$1"\n');
     const words = ['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url];
-    const ended = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'approve\nedit\n' });
+    const ended = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'approve Go on.\nedit\n' });
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stdout).to.include('The sea is deep.');
+    const [run] = await service.engine.queries.list({ limit: 1, offset: 0 });
+    const decided = factsOf(await recordOf(service.engine.log, run?.id ?? ''), 'GateDecided');
+    expect(decided.map(({ comment }) => comment)).to.deep.equal(['Go on.', null]);
     expect(JSON.parse((await restClient(service.url).get('/api/councils/')).text)).to.deep.equal([]);
   });
 

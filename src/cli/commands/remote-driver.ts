@@ -75,9 +75,10 @@ async function decide(
   { seq, decision, signal }: DecideOptions,
 ): Promise<string | null> {
   const pause = council.run(runId).pauseAt(seq);
+  const how = { comment: decision.comment, signal };
   try {
-    if (decision.action === 'modify') await pause.modify(decision.override, { signal });
-    else await pause[decision.action]({ signal });
+    if (decision.action === 'modify') await pause.modify(decision.override, how);
+    else await pause[decision.action](how);
     return null;
   } catch (error) {
     if (error instanceof ServiceError && error.status !== null && error.status < 500) return error.message;
