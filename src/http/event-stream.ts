@@ -32,6 +32,8 @@ export interface ServerEvent {
 export interface EventSink {
   /** Resolves once the client has taken all that was sent. Whoever does not wait is bounded: a slow client is cut off. */
   send(event: ServerEvent): Promise<void>;
+  /** Tells where the stream has come to, as a client names it: it goes on after that if it is cut off. */
+  place(id: string): void;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
 }
@@ -62,7 +64,7 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
     if (queue.chars > MAX_UNSENT_CHARS) response.destroy();
     return queue.emptied();
   };
-  tell({ send, signal: gone.signal }).then(
+  tell({ send, place: (id) => queue.put(placeText(id)), signal: gone.signal }).then(
     () => queue.close(),
     (error: unknown) => {
       // The answer has begun: all that is left is to break it off.
@@ -78,6 +80,11 @@ function textOf({ id, type, data }: ServerEvent): string {
   return `${id === null ? '' : `id: ${id}\n`}event: ${type}\ndata: ${data}\n\n`;
 }
 
+/** An id without data moves a client's place on and is no event to it. */
+function placeText(id: string): string {
+  return `id: ${id}\n\n`;
+}
+
 /** Beats while no events come, and cuts off a client that reads nothing; returns the function that stops it. */
 function keepAlive(
   queue: SendQueue,
@@ -90,8 +97,7 @@ function keepAlive(
     takenBefore = queue.taken;
     if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
     const place = passed();
-    // An id without data moves a client's place on and is no event to it.
-    if (queue.chars === 0) queue.put(place === null || place === told ? ':\n\n' : `id: ${place}\n\n`);
+    if (queue.chars === 0) queue.put(place === null || place === told ? ':\n\n' : placeText(place));
     told = place;
     cancel = http.system.after(BEAT_MS, beat);
   };

@@ -44,7 +44,15 @@ export interface FeedOptions {
 }
 
 /** Where a client wants to begin, or why it cannot: what it sent is no cursor, is of another log, or is past this one's end. */
-export type FeedStart = { readonly after: Position | null } | 'unreadable' | 'elsewhere' | 'ahead';
+export type FeedStart =
+  | {
+      readonly after: Position | null;
+      /** The same as a cursor; null: before the first event. */
+      readonly cursor: string | null;
+    }
+  | 'unreadable'
+  | 'elsewhere'
+  | 'ahead';
 
 export interface LogFeedDeps {
   readonly log: Pick<EventLog, 'subscribe' | 'readStream' | 'head'>;
@@ -67,12 +75,15 @@ export class LogFeed {
   /** @param from a cursor; `head`: only what comes; null: all */
   async start(from: string | null): Promise<FeedStart> {
     const { log, cursors } = this.#deps;
-    if (from === null) return { after: null };
-    if (from === 'head') return { after: await log.head() };
+    if (from === null) return { after: null, cursor: null };
+    if (from === 'head') {
+      const after = await log.head();
+      return { after, cursor: after === null ? null : cursors.of(after) };
+    }
     const read = cursors.read(from);
     if (typeof read === 'string') return read;
     const head = await log.head();
-    return head === null || read.position > head ? 'ahead' : { after: read.position };
+    return head === null || read.position > head ? 'ahead' : { after: read.position, cursor: from };
   }
 
   /**

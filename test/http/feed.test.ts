@@ -122,6 +122,17 @@ describe('GET /api/feed', () => {
     expect(shownIn(stream)).to.deep.equal(events.map((event) => ({ run_id: runId, ...event })));
   });
 
+  it('names its place at once, so that a cut before the first event loses none', async () => {
+    const stream = follow('?from=head');
+    const place = (): string | undefined => stream.others.flatMap((each) => /^id: (.+)$/.exec(each)?.slice(1) ?? [])[0];
+    await untilTrue(() => place() !== undefined);
+    stream.leave();
+    const runId = await finished('/api/councils/run');
+    const again = follow('?from=head', { 'Last-Event-ID': place() ?? '' });
+    await again.until(({ event }) => event === 'RunCompleted');
+    expect(shownIn(again)[0]).to.include({ run_id: runId, seq: 0 });
+  });
+
   it('tells the wanted types and the runs of the wanted blueprint, from the middle of a run too', async () => {
     const [record, pair] = [await recorded(service), await ofPair()];
     expect(pair.size).to.equal(2);

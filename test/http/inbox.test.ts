@@ -10,6 +10,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { untilTrue } from '../support/until-true.js';
 
 const PAIR = {
   nodes: [{ id: 'poet' }, { id: 'reader' }],
@@ -168,6 +169,20 @@ describe('The inbox', () => {
       await rest.until(await rest.start(), isOver);
       expect(stream.events.map(({ event }) => event)).to.deep.equal(['waiting', 'waiting', 'gone', 'gone']);
       stream.leave();
+    });
+
+    it('tells what has gone since it began, also to a client cut off before any change', async () => {
+      const waiting = await paused(await saved('pair'));
+      const first = openEventStream(service.url, '/api/approvals/stream');
+      const place = (): string | undefined =>
+        first.others.flatMap((each) => /^id: (.+)$/.exec(each)?.slice(1) ?? [])[0];
+      await untilTrue(() => place() !== undefined);
+      expect(first.events).to.have.lengthOf(1);
+      first.leave();
+      await rest.post(`/api/councils/run/${waiting}/cancel`);
+      const again = openEventStream(service.url, '/api/approvals/stream', { 'Last-Event-ID': place() ?? '' });
+      expect(goneIn(await again.until(told('gone', waiting)))).to.include({ outcome: 'failed' });
+      again.leave();
     });
 
     it('goes on after the last event that a client has, without a gap and without a repeat', async () => {

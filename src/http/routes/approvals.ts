@@ -83,15 +83,16 @@ function streamRoute(http: HttpContext): Route {
     async handle(ctx, caller) {
       const { from = null, ...rest } = query.read(ctx);
       const isFirst = from === null && ctx.get(LAST_EVENT_ID) === '';
-      const after = await placeIn(ctx, http, from ?? 'head');
+      const { after, cursor } = await placeIn(ctx, http, from ?? 'head');
       if (open >= MAX_STREAMS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
       const filter = filterOf(rest);
-      const body = placedStream({ http, ctx }, async ({ send, onPassed, signal }) => {
+      const body = placedStream({ http, ctx }, async ({ send, place, onPassed, signal }) => {
         const first = isFirst ? await http.inbox.list({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
-        // Only what follows them has a place: a client that is cut off between them gets them anew.
+        // They have no place but the one after all of them: a client that is cut off between them gets them anew.
         for (const pause of first) await send(told({ kind: 'waiting', pause }, null));
+        if (cursor !== null) place(cursor);
         const onChange = (change: InboxChange, cursor: string): Promise<void> => send(told(change, cursor));
         await http.inbox.follow({ ...filter, after, onChange, onPassed, signal }, caller);
       });

@@ -39,11 +39,11 @@ export function feedRoute(http: HttpContext): Route {
     async handle(ctx) {
       const { from = null, types, blueprint_id: blueprintId = null } = query.read(ctx);
       const wanted = { types: typesIn(types, known), blueprintId };
-      const after = await placeIn(ctx, http, from);
+      const start = await placeIn(ctx, http, from);
       if (open >= MAX_FEEDS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
-      return { status: 200, headers: EVENT_STREAM_HEADERS, body: feedStream({ after, ...wanted }, { http, ctx }) };
+      return { status: 200, headers: EVENT_STREAM_HEADERS, body: feedStream({ start, ...wanted }, { http, ctx }) };
     },
   };
 }
@@ -66,7 +66,7 @@ function typesIn(text: string | undefined, known: readonly string[]): ReadonlySe
   throw brokenRules([{ loc: ['query', 'types'], msg, type: 'enum' }]);
 }
 
-type Place = Extract<FeedStart, object>['after'];
+type Place = Extract<FeedStart, object>;
 
 /** Where a stream begins: after what Last-Event-ID names, or else `from`. @throws {RequestRefused} 422, 409 */
 export async function placeIn(ctx: RouterContext, http: HttpContext, from: string | null): Promise<Place> {
@@ -78,7 +78,7 @@ export async function placeIn(ctx: RouterContext, http: HttpContext, from: strin
 
 /** @throws {RequestRefused} 422 for what is no cursor, 409 for one that this log cannot go on from */
 function placeOf(start: FeedStart, loc: string[]): Place {
-  if (typeof start === 'object') return start.after;
+  if (typeof start === 'object') return start;
   if (start === 'unreadable') {
     const msg = 'Input should be the id of an event of this feed, or "head"';
     throw brokenRules([{ loc, msg, type: 'cursor' }]);
@@ -87,13 +87,21 @@ function placeOf(start: FeedStart, loc: string[]): Place {
   throw new RequestRefused(`Cannot go on from this cursor: ${why}. Begin again without one`, { status: 409 });
 }
 
+interface Wanted {
+  readonly start: Place;
+  readonly types: ReadonlySet<string> | null;
+  readonly blueprintId: string | null;
+}
+
 function feedStream(
-  wanted: { readonly after: Place; readonly types: ReadonlySet<string> | null; readonly blueprintId: string | null },
+  { start: { after, cursor }, ...wanted }: Wanted,
   deps: { readonly http: HttpContext; readonly ctx: RouterContext },
 ): AsyncIterable<string> {
-  return placedStream(deps, ({ send, signal, onPassed }) =>
-    deps.http.logFeed.follow({ ...wanted, signal, onPassed, onEvent: (event) => send(told(event)) }),
-  );
+  return placedStream(deps, ({ send, place, signal, onPassed }) => {
+    // Asked for the head again, a client that is cut off before the first event would miss it.
+    if (cursor !== null) place(cursor);
+    return deps.http.logFeed.follow({ ...wanted, after, signal, onPassed, onEvent: (event) => send(told(event)) });
+  });
 }
 
 /** Where the events of a stream in the log's order are sent, and places that were reached without one. */
@@ -111,9 +119,9 @@ export function placedStream(
     http,
     response: ctx.res,
     passed: () => passed,
-    tell: ({ send, signal }) =>
+    tell: ({ send, place, signal }) =>
       tell({
-        signal,
+        ...{ place, signal },
         onPassed: (cursor) => (passed = cursor),
         send(event) {
           passed = null;
