@@ -24,6 +24,7 @@ import type { Key as KeyState } from '../keys/state.js';
 import type { NewKey as AddedKey } from '../keys/store.js';
 import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
+import type { ModelEffort, RunUsage } from '../run/effort.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../run/pause-view.js';
@@ -136,6 +137,26 @@ export function historyRecord(run: RunSummary): HistoryRecord {
     error: run.error,
     created_at: run.createdAt,
     completed_at: run.completedAt,
+    duration_ms: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
+    waited_ms: run.waitedMs,
+    usage: run.usage === null ? null : usage(run.usage),
+  };
+}
+
+function usage({ byModel, ...total }: RunUsage): NonNullable<HistoryRecord['usage']> {
+  return {
+    ...counts(total),
+    by_model: byModel.map((each) => ({ model: each.model, ...counts(each) })),
+  };
+}
+
+function counts({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: Omit<ModelEffort, 'model'>) {
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    calls,
+    repeated_calls: repeatedCalls,
+    untold_calls: calls - toldCalls,
   };
 }
 

@@ -77,6 +77,8 @@ export class CorruptRuns {
       completedAt: null,
       waitingSince: null,
       deadlineAt: null,
+      waitedMs: null,
+      usage: null,
       session: null,
     };
   }

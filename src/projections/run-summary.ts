@@ -1,5 +1,7 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
 import type { ExecutionMode } from '../generated/schemas.js';
+import type { RunUsage } from '../run/effort.js';
+import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import { deadlineOf } from '../run/approvals.js';
 import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown, openGate } from '../run/state.js';
@@ -41,6 +43,10 @@ export interface RunSummary {
   readonly waitingSince: string | null;
   /** When an open pause ends by itself, ISO 8601; null: none does. */
   readonly deadlineAt: string | null;
+  /** Time in pauses, in milliseconds; null while it is paused, when nobody knows how long that will take. */
+  readonly waitedMs: number | null;
+  /** Null: nothing is known. */
+  readonly usage: RunUsage | null;
   /** What a human decides on: set only in God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }
@@ -52,8 +58,9 @@ export function isRunSummary(value: unknown): value is RunSummary {
   return (
     texts.every((field) => typeof fieldOf(value, field) === 'string') &&
     TEXTS_OR_NULL.every(isTextOrNull) &&
-    ['criticScore', 'iterationCount'].every((field) => isNullOr('number', fieldOf(value, field))) &&
+    ['criticScore', 'iterationCount', 'waitedMs'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
+    isUsage(fieldOf(value, 'usage')) &&
     isSession(fieldOf(value, 'session'))
   );
 }
@@ -62,6 +69,17 @@ const TEXTS_OR_NULL: readonly (keyof RunSummary)[] = [
   ...(['blueprintId', 'actor', 'parent', 'owner', 'activeNode'] as const),
   ...(['finalDraft', 'error', 'completedAt', 'waitingSince', 'deadlineAt'] as const),
 ];
+
+function isUsage(value: unknown): boolean {
+  const byModel = fieldOf(value, 'byModel');
+  if (value === null || !Array.isArray(byModel)) return value === null;
+  return areCounts(value) && byModel.every((each) => areCounts(each) && typeof fieldOf(each, 'model') === 'string');
+}
+
+function areCounts(value: unknown): boolean {
+  const counts = ['calls', 'repeatedCalls', 'toldCalls'].every((field) => Number.isInteger(fieldOf(value, field)));
+  return counts && ['inputTokens', 'outputTokens'].every((field) => isNullOr('number', fieldOf(value, field)));
+}
 
 function isSession(value: unknown): boolean {
   if (value === null) return true;
@@ -94,6 +112,8 @@ export function summaryOf(run: RunState): RunSummary {
     completedAt: completedAtOf(run),
     waitingSince: gateOf(run)?.pausedAt ?? null,
     deadlineAt: deadlineIn(run),
+    waitedMs: gateOf(run) === null ? run.effort.waitedMs : null,
+    usage: usageOf(run.effort),
     session: sessionOf(run),
   };
 }

@@ -6,6 +6,7 @@ import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
 import { withVote } from './approvals.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
+import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
 import { branchAtEnd, branchInto, branchShown } from './frontier.js';
 import { afterOutput } from './output.js';
@@ -13,7 +14,7 @@ import { overrideState } from './override.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, Gate, KeyedDecision, Ownership, RunProgress, RunState } from './state.js';
-import { failuresWith, gateOf, isInOutage } from './state.js';
+import { failuresWith, gateOf, isInOutage, openGate } from './state.js';
 import { leave, rerouted } from './node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -37,6 +38,7 @@ export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.
     ownership: { epoch: 0, owner: null, takeovers: 0 },
     progress: state === null ? newProgress(inputTopic, graph.entry) : restoreSnapshot(state, event.at),
     decisions: [],
+    effort: NO_EFFORT,
   };
 }
 
@@ -64,8 +66,9 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
   const { runId, createdAt, request, plan, phase, ownership, progress, decisions } = changed(state, event);
+  const effort = effortAfter(state.effort, event, openGate(state)?.pausedAt ?? null);
   // Always of one shape: Node 20 copies the next faster then.
-  return { runId, createdAt, request, plan, head: headOf(event), phase, ownership, progress, decisions };
+  return { runId, createdAt, request, plan, head: headOf(event), phase, ownership, progress, decisions, effort };
 }
 
 function changed(state: RunState, event: RunEvent): RunState {

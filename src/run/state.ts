@@ -3,6 +3,7 @@ import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } f
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
+import type { RunEffort } from './effort.js';
 
 /** One node of the frontier: running, or done and waiting for the others. */
 export interface FrontierNode {
@@ -163,6 +164,7 @@ export interface RunState {
   readonly progress: RunProgress;
   /** Decisions that were sent with an Idempotency-Key, so that a repeated request is recognized; votes too. */
   readonly decisions: readonly KeyedDecision[];
+  readonly effort: RunEffort;
 }
 
 /** The state with a part of its progress changed. */

@@ -21,6 +21,8 @@ describe('GET /api/runs/{run_id}', () => {
   });
   after(() => service.stop());
 
+  const recordOf = async (runId: string) => rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+
   it('shows a completed run', async () => {
     const runId = await rest.start('Trees');
     await rest.until(runId, isOver);
@@ -38,6 +40,38 @@ describe('GET /api/runs/{run_id}', () => {
     });
     expect(record.created_at).to.match(ISO_UTC);
     expect(record.completed_at).to.match(ISO_UTC);
+    expect(record.duration_ms).to.equal(Date.parse(record.completed_at ?? '') - Date.parse(record.created_at ?? ''));
+  });
+
+  it('tells what a run has cost, by model too, and how long it has waited', async () => {
+    const runId = await rest.start('Trees');
+    await rest.until(runId, isOver);
+    const { usage, waited_ms: waitedMs } = await recordOf(runId);
+    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+    const calls = events.filter(({ type }) => type === 'NodeStarted').length;
+    const tokens = { input_tokens: 10 * calls, output_tokens: 5 * calls };
+    const cost = { ...tokens, calls, repeated_calls: 0, untold_calls: 0 };
+    expect(usage).to.deep.equal({ ...cost, by_model: [{ model: 'scripted-1', ...cost }] });
+    expect(waitedMs).to.equal(0);
+    const held = await recordOf(await rest.start('Held'));
+    expect(held).to.include({ duration_ms: null, waited_ms: 0 });
+    expect(held.usage).to.include({ input_tokens: null, output_tokens: null, calls: 1, untold_calls: 1 });
+  });
+
+  it('counts the time in pauses once they have ended', async () => {
+    await rest.post('/api/councils/', { id: 'one', name: 'One', nodes: [{ id: 'write' }] });
+    const start = await rest.post('/api/councils/one/run', { input_topic: 'Trees', god_mode: true });
+    const { run_id: runId } = rest.read(start, 202, 'run-start.json');
+    await rest.until(runId, ({ status }) => status === 'paused');
+    expect(await recordOf(runId)).to.include({ waited_ms: null, duration_ms: null });
+    await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+    await rest.until(runId, isOver);
+    const record = await recordOf(runId);
+    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+    const atOf = (type: string): number => Date.parse(events.find((each) => each.type === type)?.at ?? '');
+    expect(record.waited_ms).to.equal(atOf('GateDecided') - atOf('RunPaused'));
+    const [listed] = rest.read(await rest.get('/api/runs/?limit=1'), 200, 'history-list.json');
+    expect(listed).to.deep.equal(record);
   });
 
   it('shows an unfinished run without a time of its end, then a cancelled one with it', async () => {

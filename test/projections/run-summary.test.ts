@@ -10,6 +10,8 @@ const council = graphOf(`
 `);
 const AT = '2026-01-01T00:00:00.000Z';
 
+const NOTHING_TOLD = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null };
+
 const paused = (): Story => given(council, { godMode: true });
 
 describe('summaryOf', () => {
@@ -33,6 +35,8 @@ describe('summaryOf', () => {
       completedAt: null,
       waitingSince: null,
       deadlineAt: null,
+      waitedMs: 0,
+      usage: { ...NOTHING_TOLD, byModel: [] },
       session: null,
     });
   });

@@ -22,6 +22,8 @@ export function summaryWith(id: string, fields: Partial<RunSummary> = {}): RunSu
     completedAt: null,
     waitingSince: null,
     deadlineAt: null,
+    waitedMs: 0,
+    usage: null,
     session: null,
     ...fields,
   };

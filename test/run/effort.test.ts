@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import type { RunUsage } from '../../src/run/effort.js';
+import { usageOf } from '../../src/run/effort.js';
+import type { RunState } from '../../src/run/state.js';
+import type { Story, When } from '../support/given.js';
+import { attemptOf, broke, failed, given, graphOf, looked, scored, wrote } from '../support/given.js';
+
+const council = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+
+describe('What a run has cost', () => {
+  const costOf = ({ run }: Story): RunUsage => usageOf(run.effort);
+
+  it('is no call before the first, and tokens that nobody knows', () => {
+    expect(usageOf(given(council, { pending: true }).run.effort)).to.deep.equal({
+      ...{ calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null },
+      byModel: [],
+    });
+  });
+
+  it('is the sum of what its calls have told, of those under way nothing', () => {
+    const story = given(council).whenAll(wrote('write'), scored('judge', 5), wrote('write'));
+    const counts = { calls: 4, repeatedCalls: 0, toldCalls: 3 };
+    expect(costOf(story)).to.include({ ...counts, inputTokens: 30, outputTokens: 15 });
+  });
+
+  it('stays unknown where the provider tells nothing, and says how much of a sum is', () => {
+    const first = given(council).when(told('write', { inputTokens: 0, outputTokens: 0 }));
+    expect(costOf(first)).to.include({ calls: 2, toldCalls: 0, inputTokens: null, outputTokens: null });
+    const second = first.when(scored('judge', 9));
+    expect(costOf(second)).to.include({ calls: 3, toldCalls: 1, inputTokens: 10, outputTokens: 5 });
+  });
+
+  it('counts attempts after the first as repeated, lost ones too, and what failed ones have cost', () => {
+    const again = given(council).when(broke('write', 100));
+    expect(costOf(again)).to.include({ calls: 2, repeatedCalls: 1, toldCalls: 0, inputTokens: null });
+    const costly = again.when((run: RunState) => {
+      const command = failed(attemptOf(run, 'write'), 100);
+      if (command.type !== 'FailNode') return command;
+      return { ...command, failure: { ...command.failure, usage: { inputTokens: 7, outputTokens: 0 } } };
+    });
+    expect(costOf(costly)).to.include({ calls: 3, repeatedCalls: 2, toldCalls: 1, inputTokens: 7, outputTokens: null });
+    const lost = given(council).when({ type: 'ClaimRun', reason: 'recovered' }, 'two').when(wrote('write'));
+    expect(costOf(lost)).to.include({ calls: 3, repeatedCalls: 1, toldCalls: 1, inputTokens: 10 });
+  });
+
+  it('counts a call for each round of tools that was answered, however many tools it asked for', () => {
+    const story = given(council).whenAll(looked('write'), looked('write'), wrote('write'));
+    expect(costOf(story)).to.include({ calls: 3, toldCalls: 2, inputTokens: 10 });
+  });
+
+  it('is told of each model by itself, in the order of their first calls', () => {
+    const parallel = given(graphOf('plan -> left, right')).when(wrote('plan'));
+    expect(usageOf(parallel.run.effort).byModel.map(({ model, calls }) => [model, calls])).to.deep.equal([
+      ['model-1', 3],
+    ]);
+    const graph = graphOf('write -> judge?');
+    const nodes = graph.nodes.map((node) => (node.id === 'judge' ? { ...node, model: 'model-2' } : node));
+    const mixed = given({ ...graph, nodes }).whenAll(wrote('write'), scored('judge', 9));
+    const one = { calls: 1, repeatedCalls: 0, toldCalls: 1, inputTokens: 10, outputTokens: 5 };
+    expect(usageOf(mixed.run.effort).byModel).to.deep.equal([
+      { model: 'model-1', ...one },
+      { model: 'model-2', ...one },
+    ]);
+  });
+
+  it('is the time in pauses, once each has ended by a decision or a cancellation', () => {
+    const waitedMs = ({ run }: Story): number => run.effort.waitedMs;
+    const at = (ms: number): string => new Date(START + ms).toISOString();
+    const paused = given(council, { godMode: true });
+    expect(waitedMs(paused)).to.equal(0);
+    const approved = paused.at(at(5_000)).whenDecided({ action: 'approve', modifiedState: null });
+    expect(waitedMs(approved)).to.equal(5_000);
+    const again = approved.when(wrote('write'), 'one', at(6_000));
+    expect(waitedMs(again)).to.equal(5_000);
+    const cancelled = again.when({ type: 'CancelRun', actor: null }, 'one', at(6_750));
+    expect(waitedMs(cancelled)).to.equal(5_750);
+    expect(waitedMs(again.at(at(7_000)).whenDecided({ action: 'reject', modifiedState: null }))).to.equal(6_000);
+  });
+
+  it('is never less than nothing, though the clock of who decides is behind', () => {
+    const paused = given(council, { godMode: true });
+    const early = new Date(START - 60_000).toISOString();
+    expect(paused.at(early).whenDecided({ action: 'approve', modifiedState: null }).run.effort.waitedMs).to.equal(0);
+  });
+});
+
+/** The node's attempt under way ends with a draft, of which its provider has told so much. */
+function told(node: string, usage: { readonly inputTokens: number; readonly outputTokens: number }): When {
+  return (run) => {
+    const { step, attempt } = attemptOf(run, node);
+    return { type: 'CompleteNode', result: { step, attempt, output: { draft: 'Draft' }, usage, durationMs: 7 } };
+  };
+}
