@@ -157,7 +157,8 @@ export class RunRegistry {
       context: () => decisionContext(this.#deps),
       replay: async () => {
         await this.#live.get(runId)?.settled();
-        return await this.#replayForWork(runId);
+        this.#assertTakingWork();
+        return await this.#replayOnceAvailable(runId);
       },
       record: async (replayed, facts, at) => {
         const takesSlot = claimsRun(facts);
@@ -232,11 +233,9 @@ export class RunRegistry {
   }
 
   #take(runId: string): Promise<boolean> {
-    const { system } = this.#deps;
     return takeRun({
       context: () => decisionContext(this.#deps),
-      replay: () =>
-        this.#tasks.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { system, signal })),
+      replay: () => this.#replayOnceAvailable(runId),
       record: (replayed, facts) => this.#record(runId, replayed, facts),
       isHeld: () => this.#live.has(runId) || this.#claiming.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
@@ -261,6 +260,12 @@ export class RunRegistry {
     this.#live.set(runId, actor);
     actor.adopt(rest);
     return actor.run;
+  }
+
+  /** Nobody waits for it: an outage of the log is sat out. */
+  #replayOnceAvailable(runId: string): Promise<Replay | null> {
+    const { system } = this.#deps;
+    return this.#tasks.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { system, signal }));
   }
 
   #replayForWork(runId: string): Promise<Replay | null> {

@@ -3,9 +3,15 @@ import type { Approvals } from '../../../src/generated/schemas.js';
 import type { DuePause } from '../../../src/run/live/deadlines.js';
 import { Deadlines } from '../../../src/run/live/deadlines.js';
 import type { RunState } from '../../../src/run/state.js';
+import { nodeSystem } from '../../../src/system/system.js';
 import { begun, graphOf } from '../../support/given.js';
+import { pausedBefore, startGodRun } from '../../support/god-run.js';
 import { manualSystem } from '../../support/manual-system.js';
-import { runRequest } from '../../support/open-engine.js';
+import { openTestEngine, runRequest } from '../../support/open-engine.js';
+import { passingSystem } from '../../support/passing-time.js';
+import { checkRecord, factsOf } from '../../support/record-of.js';
+import { scriptedModel } from '../../support/scripted-model.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -132,5 +138,33 @@ describe('Deadlines of pauses', () => {
     expect(new Set(passed).size).to.equal(many);
     expect(passed).to.have.lengthOf(many);
     expect(asked).to.be.within(3, 12);
+  });
+});
+
+describe('A run that its deadline lets go on', () => {
+  it('waits for room, as any run does that nobody has asked for just now', async () => {
+    const dir = tempDir();
+    // Soon looked at again.
+    const system = passingSystem([MINUTE, 1_000]);
+    let aheadMs = 0;
+    const now = (): string => new Date(Date.parse(nodeSystem().now()) + aheadMs).toISOString();
+    const model = scriptedModel(() => 'hold');
+    const engine = await openTestEngine({ path: dir.path, model, system: { ...system, now }, maxActiveRuns: 1 });
+    const approvals: Approvals = { deadline: { after_ms: DAY, then: 'approve' } };
+    const waiting = await startGodRun(engine, { ...LINE, approvals });
+    const busy = nodeSystem().uuid();
+    await engine.registry.start(runRequest(busy));
+    await model.called(1);
+    aheadMs = 2 * DAY;
+    // It has been tried: whatever is asked now comes after.
+    expect(await engine.registry.passDeadline(waiting)).to.be.a('string');
+    await pausedBefore(engine, waiting, 'one');
+    await engine.registry.cancel(busy);
+    await model.called(2);
+    const [decided] = factsOf(await checkRecord(engine.log, waiting), 'GateDecided');
+    expect(decided).to.include({ by: 'deadline', action: 'approve' });
+    await engine.stop();
+    expect(engine.faults).to.deep.equal([]);
+    dir.remove();
   });
 });
