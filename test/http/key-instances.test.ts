@@ -11,7 +11,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
-import type { SharedLog } from '../support/shared-log.js';
+import type { LogLine, SharedLog } from '../support/shared-log.js';
 import { openSharedLog } from '../support/shared-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -21,6 +21,7 @@ describe('Keys on two instances of one log', () => {
   let dir: TempDir;
   let shared: SharedLog;
   let services: readonly RunningService[];
+  const lines: LogLine[] = [];
   let urls: readonly [string, string];
   let admin: RestClient;
   let adminKey: string;
@@ -33,7 +34,9 @@ describe('Keys on two instances of one log', () => {
     shared = await openSharedLog(dir.path);
     const system = { ...nodeSystem(), now: () => new Date(Date.now() + aheadMs).toISOString() };
     const open = (): Promise<RunningService> => {
-      const { log } = shared.line();
+      const line = shared.line();
+      const { log } = line;
+      lines.push(line);
       const model = scriptedModel(() => 'hold');
       return startService({ model, system, decorate: (own) => changedLog(log, { close: () => own.close() }) });
     };
@@ -140,6 +143,24 @@ describe('Keys on two instances of one log', () => {
     const open = await openAll(async (url) => ({ Cookie: cookie, Origin: url }));
     await restClient(urls[1]).send('DELETE', '/api/session', { headers: { Cookie: cookie, Origin: urls[1] } });
     await open.closed();
+  });
+
+  it('let known ones in while the log is out, and say of unknown ones that it cannot be told', async () => {
+    const key = await newKey('known');
+    const rest = restWith(urls[1], key);
+    const asked = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+      (await restClient(urls[1]).send('GET', '/api/session', { headers })).status;
+    expect((await rest.get('/api/session')).status).to.equal(200);
+    lines[1]?.turn('down');
+    try {
+      aheadMs += 24 * 3_600_000;
+      // Its use on another day cannot be recorded now: nobody waits for that.
+      expect(await asked(bearer(key))).to.equal(200);
+      expect(await asked(bearer(`council_${'x'.repeat(43)}`))).to.equal(503);
+      expect(await asked({ Cookie: `council_session=${'x'.repeat(43)}` })).to.equal(503);
+    } finally {
+      lines[1]?.turn('up');
+    }
   });
 
   it('leave open what others have opened', async () => {

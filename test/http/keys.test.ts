@@ -114,7 +114,7 @@ describe('The first key', () => {
   });
   after(() => service.stop());
 
-  it('needs admin, comes from no page, and closes the service', async () => {
+  it('needs admin, comes from no page and no proxy, and closes the service', async () => {
     const rest = restClient(service.url);
     expect(rest.read(await rest.get('/api/session'), 200, 'session.json')).to.deep.equal({
       actor: null,
@@ -123,6 +123,7 @@ describe('The first key', () => {
     });
     rest.problem(await rest.post('/api/keys', { name: 'ann', scopes: ['read', 'run'] }), 422);
     rest.problem(await rest.post('/api/keys', FIRST, { Origin: service.url }), 403);
+    rest.problem(await rest.post('/api/keys', FIRST, { 'X-Forwarded-For': '203.0.113.9' }), 403);
     rest.problem(await rest.send('DELETE', '/api/keys/ann'), 404);
     expect((await rest.get('/api/runs/')).status).to.equal(200);
     await addFirstKey(service.url, ['admin'], 'ann');

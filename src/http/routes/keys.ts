@@ -1,4 +1,5 @@
 /** The keys of a service: added, listed, revoked, and their record for auditors (contract, section 5). */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { KeyRequest as SentKey } from '../../generated/schemas.js';
 import { KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors.js';
 import { KEYS_STREAM } from '../../keys/events.js';
@@ -48,13 +49,13 @@ function addRoute(http: HttpContext): Route {
     name: 'addKey',
     summary: 'Adds a key, and shows its text this once',
     description:
-      'The first key of all needs the scope `admin`, and is taken only where the service is bound to a loopback address, from no page. From then on everything but health, the static files of the console and the sign-in needs a key.',
+      'The first key of all needs the scope `admin`, and is taken only where the service is bound to a loopback address, from no page and through no proxy. From then on everything but health, the static files of the console and the sign-in needs a key.',
     tag: 'keys',
     body,
     success: { status: 201, description: 'It can be used', schema: 'new-key.json' },
     problems: [409, 503],
     async handle(ctx, { actor }) {
-      if (actor === null) assertFirstIsTaken(http, ctx.req.headers.origin);
+      if (actor === null) assertFirstIsTaken(http, ctx.req.headers);
       const sent = await body.read(ctx);
       const added = await http.inTime(
         refused(async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null })),
@@ -72,10 +73,12 @@ function addRoute(http: HttpContext): Route {
  *
  * @throws {RequestRefused} 403
  */
-function assertFirstIsTaken({ isLoopback }: HttpContext, origin: string | undefined): void {
-  if (isLoopback && origin === undefined) return;
+function assertFirstIsTaken({ isLoopback }: HttpContext, headers: IncomingHttpHeaders): void {
+  // A page names its origin, and a proxy whom it speaks for: neither is somebody at this machine.
+  const isPassedOn = ['origin', 'forwarded', 'x-forwarded-for'].some((name) => headers[name] !== undefined);
+  if (isLoopback && !isPassedOn) return;
   const detail =
-    'The first key is added on the machine itself: with "council keys add", or where HOST is a loopback address, and not by a page';
+    'The first key is added on the machine itself: with "council keys add", or where HOST is a loopback address, and not by a page or through a proxy';
   throw new RequestRefused(detail, { status: 403 });
 }
 
