@@ -27,10 +27,12 @@ export function serviceClient(url: string, { key, system, ...retry }: ServiceOpt
   });
 }
 
-/** Tells the user once an outage that the service is waited for. */
+/** Tells the user once an outage that the service is waited for, and why. */
 export function toldOnce(notify: (text: string) => void): NonNullable<RetryOptions['onWait']> {
-  return ({ failures }) => {
-    if (failures === 1) notify('Connection to the service lost, trying again');
+  return ({ error, failures }) => {
+    const { message } = error;
+    if (failures === 1)
+      notify(isAway(error) ? 'Connection to the service lost, trying again' : `${message}, trying again`);
   };
 }
 

@@ -25,13 +25,15 @@ const PAGE = `<!doctype html><title>A page of another origin</title>
 <script type="importmap">{"imports": {"eventsource-parser": "/eventsource-parser.js"}}</script>
 <script type="module">
   const { CouncilClient } = await import('/client/client.js');
+  const { hostSystem } = await import('/client/system.js');
+  const system = { ...hostSystem(), random: () => 0 };
   const clientOf = (url, key) => new CouncilClient({ url, key, retry: { callMs: 0 } });
   const told = ({ name, status, retryAfter, detail }) => ({ name, status, retryAfter, detail });
   globalThis.page = {
     /** A run in God Mode, every pause of it approved, followed over a line that breaks. */
     async guided({ url, proxy, key, blueprint }) {
       const run = await clientOf(url, key).runs.start({ topic: 'The sea', blueprint, godMode: true });
-      const through = new CouncilClient({ url: proxy, key }).run(run.id);
+      const through = new CouncilClient({ url: proxy, key, system }).run(run.id);
       const events = [];
       for await (const event of through.events()) {
         events.push(event);
@@ -53,6 +55,17 @@ const PAGE = `<!doctype html><title>A page of another origin</title>
       const errors = [];
       for (let time = 0; time < times; time += 1) errors.push(told(await clientOf(url, key).session.get().catch((e) => e)));
       return errors;
+    },
+    /** All by a cookie: no key is kept. */
+    async signedIn({ url, key }) {
+      const council = new CouncilClient({ url, retry: { callMs: 0 } });
+      const before = told(await council.session.get().catch((e) => e));
+      const { actor } = await council.session.signIn(key);
+      const run = await council.runs.start({ topic: 'Trees' });
+      let last = null;
+      for await (const { type } of run.events()) last = type;
+      await council.session.signOut();
+      return { before, actor, last, after: told(await run.status().catch((e) => e)) };
     },
     async aborted({ url, key, id }) {
       const abort = new AbortController();
@@ -103,23 +116,27 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
   /** The site's origin. */
   async function openSite(): Promise<string> {
     const server = createServer(({ url = '/' }, response) => {
-      const file = /^\/(?:client\/([\w-]+\.js)|eventsource-parser\.js)$/.exec(url);
-      if (file === null) return void response.setHeader('Content-Type', 'text/html').end(PAGE);
-      const path = file[1] === undefined ? import.meta.resolve('eventsource-parser') : moduleOf(file[1]);
-      response.setHeader('Content-Type', 'text/javascript').end(readFileSync(fileURLToPath(path)));
+      const script = scriptAt(url);
+      response.setHeader('Content-Type', script === null ? 'text/html' : 'text/javascript').end(script ?? PAGE);
     });
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  const moduleOf = (name: string): string => new URL(`../../src/client/${name}`, import.meta.url).href;
+  /** A module that the page loads; null: no path of one. */
+  function scriptAt(path: string): string | null {
+    const [found, name] = /^\/(?:client\/([\w-]+\.js)|eventsource-parser\.js)$/.exec(path) ?? [];
+    if (found === undefined) return null;
+    const own = name === undefined ? null : new URL(`../../src/client/${name}`, import.meta.url).href;
+    return readFileSync(fileURLToPath(own ?? import.meta.resolve('eventsource-parser')), 'utf8');
+  }
 
-  async function opened(origin: string): Promise<Page> {
-    const tab = await browser.newPage();
-    await tab.goto(origin);
-    await tab.waitForFunction("document.title === 'ready'");
-    return tab;
+  async function opened(address: string, tab?: Page): Promise<Page> {
+    const shown = tab ?? (await browser.newPage());
+    await shown.goto(address);
+    await shown.waitForFunction("document.title === 'ready'");
+    return shown;
   }
 
   const asked = async <T>(tab: Page, name: string, words: object = {}): Promise<T> =>
@@ -166,6 +183,21 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     const { id } = await council.runs.start({ topic: 'Trees', blueprint, godMode: true });
     expect(await asked(page, 'aborted', { id })).to.deep.equal({ done: true, value: undefined });
     await council.run(id).cancel();
+  });
+
+  it('works by a cookie on pages of the service itself, until it signs out', async () => {
+    const tab = await browser.newPage();
+    // As if the service sent them.
+    await tab.route(`${service.url}/pages/**`, (route) => route.fulfill({ contentType: 'text/html', body: PAGE }));
+    await tab.route(/\.js$/, async (route) => {
+      const { pathname } = new URL(route.request().url());
+      await route.fulfill({ contentType: 'text/javascript', body: scriptAt(pathname) ?? '' });
+    });
+    await opened(`${service.url}/pages/`, tab);
+    const signedIn = await asked<object>(tab, 'signedIn');
+    expect(signedIn).to.deep.include({ actor: 'ann', last: 'RunCompleted' });
+    expect(signedIn).to.have.nested.property('before.status', 401);
+    expect(signedIn).to.have.nested.property('after.status', 401);
   });
 
   it('is let in from listed origins alone', async () => {
