@@ -103,7 +103,8 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     });
     key = keys.key;
     council = new CouncilClient({ url: service.url, key });
-    browser = await chromium.launch({ executablePath: found, args: ['--no-sandbox'] });
+    // The runner's own time limit is the only one: a busy machine takes its time.
+    browser = await chromium.launch({ executablePath: found, args: ['--no-sandbox'], timeout: 0 });
     page = await opened(origin);
   });
   after(async () => {
@@ -134,6 +135,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
 
   async function opened(address: string, tab?: Page): Promise<Page> {
     const shown = tab ?? (await browser.newPage());
+    shown.setDefaultTimeout(0);
     await shown.goto(address);
     await shown.waitForFunction("document.title === 'ready'");
     return shown;
