@@ -6,6 +6,7 @@ import type * as DocumentErrors from '../documents/errors.js';
 import type * as KeyErrors from '../keys/errors.js';
 import type * as LogErrors from '../eventlog/errors.js';
 import type { FieldError, Problem } from '../generated/schemas.js';
+import type * as ViewErrors from '../projections/errors.js';
 import type * as PdfErrors from '../pdf/errors.js';
 import type * as RunErrors from '../run/errors.js';
 import { isKeyOf } from '../system/element.js';
@@ -56,6 +57,7 @@ type ErrorCode = CodesOf<
     typeof DocumentErrors &
     typeof KeyErrors &
     typeof LogErrors &
+    typeof ViewErrors &
     typeof PdfErrors
 >;
 
@@ -87,6 +89,9 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'key.contended': { status: 503, retryAfterSeconds: 1 },
   'key.crowded': { status: 503, retryAfterSeconds: 2 },
   'key.damaged': { status: 500, detail: 'The record of the keys is damaged' },
+  'views.failed': FAULT,
+  'views.lost': { status: 503, retryAfterSeconds: 1 },
+  'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
   // From making a document's vectors; a model that fails within a run is reported in the run's own events.

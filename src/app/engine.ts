@@ -89,14 +89,11 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, system });
   const logInfo = await logInfoOf(log, { system, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
-  const onCorrupt = (error: RunCorrupt): void => {
-    logger.error({ runId: error.data.runId, err: error }, 'run: its record is damaged');
-    cluster?.giveUp(error.data.runId);
-    for (const shown of [feed, models.views]) shown.refuse(error);
-  };
+  const onLost = (): void => foldAgain({ logger, history: models.history, projector });
+  const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onFault });
+  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault });
   const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = machineCache();
@@ -115,11 +112,12 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     onDocument: (event) => library.recorded(event),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
-  const queries = new RunQueries({ log, reader, history, projector, corruptRuns, live: (id) => registry.live(id) });
+  const folding = { log, reader, history, projector, system };
+  const queries = new RunQueries({ ...folding, corruptRuns, live: (id) => registry.live(id) });
   const inbox = new Inbox({ queries, reader, logFeed, corruptRuns });
   const blueprints = new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen });
-  const audits = runAudits({ log, charts, corruptRuns, logger, system, reader, history, projector });
-  const savedCouncils = blueprintAudits({ log, history, projector, system, logger });
+  const audits = runAudits({ ...folding, charts, corruptRuns, logger });
+  const savedCouncils = blueprintAudits({ ...folding, logger });
   const caughtUp = startReading(library, projector);
 
   return {
@@ -128,7 +126,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
     ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints, authenticator, unreachableModels },
-    ...listsOf({ log, history, projector, corruptDocuments: library.corruptDocuments }),
+    ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }),
     isReady: readiness({ log, projector, library, history, cluster }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
     async stop() {
@@ -142,6 +140,35 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await log.close();
     },
   };
+}
+
+/** A run was found corrupt: nobody runs it, and nothing more of it is shown. */
+function giveUp(
+  error: RunCorrupt,
+  {
+    logger,
+    cluster,
+    shown,
+  }: Pick<EngineDeps, 'logger'> & {
+    readonly cluster: Cluster | null;
+    readonly shown: readonly { refuse(error: RunCorrupt): void }[];
+  },
+): void {
+  const { runId } = error.data;
+  logger.error({ runId, err: error }, 'run: its record is damaged');
+  cluster?.giveUp(runId);
+  for (const each of shown) each.refuse(error);
+}
+
+/** The stored views were damaged and begun anew. */
+function foldAgain({
+  logger,
+  history,
+  projector,
+}: Pick<EngineDeps, 'logger'> & Pick<ReadModels, 'history'> & { readonly projector: Projector }): void {
+  logger.error({ file: VIEWS_FILE }, 'the stored views are damaged: folding them from the log again');
+  history.lost();
+  projector.refold();
 }
 
 /** See `Engine.isReady`. */

@@ -1,13 +1,11 @@
 /** The saved councils as a list. */
-import type { EventLog } from '../eventlog/port.js';
 import type { History } from './run-history.js';
-import type { Projector } from './projector.js';
+import type { WhenFoldedDeps } from './when-folded.js';
+import { whenFolded } from './when-folded.js';
 import type { Page } from './run-summary.js';
 
-export interface BlueprintListDeps {
-  readonly log: EventLog;
+export interface BlueprintListDeps extends WhenFoldedDeps {
   readonly history: Pick<History, 'blueprintIds' | 'blueprintRecords'>;
-  readonly projector: Pick<Projector, 'reached'>;
 }
 
 /**
@@ -22,11 +20,11 @@ export interface BlueprintPage {
   readonly hasMore: boolean;
 }
 
-export function blueprintList({ log, history, projector }: BlueprintListDeps): BlueprintList {
+export function blueprintList(deps: BlueprintListDeps): BlueprintList {
+  const { history } = deps;
   return async (page) => {
-    await projector.reached(await log.head());
     const { limit } = page;
-    const ids = await history.blueprintIds({ ...page, limit: limit + 1 });
+    const ids = await whenFolded(deps, () => history.blueprintIds({ ...page, limit: limit + 1 }));
     return { records: recordsOf(ids.slice(0, limit), history), hasMore: ids.length > limit };
   };
 }

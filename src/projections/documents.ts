@@ -1,14 +1,12 @@
 /** The documents as a list. */
 import type { DocumentRecord } from '../documents/events.js';
-import type { EventLog } from '../eventlog/port.js';
 import type { History } from './run-history.js';
-import type { Projector } from './projector.js';
+import type { WhenFoldedDeps } from './when-folded.js';
+import { whenFolded } from './when-folded.js';
 import type { Page } from './run-summary.js';
 
-export interface DocumentListDeps {
-  readonly log: EventLog;
+export interface DocumentListDeps extends WhenFoldedDeps {
   readonly history: Pick<History, 'documents'>;
-  readonly projector: Pick<Projector, 'reached'>;
   readonly corruptDocuments: { has(documentId: string): boolean };
 }
 
@@ -21,10 +19,10 @@ export interface ListedDocument extends DocumentRecord {
 /** Asks for a page of them, newest first, ties by id ascending; everything recorded before the call is in it. */
 export type DocumentList = (page: Page) => Promise<readonly ListedDocument[]>;
 
-export function documentList({ log, history, projector, corruptDocuments }: DocumentListDeps): DocumentList {
+export function documentList(deps: DocumentListDeps): DocumentList {
+  const { history, corruptDocuments } = deps;
   return async (page) => {
-    await projector.reached(await log.head());
-    const documents = await history.documents(page);
+    const documents = await whenFolded(deps, () => history.documents(page));
     return documents.map((each) => ({ ...each, isCorrupt: corruptDocuments.has(each.id) }));
   };
 }

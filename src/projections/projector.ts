@@ -56,13 +56,17 @@ export class Projector {
   /** Whether the subscription was dropped and nothing has arrived since. */
   #isAway = false;
   #running: Promise<void> = Promise.resolve();
+  /** Ends the subscription, so that another begins. */
+  #subscription = new AbortController();
+  /** Whether the subscription is to begin anew: what comes of the present one no longer counts. */
+  #isRefolding = false;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
     this.#position = options.history.checkpoint;
   }
 
-  /** Whether history has been folded since the start. */
+  /** Whether history has been folded since the start, or since it was lost. */
   get isCaughtUp(): boolean {
     return this.#caughtUp;
   }
@@ -72,6 +76,14 @@ export class Projector {
     return new Promise((resolve) => {
       this.#running = this.#run(resolve);
     });
+  }
+
+  /** Folds everything again, from the first event on: what was stored of it is lost. */
+  refold(): void {
+    this.#position = null;
+    this.#caughtUp = false;
+    this.#isRefolding = true;
+    this.#subscription.abort();
   }
 
   /**
@@ -104,8 +116,12 @@ export class Projector {
     const { log, system, onFault } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
+      this.#subscription = new AbortController();
+      this.#isRefolding = false;
+      const either = AbortSignal.any([signal, this.#subscription.signal]);
       try {
-        for await (const followed of log.subscribe(this.#position, { signal })) {
+        for await (const followed of log.subscribe(this.#position, { signal: either })) {
+          if (either.aborted) break;
           this.#isAway = false;
           if (followed.kind === 'checkpoint') {
             this.#reach(followed.position);
@@ -191,6 +207,7 @@ export class Projector {
   }
 
   #reach(position: Position): void {
+    if (this.#isRefolding) return;
     this.#position = position;
     this.#options.history.reached(position);
     for (const waiter of this.#waiters) {

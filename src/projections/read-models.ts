@@ -16,6 +16,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly system: Pick<System, 'after' | 'sha256'>;
   /** Called once per run, when it is found corrupt. */
   readonly onCorrupt: (error: RunCorrupt) => void;
+  /** Called once, when the stored rows were damaged: they have to be folded again. */
+  readonly onLost: () => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -33,10 +35,11 @@ export async function openReadModels({
   from,
   system,
   onCorrupt,
+  onLost,
   onFault,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
-  const stored = await openViews(options);
+  const stored = await openViews(options, onLost);
   const known = await stored.corruptRuns();
   const corruptRuns = new CorruptRuns({
     known,

@@ -8,6 +8,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
 import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
+import { ViewsLost } from './errors.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { DocumentRow } from './document-table.js';
 import type { ViewRepair } from './view-repair.js';
@@ -167,8 +168,19 @@ export class History {
     this.#checkpoint = position;
   }
 
+  /** The stored rows are lost: everything will be put again, from the first event on. */
+  lost(): void {
+    this.#checkpoint = null;
+  }
+
+  /** Null also when the stored rows were just found to be lost: the log knows. */
   async find(runId: string): Promise<RunSummary | null> {
-    return this.#changed.get(runId) ?? this.#writing.get(runId) ?? (await this.#views.find(runId));
+    const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
+    if (noted !== undefined) return noted;
+    return await this.#views.find(runId).catch((error: unknown) => {
+      if (error instanceof ViewsLost) return null;
+      throw error;
+    });
   }
 
   /** A run as it is stored, with everything that has been put. */

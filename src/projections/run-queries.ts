@@ -16,6 +16,8 @@ import type { RunReader } from './run-reader.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
+import { whenFolded } from './when-folded.js';
+import type { System } from '../system/system.js';
 
 /** A page of a run's record: its events as they are stored, up to a head that later events do not move. */
 export interface RecordPage {
@@ -35,6 +37,7 @@ export interface RunQueriesOptions {
   readonly reader: RunReader;
   readonly history: History;
   readonly projector: Projector;
+  readonly system: Pick<System, 'after'>;
   readonly corruptRuns: Pick<CorruptRuns, 'assertNotCorrupt' | 'shown'>;
   /** The run as its actor holds it, when it runs here. */
   readonly live: (runId: string) => RunState | null;
@@ -94,16 +97,14 @@ export class RunQueries {
 
   /** A page of the history, by default newest first; everything recorded before the call is in it. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
-    const { log, history, projector, corruptRuns } = this.#options;
-    await projector.reached(await log.head());
-    return (await history.list(query)).map((run) => corruptRuns.shown(run));
+    const { history, corruptRuns } = this.#options;
+    const found = await whenFolded(this.#options, () => history.list(query));
+    return found.map((run) => corruptRuns.shown(run));
   }
 
   /** How many runs of the history there are; everything recorded before the call counts. */
   async count(filter: RunFilter): Promise<number> {
-    const { log, history, projector } = this.#options;
-    await projector.reached(await log.head());
-    return await history.count(filter);
+    return await whenFolded(this.#options, () => this.#options.history.count(filter));
   }
 
   /** A run's events from a revision on; null when there is no such run. */

@@ -2,7 +2,6 @@
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { LogUnreadable } from '../eventlog/port.js';
-import { CouncilError } from '../errors.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
@@ -13,20 +12,15 @@ import type { Page, RunSummary } from './run-summary.js';
 import type { Corruption } from './corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
+import { ViewsFailed, ViewsLost } from './errors.js';
 import type { KeyedRun } from './run-table.js';
-import type { ViewsRows, ViewsStore } from './views-store.js';
+import type { ViewsRows } from './views-store.js';
+import type { RenewableViews } from './views-renewal.js';
+import { VIEWS_LOST } from './views-renewal.js';
 
 export interface ViewsOptions {
   readonly file: string;
   readonly log: FoldedLog;
-}
-
-/** The stored views can be neither opened nor begun anew. */
-export class ViewsFailed extends CouncilError<{ file: string; reason: string }> {
-  readonly code = 'views.failed';
-  constructor(data: { file: string; reason: string }, options?: ErrorOptions) {
-    super(`Cannot open the stored views "${data.file}": ${data.reason}`, data, options);
-  }
 }
 
 /** The worker's message once it is ready. */
@@ -55,11 +49,13 @@ export interface ViewsClient {
 /**
  * Starts the views worker on a file; rejects when the file cannot be opened.
  *
+ * @param onLost called once, when the file was found damaged and begun anew: all of it has to be folded again. What is
+ *   written afterwards goes into the new file
  * @throws {LogUnreadable} the rows were folded from another log, or past its head, and the log has a file to refuse
  */
-export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
+export async function openViews(options: ViewsOptions, onLost: () => void = () => undefined): Promise<ViewsClient> {
   const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: options });
-  const calls = new WorkerRpc<ViewsReady, ViewsStore>(worker, 'The stored read models');
+  const calls = new WorkerRpc<ViewsReady, RenewableViews>(worker, 'The stored read models');
   const ready = await calls.ready().catch((cause: unknown) => {
     throw new ViewsFailed(
       { file: options.file, reason: cause instanceof Error ? cause.message : String(cause) },
@@ -71,22 +67,36 @@ export async function openViews(options: ViewsOptions): Promise<ViewsClient> {
     throw refusal(ready, dirname(options.file));
   }
   const checkpoint = ready.checkpoint as Position | null;
+  let isLost = false;
+  const guarded = async <T>(answer: Promise<T>): Promise<T> => {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes(VIEWS_LOST))) throw error;
+      if (!isLost) {
+        isLost = true;
+        onLost();
+        await calls.call('accept');
+      }
+      throw new ViewsLost();
+    }
+  };
   return {
     checkpoint,
-    write: (rows, position) => calls.call('write', rows, position),
-    find: (runId) => calls.call('find', runId),
-    list: (query) => calls.call('list', query),
-    count: (filter) => calls.call('count', filter),
-    unfinished: () => calls.call('unfinished'),
-    paused: (after) => calls.call('paused', after),
-    deadlines: (max) => calls.call('deadlines', max),
-    blueprintIds: (page) => calls.call('blueprintIds', page),
-    blueprintRecords: (ids) => calls.call('blueprintRecords', ids),
-    documents: (page) => calls.call('documents', page),
-    document: (documentId) => calls.call('document', documentId),
-    corruptRuns: () => calls.call('corruptRuns'),
-    saveCorrupt: (corruption) => calls.call('saveCorrupt', corruption),
-    removeCorrupt: (runId) => calls.call('removeCorrupt', runId),
+    write: (rows, position) => guarded(calls.call('write', rows, position)),
+    find: (runId) => guarded(calls.call('find', runId)),
+    list: (query) => guarded(calls.call('list', query)),
+    count: (filter) => guarded(calls.call('count', filter)),
+    unfinished: () => guarded(calls.call('unfinished')),
+    paused: (after) => guarded(calls.call('paused', after)),
+    deadlines: (max) => guarded(calls.call('deadlines', max)),
+    blueprintIds: (page) => guarded(calls.call('blueprintIds', page)),
+    blueprintRecords: (ids) => guarded(calls.call('blueprintRecords', ids)),
+    documents: (page) => guarded(calls.call('documents', page)),
+    document: (documentId) => guarded(calls.call('document', documentId)),
+    corruptRuns: () => guarded(calls.call('corruptRuns')),
+    saveCorrupt: (corruption) => guarded(calls.call('saveCorrupt', corruption)),
+    removeCorrupt: (runId) => guarded(calls.call('removeCorrupt', runId)),
     close: () => calls.close(),
   };
 }

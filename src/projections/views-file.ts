@@ -47,11 +47,11 @@ export interface LogRefused {
 /** Opens the file, or rebuilds it when its rows cannot be used. */
 export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused {
   const found = openFound(file);
-  if (found === null) return openAnew(file, log.identity);
+  if (found === null) return beginViewsFile(file, log.identity);
   const refused = refusalOf(log, found);
   if (refused === null && metaIn(found, 'version') === VIEWS_VERSION) return found;
   found.close();
-  return refused !== null && log.file !== undefined ? { refused, file: log.file } : openAnew(file, log.identity);
+  return refused !== null && log.file !== undefined ? { refused, file: log.file } : beginViewsFile(file, log.identity);
 }
 
 /** A value of the file's metadata. */
@@ -79,7 +79,8 @@ function refusalOf(log: FoldedLog, database: DatabaseSyncInstance): LogRefused['
   return checkpoint !== null && (log.head === null || checkpoint > log.head) ? 'behind' : null;
 }
 
-function openAnew(file: string, identity: string): DatabaseSyncInstance {
+/** Makes an empty file in place of what lies there. */
+export function beginViewsFile(file: string, identity: string): DatabaseSyncInstance {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true, recursive: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);

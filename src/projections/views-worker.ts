@@ -2,7 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../system/worker-rpc.js';
 import type { ViewsReady, ViewsOptions } from './views-client.js';
-import { openViewsFile } from './views-file.js';
+import { beginViewsFile, openViewsFile } from './views-file.js';
+import { renewableViews } from './views-renewal.js';
 import { viewsStore } from './views-store.js';
 
 const options = workerData as ViewsOptions;
@@ -10,6 +11,7 @@ const opened = openViewsFile(options.file, options.log);
 if ('refused' in opened) {
   serveRpc(parentPort, { ready: opened satisfies ViewsReady, api: { close: () => undefined } });
 } else {
-  const api = viewsStore(opened);
+  const begin = () => viewsStore(beginViewsFile(options.file, options.log.identity));
+  const api = renewableViews(viewsStore(opened), begin);
   serveRpc(parentPort, { ready: { checkpoint: api.checkpoint } satisfies ViewsReady, api });
 }

@@ -1,0 +1,26 @@
+/** How the stored views fail. */
+import { CouncilError } from '../errors.js';
+
+/** They can be neither opened nor begun anew. */
+export class ViewsFailed extends CouncilError<{ file: string; reason: string }> {
+  readonly code = 'views.failed';
+  constructor(data: { file: string; reason: string }, options?: ErrorOptions) {
+    super(`Cannot open the stored views "${data.file}": ${data.reason}`, data, options);
+  }
+}
+
+/** Their file was damaged while it was open. They are begun anew, once, and are folded from the log again. */
+export class ViewsLost extends CouncilError {
+  readonly code = 'views.lost';
+  constructor() {
+    super('The stored views are damaged: they are folded again', {});
+  }
+}
+
+/** They are too far behind the log to be asked. */
+export class ViewsBehind extends CouncilError {
+  readonly code = 'views.behind';
+  constructor() {
+    super('The lists are not up to date yet: they are being folded', {});
+  }
+}

@@ -1,0 +1,37 @@
+/** Questions to the stored views that count everything recorded before they were asked. */
+import { inTime } from '../system/async/deadline.js';
+import type { System } from '../system/system.js';
+import type { EventLog } from '../eventlog/port.js';
+import { ViewsBehind, ViewsLost } from './errors.js';
+import type { Projector } from './projector.js';
+
+/** Longest wait for the views to be folded, in milliseconds (contract, section 5). */
+const MAX_WAIT_MS = 5_000;
+
+export interface WhenFoldedDeps {
+  readonly log: Pick<EventLog, 'head'>;
+  readonly projector: Pick<Projector, 'reached'>;
+  readonly system: Pick<System, 'after'>;
+}
+
+/**
+ * Asks once everything is folded, and once more when the views turn out to be lost.
+ *
+ * @throws {ViewsBehind} when folding takes too long
+ */
+export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
+  await folded(deps);
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof ViewsLost)) throw error;
+    await folded(deps);
+    return await ask();
+  }
+}
+
+async function folded({ log, projector, system }: WhenFoldedDeps): Promise<void> {
+  const head = await log.head();
+  const reached = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
+  await inTime(reached, { system, maxMs: MAX_WAIT_MS, late: () => new ViewsBehind() });
+}

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { changeViews } from '../support/damaged-log.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { untilTrue } from '../support/until-true.js';
+
+const RUNS = 30;
+
+describe('Stored views that are damaged while the service runs', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let views: string;
+
+  beforeEach(async () => {
+    service = await startService();
+    rest = restClient(service.url);
+    views = join(service.dataDir, 'views', 'views.sqlite');
+  });
+  afterEach(() => service.stop());
+
+  /** Every page of the file but the first. Another connection's write has the service read them anew. */
+  const damage = (): void => {
+    changeViews(service.dataDir, "INSERT INTO meta VALUES ('touched', ''); PRAGMA wal_checkpoint(TRUNCATE)");
+    const bytes = readFileSync(views);
+    bytes.fill(0x5a, 4096);
+    writeFileSync(views, bytes);
+  };
+  const ready = async (): Promise<boolean> => (await rest.get('/api/health/ready')).status === 200;
+  const listed = async (): Promise<readonly string[]> =>
+    rest
+      .read(await rest.get('/api/runs/?limit=200'), 200, 'history-list.json')
+      .map(({ id }) => id)
+      .sort();
+
+  it('are folded from the log again: runs are answered by id, lists wait, and none is 500', async () => {
+    const ids = await Promise.all(Array.from({ length: RUNS }, () => rest.start()));
+    for (const id of ids) await rest.until(id, isOver);
+    await rest.post('/api/councils/', { id: 'mine', name: 'Mine', nodes: [{ id: 'a' }] });
+    expect(await listed()).to.deep.equal([...ids].sort());
+    damage();
+    const polls = await Promise.all(ids.map((id) => rest.poll(id)));
+    expect(polls.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
+    expect(await listed()).to.deep.equal([...ids].sort());
+    expect((await rest.get('/api/councils/')).text).to.include('"mine"');
+    await untilTrue(ready);
+    const further = await rest.start();
+    await rest.until(further, isOver);
+    expect(await listed()).to.deep.equal([...ids, further].sort());
+    expect(service.faults.filter((fault) => JSON.stringify(fault).includes('views.sqlite'))).to.have.length(1);
+  });
+});
