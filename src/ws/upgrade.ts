@@ -49,9 +49,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     maxPayload: MAX_CLIENT_MESSAGE_BYTES,
     perMessageDeflate: false,
   });
-  sockets.on('wsClientError', ({ message }, socket, { method }) => {
-    if (method === 'GET') refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
-    else refuse(socket, 405, `Method ${method} is not allowed here: GET is`, { Allow: 'GET' });
+  sockets.on('wsClientError', ({ message }, socket) => {
+    refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
   });
   const heartbeat = pinging(options.system);
   let stopped = false;
@@ -61,8 +60,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     socket.on('error', () => socket.destroy());
     const target = parseTarget(request.url ?? '');
     if (target === null) return refuse(socket, 404, 'No such channel');
-    const refusal = refusedSource(request, options);
-    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail);
+    const refusal = refusedMethod(request) ?? refusedSource(request, options);
+    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
     authenticate(request, { access: 'read', isReading: false, takesTicket: true }, options).then(
       (caller) => accept(request, { socket, head, target, caller }),
       (error: unknown) => refuseFor(error, socket, options),
@@ -141,6 +140,11 @@ interface UpgradeRefusal {
   readonly status: number;
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+function refusedMethod({ method }: IncomingMessage): UpgradeRefusal | null {
+  if (method === 'GET') return null;
+  return { status: 405, detail: `Method ${method} is not allowed here: GET is`, headers: { Allow: 'GET' } };
 }
 
 /** HTTP/1.1 needs exactly one Host (RFC 9112, section 3.2); Node looks at that for plain requests only. */

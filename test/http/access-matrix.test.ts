@@ -3,6 +3,7 @@ import type { Scope } from '../../src/generated/schemas.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
 import { ALL_SCOPES, addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
+import { rawExchange } from '../support/raw-exchange.js';
 import { NO_RUN } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -141,6 +142,8 @@ describe('The access matrix', () => {
     expect((await fetch(`${service.url}/api/runs/`, { method: 'PUT' })).status).to.equal(405);
     expect((await fetch(`${service.url}/api/runs/`, { method: 'OPTIONS' })).status).to.equal(204);
     expect((await refusedUpgrade(service.url, '/ws/nothing')).status).to.equal(404);
+    const upgrade = 'Host: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    expect((await rawExchange(service.url, [`POST /ws/council/x HTTP/1.1\r\n${upgrade}`])).status).to.equal(405);
   });
 
   it('looks at host and origin before the key, and at the key before the body', async () => {
