@@ -3,6 +3,7 @@ import { LogUnavailable } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Grant } from './caller.js';
+import type { Session } from './sessions.js';
 import { SessionStore } from './sessions.js';
 import type { Key } from './state.js';
 import { keyEnded } from './state.js';
@@ -68,16 +69,17 @@ export class Authenticator {
 
   /** @throws {KeysCorrupt | LogUnavailable | LookupsCrowded} */
   async bySession(text: string): Promise<Found> {
-    const session = await this.#lookUp(() => this.sessions.find(text));
-    if (session === null) return UNKNOWN;
-    return this.#found(this.keys.named(session.name), { session: session.id, until: session.expiresAt });
+    return this.#foundIn(await this.#lookUp(() => this.sessions.find(text)));
   }
 
   /** Uses the ticket up, whether or not its key is still good. @throws {KeysCorrupt | LogUnavailable | LookupsCrowded} */
   async byTicket(text: string): Promise<Found> {
     const ticket = await this.#lookUp(() => this.tickets.redeem(text));
-    if (ticket === null || (ticket.session !== null && this.sessions.isEnded(ticket.session))) return UNKNOWN;
-    return this.#found(this.keys.named(ticket.name), { session: ticket.session });
+    if (ticket === null) return UNKNOWN;
+    const { name, session } = ticket;
+    if (session === null) return this.#found(this.keys.named(name), {});
+    // It ends with its session, and so does what it opens.
+    return this.#foundIn(await this.#lookUp(() => this.sessions.withId(session)));
   }
 
   /** Opens a session for who came with a key; its text is given this once. Throws as an append does. */
@@ -105,6 +107,11 @@ export class Authenticator {
     this.#cancelSweep?.();
     this.#watches.clear();
     await Promise.all([this.keys.stop(), this.sessions.stop(), this.tickets.stop()]);
+  }
+
+  #foundIn(session: Session | null): Found {
+    if (session === null) return UNKNOWN;
+    return this.#found(this.keys.named(session.name), { session: session.id, until: session.expiresAt });
   }
 
   #found(key: Key | null, { session = null, until = null }: Standing): Found {

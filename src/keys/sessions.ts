@@ -46,8 +46,11 @@ export class SessionStore {
 
   /** The session with this text; null when there is none, or none any more. @throws {LogUnavailable | LookupsCrowded} */
   async find(text: string): Promise<Session | null> {
-    if (!isPassText(text)) return null;
-    const id = this.#system.sha256(text);
+    return isPassText(text) ? await this.withId(this.#system.sha256(text)) : null;
+  }
+
+  /** The same by its id. @throws {LogUnavailable | LookupsCrowded} */
+  async withId(id: string): Promise<Session | null> {
     const known = this.#known.get(id);
     const session = known === undefined ? await this.#read(id) : known;
     return session !== null && session.expiresAt > this.#system.now() ? session : null;

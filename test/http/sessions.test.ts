@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
+import type { EventStreamClient } from '../support/event-stream-client.js';
+import { openEventStream } from '../support/event-stream-client.js';
 import { addFirstKey, addKey, restWith, signIn } from '../support/keys.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RestClient } from '../support/rest-client.js';
@@ -43,6 +45,10 @@ describe('A session', () => {
   const cookieOf = async (headers: Readonly<Record<string, string>>): Promise<readonly string[]> =>
     (await post(headers)).headers.getSetCookie().flatMap((cookie) => cookie.split('; '));
   const own = (cookie: string): Readonly<Record<string, string>> => ({ Cookie: cookie, Origin: service.url });
+  const ticketIn = async (cookie: string): Promise<string> => {
+    const rest = restClient(service.url, own(cookie));
+    return rest.read(await rest.post('/api/tickets'), 201, 'ticket.json').ticket;
+  };
   const statusOf = async (cookie: string): Promise<number> =>
     (await restClient(service.url).send('GET', '/api/runs/', { headers: { Cookie: cookie } })).status;
 
@@ -109,6 +115,26 @@ describe('A session', () => {
     await service.stop();
     await start();
     expect([await statusOf(cookie), await statusOf(ended)]).to.deep.equal([200, 401]);
+  });
+
+  it('takes with it the tickets had in it and what they have opened, over a restart too', async () => {
+    const [long, brief] = [await signIn(service.url, key), await signIn(service.url, key)];
+    const open = async (ticket: string): Promise<EventStreamClient> => {
+      const stream = openEventStream(service.url, `/api/feed?from=head&ticket=${ticket}`);
+      expect((await stream.answered).status).to.equal(200);
+      return stream;
+    };
+    const stream = await open(await ticketIn(long));
+    aheadMs = 12 * 3_600_000;
+    expect(await stream.over).to.equal('cut');
+    aheadMs = 0;
+
+    const ticket = await ticketIn(brief);
+    await restClient(service.url).send('DELETE', '/api/session', { headers: own(brief) });
+    await service.stop();
+    await start();
+    expect((await restClient(service.url).get(`/api/feed?ticket=${ticket}`)).status).to.equal(401);
+    (await open(await ticketIn(long))).leave();
   });
 
   it('ends with its key', async () => {
