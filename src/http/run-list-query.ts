@@ -1,6 +1,7 @@
 /** What a list of runs is asked for over HTTP: filters and cursor in the words of the wire. */
 import type { FieldError, HistoryQuery } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
+import { isCalendarDay } from '../system/calendar-day.js';
 import { fieldOf } from '../system/untrusted.js';
 import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../projections/run-list.js';
 
@@ -49,8 +50,7 @@ function timeIn(text: string, ofDay: 'first' | 'last'): string | null {
 
 /** Null for a day that no month has, or a year of more than four digits in UTC. */
 function isoOf(day: string, time: string, zone: string): string | null {
-  const isDay = new Date(`${day}T00:00:00Z`);
-  if (Number.isNaN(isDay.getTime()) || !isDay.toISOString().startsWith(day)) return null;
+  if (!isCalendarDay(day)) return null;
   const at = new Date(`${day}T${time}${zone}`);
   if (Number.isNaN(at.getTime())) return null;
   const iso = at.toISOString();

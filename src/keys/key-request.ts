@@ -1,6 +1,7 @@
 /** What may be asked of a new key, however it is asked: by REST, or at a terminal. */
 import type { Scope } from './caller.js';
 import { SCOPES, isScope } from './caller.js';
+import { isCalendarDay } from '../system/calendar-day.js';
 import { KeyRefused } from './errors.js';
 
 /** A key that is asked for. */
@@ -11,8 +12,8 @@ export interface KeyRequest {
   readonly expiresAt: string | null;
 }
 
-/** A key's name as a pattern of JSON Schema. A colon would make it a scope in a list of approvers. */
-export const KEY_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$';
+/** As schemas/key-request.json has it. A colon would make it a scope in a list of approvers. */
+const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
 
 /** Words that paths hold in the place of a name. */
 const RESERVED: ReadonlySet<string> = new Set(['events']);
@@ -22,9 +23,14 @@ const MAX_DAYS = 36_525;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** Whether a key may have this name. */
+export function isKeyName(text: string): boolean {
+  return KEY_NAME.test(text) && !RESERVED.has(text);
+}
+
 /** Checks a request, whoever made it. @throws {KeyRefused} */
 export function assertKeyRequest({ name, scopes, expiresAt }: KeyRequest, now: string): void {
-  if (!new RegExp(KEY_NAME_PATTERN).test(name) || RESERVED.has(name)) {
+  if (!isKeyName(name)) {
     const form = 'a name is 1 to 64 letters, digits and . _ @ + -, begins with a letter or digit, and is not "events"';
     throw new KeyRefused({ field: 'name', reason: form });
   }
@@ -54,7 +60,7 @@ export function expiryIn(text: string, now: string): string {
 /** A point in time with its offset from UTC, as ISO 8601 in UTC. @throws {KeyRefused} */
 export function expiryAt(text: string): string {
   const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
-  const ms = isInstant ? Date.parse(text) : Number.NaN;
+  const ms = isInstant && isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(ms)) return new Date(ms).toISOString();
   const reason = `a time such as 2030-01-31T12:00:00Z is needed, not ${JSON.stringify(text)}`;
   throw new KeyRefused({ field: 'expires', reason });

@@ -204,6 +204,7 @@ describe('council keys at a running service', () => {
     expectOneLine(await ask(reader, 'list'), 2, /The key lacks the scope "admin" or "audit"/);
     expectOneLine(await ask(admin, 'add', 'eve', '--scopes', 'read'), 2, /"eve": the name was given before/);
     expectOneLine(await ask(admin, 'revoke', 'nobody'), 4, /Cannot find key "nobody"/);
+    expectOneLine(await ask(admin, 'revoke', '..'), 4, /Cannot find key "\.\."/);
     expectOneLine(await councilKeys(['list', '--url', 'http://127.0.0.1:1'], {}), 3, /Cannot reach the service/);
   });
 });

@@ -14,7 +14,7 @@ import { LogUnreadable } from '../../eventlog/port.js';
 import type { Key as KeyRecord } from '../../generated/schemas.js';
 import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
 import { KEYS_STREAM, keyEventReader } from '../../keys/events.js';
-import { expiryIn } from '../../keys/key-request.js';
+import { expiryIn, isKeyName } from '../../keys/key-request.js';
 import { KeyRing } from '../../keys/state.js';
 import { KeyStore } from '../../keys/store.js';
 import type { System } from '../../system/system.js';
@@ -45,7 +45,11 @@ export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOpti
       return (await meaning(adding, ConflictError, () => new KeyTaken({ name }))).key;
     },
     list: () => keys.list({ signal }),
-    revoke: (name) => meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name })),
+    async revoke(name) {
+      // Not every text can be a part of the path.
+      if (!isKeyName(name)) throw new KeyUnknown({ name });
+      await meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name }));
+    },
   };
 }
 
