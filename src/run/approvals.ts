@@ -44,7 +44,9 @@ export function mayDecide(run: RunState, caller: Caller): boolean {
 /** When an undecided pause ends, ISO 8601, by the time it was recorded at; null: it waits for ever. */
 export function deadlineOf(run: RunState, gate: Gate): string | null {
   const deadline = ruleAt(run, gate)?.deadline ?? null;
-  return deadline === null ? null : new Date(Date.parse(gate.pausedAt) + deadline.after_ms).toISOString();
+  const due = new Date(Date.parse(gate.pausedAt) + (deadline?.after_ms ?? Number.NaN));
+  // A forged record may hold any time.
+  return Number.isNaN(due.getTime()) ? null : due.toISOString();
 }
 
 // Votes: the same choice of several approvers.
@@ -79,7 +81,9 @@ export function isVoteAllowed(run: RunState, { gate: number, actor, ...choice }:
 export function isDecisionAllowed(run: RunState, at: string, data: GateDecidedData): boolean {
   const gate = openGate(run);
   if (gate === null) return true;
-  if (data.by === 'deadline') return isDue(run, gate, at) && ruleAt(run, gate)?.deadline?.then === data.action;
+  if (data.by === 'deadline') {
+    return data.actor === null && isDue(run, gate, at) && ruleAt(run, gate)?.deadline?.then === data.action;
+  }
   const rule = ruleAt(run, gate, data.nextNodes);
   if (rule === null || !needsName(rule)) return true;
   if (data.actor === null || !isNamed(run, rule, data.actor)) return false;

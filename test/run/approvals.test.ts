@@ -1,4 +1,8 @@
 import { expect } from 'chai';
+import { verifyRecord } from '../../src/audit/verify.js';
+import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { machineCache } from '../../src/run/machine.js';
+import { factsAfter } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Approvals, GateChoice, Graph } from '../../src/generated/schemas.js';
 import { approvalRule } from '../../src/graph/approvals.js';
@@ -11,6 +15,7 @@ import { forkedRun } from '../../src/run/fork.js';
 import { gateOf, openGate } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { begun, gateDecided, given, graphOf, inShort, RUN_ID, scored, wrote } from '../support/given.js';
+import { manualSystem } from '../support/manual-system.js';
 import { runRequest } from '../support/open-engine.js';
 
 const { sha256 } = nodeSystem();
@@ -211,6 +216,29 @@ describe('A quorum', () => {
   });
 });
 
+describe('Verifying a record', () => {
+  it('finds the first decision that its approvers have not taken', async () => {
+    const story = decided(pausedBy({ quorum: 2, by: ['ann', 'ben'] }), APPROVE, ann);
+    for (const [actor, isTrue] of [
+      ['eve', false],
+      ['ben', true],
+    ] as const) {
+      const [decision] = decided(story, REJECT, ben).facts;
+      if (decision?.type !== 'GateDecided') throw new Error('It was not decided');
+      const told: RunFact = { ...decision, data: { ...decision.data, actor } };
+      const after = factsAfter(story.run.head, RUN_ID, [told]);
+      const { recorded } = sealAppend({ system: manualSystem(3), instanceId: 'one' }, after);
+      const events = [...story.events, ...recorded];
+      const verified = await verifyRecord(RUN_ID, asyncOf(events), { machines: machineCache(), sha256 });
+      expect(verified.firstDifference?.seq ?? null).to.equal(isTrue ? null : story.events.length);
+    }
+  });
+});
+
+async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {
+  yield* items;
+}
+
 describe('The deadline of a pause', () => {
   const SOON = '2026-01-01T00:00:59.999Z';
   const DUE = '2026-01-01T00:01:00.000Z';
@@ -221,6 +249,7 @@ describe('The deadline of a pause', () => {
     const { run } = after('reject');
     const gate = gateOf(run);
     expect(gate === null ? null : deadlineOf(run, gate)).to.equal(DUE);
+    expect(gate === null ? '' : deadlineOf(run, { ...gate, pausedAt: 'a forged time' })).to.equal(null);
   });
 
   it('does nothing before it has passed, nor where none is set', () => {
