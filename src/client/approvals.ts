@@ -28,8 +28,8 @@ export interface WatchOptions extends ApprovalFilters {
 }
 
 /**
- * A pause has come, gained a vote, or others are asked (`waiting`; the same one may be told again); or it was decided, or
- * its run has ended (`gone`).
+ * A pause has come, gained a vote, or others are asked (`waiting`; the same one may be told again); or it was decided,
+ * its run has ended, or of the caller's own others decide now (`gone`).
  */
 export type ApprovalChange =
   ({ readonly type: 'waiting' } & Readonly<Approval>) | ({ readonly type: 'gone' } & Readonly<ApprovalGone>);

@@ -1,7 +1,7 @@
 /** What a list of runs is asked for over HTTP: filters and cursor in the words of the wire. */
 import type { FieldError, HistoryQuery } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
-import { isCalendarDay } from '../system/calendar-day.js';
+import { momentIn, NO_MOMENT } from './moment.js';
 import { fieldOf } from '../system/untrusted.js';
 import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../projections/run-list.js';
 
@@ -17,8 +17,8 @@ export function runListQuery(
     if (value === null) errors.push({ loc: ['query', name], ...UNREADABLE[name] });
     return value ?? undefined;
   };
-  const from = read('from', (text) => timeIn(text, 'first'));
-  const to = read('to', (text) => timeIn(text, 'last'));
+  const from = read('from', (text) => momentIn(text, 'first'));
+  const to = read('to', (text) => momentIn(text, 'last'));
   const after = read('cursor', (text) => placeIn(text, sort));
   if (errors.length > 0) throw brokenRules(errors);
   const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
@@ -28,34 +28,11 @@ export function runListQuery(
   return { limit, offset, filter, sort, ...(after !== undefined && { after }) };
 }
 
-const TIME = { msg: 'Input should be a time as RFC 3339 has it, or a day', type: 'datetime_parsing' };
 const UNREADABLE = {
-  from: TIME,
-  to: TIME,
+  from: NO_MOMENT,
+  to: NO_MOMENT,
   cursor: { msg: 'Input should be the cursor of a page in the same order', type: 'cursor' },
 };
-
-const DAY = /^\d{4}-\d\d-\d\d$/;
-/** A plus sign that was not encoded comes as a space. */
-const MOMENT = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+\- ])(\d\d:\d\d))$/;
-
-/** A time as it is recorded, in UTC with milliseconds; of a day its first or last one. Null: it is no time. */
-function timeIn(text: string, ofDay: 'first' | 'last'): string | null {
-  if (DAY.test(text)) return isoOf(text.slice(0, 10), ofDay === 'first' ? '00:00:00.000' : '23:59:59.999', 'Z');
-  const [, day, time, fraction = '', sign, shift] = MOMENT.exec(text) ?? [];
-  if (day === undefined || time === undefined) return null;
-  const zone = shift === undefined ? 'Z' : `${sign === '-' ? '-' : '+'}${shift}`;
-  return isoOf(day, time + fraction.slice(0, 4), zone);
-}
-
-/** Null for a day that no month has, or a year of more than four digits in UTC. */
-function isoOf(day: string, time: string, zone: string): string | null {
-  if (!isCalendarDay(day)) return null;
-  const at = new Date(`${day}T${time}${zone}`);
-  if (Number.isNaN(at.getTime())) return null;
-  const iso = at.toISOString();
-  return /^\d{4}-/.test(iso) ? iso : null;
-}
 
 /** The place behind a run, as clients hold it: opaque text. */
 export function cursorOf({ value, createdAt, id }: RunPlace, sort: RunSort): string {
@@ -67,7 +44,7 @@ function placeIn(cursor: string, sort: RunSort): RunPlace | null {
   const place: unknown = jsonIn(Buffer.from(cursor, 'base64url').toString());
   const [ofSort, value, createdAt, id] = [0, 1, 2, 3].map((at) => fieldOf(place, String(at)));
   if (ofSort !== sort || typeof createdAt !== 'string' || typeof id !== 'string') return null;
-  if (timeIn(createdAt, 'first') !== createdAt) return null;
+  if (momentIn(createdAt, 'first') !== createdAt) return null;
   return isValue(value, sort) ? { value, createdAt, id } : null;
 }
 

@@ -49,8 +49,8 @@ export interface GonePause {
   /** Revision of its RunPaused event. */
   readonly seq: number;
   readonly at: string;
-  /** The decision; `failed`: the run has ended without one. */
-  readonly outcome: GateAction | 'failed';
+  /** The decision; `failed`: the run has ended without one; `escalated`: others decide in the caller's place. */
+  readonly outcome: GateAction | 'failed' | 'escalated';
   readonly actor: string | null;
 }
 
@@ -128,9 +128,8 @@ export class Inbox {
       onPassed,
       signal,
       onEvent: async ({ runId, event, cursor }) => {
-        const change = await this.#changeBy(runId, event, caller);
-        const isTold = change?.kind === 'gone' || (change?.kind === 'waiting' && isWanted(change.pause, filter));
-        if (isTold) await onChange(change, cursor);
+        const change = await this.#changeBy(runId, event, (to) => this.#wantedPause(runId, { caller, to, filter }));
+        if (change !== null) await onChange(change, cursor);
         else onPassed(cursor);
       },
     });
@@ -142,23 +141,38 @@ export class Inbox {
     return this.#deps.queries.list({ limit: AT_ONCE, offset: 0, filter, sort: 'waiting', ...place });
   }
 
-  async #changeBy(runId: string, event: RunEvent, caller: Caller): Promise<InboxChange | null> {
+  /** @param wantedAfter the run's pause after an event; null: none is open that is wanted */
+  async #changeBy(
+    runId: string,
+    event: RunEvent,
+    wantedAfter: (seq: number) => Promise<WaitingPause | null>,
+  ): Promise<InboxChange | null> {
+    const waiting = async (): Promise<InboxChange | null> => {
+      const pause = await wantedAfter(event.seq);
+      return pause && { kind: 'waiting', pause };
+    };
+    const gone = async (become: Pick<GonePause, 'outcome' | 'actor'>): Promise<InboxChange | null> => {
+      const before = await wantedAfter(event.seq - 1);
+      return before && { kind: 'gone', pause: { runId, seq: before.gate.seq, at: event.at, ...become } };
+    };
     switch (event.type) {
-      case 'GateDecided': {
-        const { answers: seq, action: outcome, actor } = event.data;
-        return { kind: 'gone', pause: { runId, seq, at: event.at, outcome, actor } };
-      }
-      case 'RunFailed': {
-        const before = await this.#pauseOf(runId, { caller, to: event.seq - 1 });
-        if (before === null) return null;
-        const { actor = null } = event.data;
-        return { kind: 'gone', pause: { runId, seq: before.gate.seq, at: event.at, outcome: 'failed', actor } };
-      }
-      default: {
-        const pause = await this.#pauseOf(runId, { caller, to: event.seq });
-        return pause && { kind: 'waiting', pause };
-      }
+      case 'GateDecided':
+        return await gone({ outcome: event.data.action, actor: event.data.actor });
+      case 'RunFailed':
+        return await gone({ outcome: 'failed', actor: event.data.actor ?? null });
+      case 'PauseEscalated':
+        return (await waiting()) ?? (await gone({ outcome: 'escalated', actor: null }));
+      default:
+        return await waiting();
     }
+  }
+
+  async #wantedPause(
+    runId: string,
+    { filter, ...at }: PauseOptions & { readonly filter: Pick<InboxFilter, 'isMine'> },
+  ) {
+    const pause = await this.#pauseOf(runId, at);
+    return pause !== null && isWanted(pause, filter) ? pause : null;
   }
 
   /** A run's pause, after an event or now; null: none is open, or the run is damaged, of which nothing is shown. */
@@ -182,7 +196,7 @@ async function foldedPause(
   let run: RunState | null = null;
   let lastDecision: LastDecision | null = null;
   for await (const event of events) {
-    if ((event.type === 'GateDecided' || event.type === 'VoteCast') && event.data.actor === caller.actor) {
+    if (isDecisionBy(caller, event)) {
       const draft = run?.progress.shown.draft ?? null;
       lastDecision = { seq: event.seq, at: event.at, action: event.data.action, draft };
     }
@@ -193,12 +207,21 @@ async function foldedPause(
   return { run, gate, approvals: approvalsAt(run, gate), mayDecide: mayDecide(run, caller), lastDecision };
 }
 
+/** A deadline is nobody, not even where nobody has a name. */
+function isDecisionBy(
+  { actor }: Caller,
+  event: RunEvent,
+): event is Extract<RunEvent, { type: 'GateDecided' | 'VoteCast' }> {
+  if (event.type === 'VoteCast') return event.data.actor === actor;
+  return event.type === 'GateDecided' && event.data.by !== 'deadline' && event.data.actor === actor;
+}
+
 interface PauseOptions {
   readonly caller: Caller;
   /** Revision of the last event that counts; absent: all do. */
   readonly to?: number;
 }
 
-function isWanted({ mayDecide: isTheirs }: WaitingPause, { isMine }: InboxFilter): boolean {
+function isWanted({ mayDecide: isTheirs }: WaitingPause, { isMine }: Pick<InboxFilter, 'isMine'>): boolean {
   return isTheirs || !isMine;
 }

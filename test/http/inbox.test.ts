@@ -83,8 +83,10 @@ describe('The inbox', () => {
     const since = all[1]?.waiting_since ?? '';
     const later = all.filter((each) => each.waiting_since >= since);
     expect(await list(`?since=${since}`)).to.deep.equal(later);
+    expect(idsOf(await list(`?since=${since.slice(0, 10)}`))).to.deep.equal(ids);
     expect(idsOf(await list('?mine=1'))).to.deep.equal(ids);
-    for (const query of ['limit=0', 'limit=201', 'since=soon', 'mine=2', 'mine=me'])
+    const moments = ['soon', '', '2026-02-30T00:00:00Z', '2026-11-22T10:00:00'].map((each) => `since=${each}`);
+    for (const query of [...moments, 'limit=0', 'limit=201', 'mine=2', 'mine=me'])
       rest.problem(await rest.get(`/api/approvals?${query}`), 422);
   });
 
@@ -99,6 +101,22 @@ describe('The inbox', () => {
     expect(after?.changes).to.deep.include({ action: 'approve' });
     expect(after?.changes?.since_seq).to.be.greaterThan(before?.expected_seq ?? 0);
     expect(after?.changes?.diff).to.equal(`@@ -0,0 +1,1 @@\n+${after?.draft_preview ?? ''}\n`);
+  });
+
+  it('counts no decision of a deadline as what a caller without a key decided', async () => {
+    const nodes = [{ id: 'poet', approvals: { deadline: { after_ms: 1, then: 'approve' } } }, { id: 'reader' }];
+    await saved('slow', { nodes });
+    const started = await rest.post('/api/councils/slow/run', { input_topic: 'The sea', god_mode: true });
+    const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+    await pausedBefore(service.engine, runId, 'reader');
+    const [item] = await list();
+    expect(item).to.deep.include({ run_id: runId, changes: null });
+  });
+
+  it('is all of it under mine=1 where there are no keys, also what nobody can decide', async () => {
+    const runId = await paused(await saved('two', { approvals: { quorum: 2 } }));
+    const [item] = await list('?mine=1');
+    expect(item).to.include({ run_id: runId, may_decide: false });
   });
 
   it('leaves out a run whose record is damaged', async () => {
@@ -147,6 +165,29 @@ describe('The inbox', () => {
       await stream.until(({ event }) => event === 'waiting');
       expect(stream.events.map(({ data }) => changeIn(data).run_id)).to.deep.equal([runId]);
       stream.leave();
+    });
+
+    it('tells approvers that others are asked in their place, and nobody else of mine=1', async () => {
+      const watched = (path: string, by: string): ReturnType<typeof openEventStream> =>
+        openEventStream(service.url, `/api/approvals/stream${path}`, bearer(by));
+      const cat = await addKey(admin, { name: 'cat', ...approver });
+      const mine = [watched('?mine=1', key), watched('?mine=1', cat)];
+      for (const each of mine) await each.answered;
+      await saved(
+        'late',
+        { approvals: { by: ['ann'], deadline: { after_ms: 1, then: { escalate: ['bob'] } } } },
+        admin,
+      );
+      const runId = await paused('late', 'Late', admin);
+      const seq = await pausedBefore(service.engine, runId, 'poet');
+      const [anns, cats] = mine;
+      const gone = anns && goneIn(await anns.until(told('gone', runId)));
+      expect(gone).to.deep.include({ expected_seq: seq, outcome: 'escalated', actor: null });
+      await bob.post(approvePath(runId), { action: 'reject' });
+      const anybodys = await paused(await saved('pair', {}, admin), 'Any', admin);
+      await cats?.until(told('waiting', anybodys));
+      expect(cats?.events).to.have.lengthOf(1);
+      for (const each of mine) each.leave();
     });
   });
 

@@ -2,11 +2,13 @@
 import type { InboxChange, InboxFilter } from '../../projections/inbox.js';
 import { approval, approvalGone } from '../../api/approval.js';
 import { brokenRules } from '../../api/problems.js';
+import type { Caller } from '../../keys/caller.js';
 import { whenClosed } from '../answer.js';
 import { crowded } from '../concurrency.js';
 import type { ServerEvent } from '../event-stream.js';
 import { EVENT_STREAM_HEADERS, LAST_EVENT_ID } from '../event-stream.js';
 import { LAST_EVENT_ID_PARAMETER, placedStream, placeIn } from './feed.js';
+import { momentIn, NO_MOMENT } from '../moment.js';
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 
@@ -34,28 +36,26 @@ function listRoute(http: HttpContext): Route {
     problems: [503],
     async handle(ctx, caller) {
       const { limit, since = null, ...rest } = query.read(ctx);
-      const asked = { ...filterOf(rest), since: since && momentOf(since), limit };
+      const asked = { ...filterOf(rest, caller), since: since === null ? null : momentOf(since), limit };
       const pauses = await http.inTime(http.inbox.list(asked, caller));
       return { status: 200, body: pauses.map(approval) };
     },
   };
 }
 
-function filterOf({
-  mine = 0,
-  blueprint = null,
-}: {
-  readonly mine?: number;
-  readonly blueprint?: string | null;
-}): InboxFilter {
-  return { isMine: mine === 1, blueprintId: blueprint };
+function filterOf(
+  { mine = 0, blueprint = null }: { readonly mine?: number; readonly blueprint?: string | null },
+  { actor }: Caller,
+): InboxFilter {
+  // Without keys nobody's is told from anybody's (contract, section 5, "Lists").
+  return { isMine: mine === 1 && actor !== null, blueprintId: blueprint };
 }
 
 /** As the log writes it. @throws {RequestRefused} 422 */
 function momentOf(text: string): string {
-  const at = Date.parse(text);
-  if (!Number.isNaN(at)) return new Date(at).toISOString();
-  throw brokenRules([{ loc: ['query', 'since'], msg: 'Input should be a valid date and time', type: 'datetime' }]);
+  const moment = momentIn(text, 'first');
+  if (moment !== null) return moment;
+  throw brokenRules([{ loc: ['query', 'since'], ...NO_MOMENT }]);
 }
 
 function streamRoute(http: HttpContext): Route {
@@ -69,7 +69,7 @@ function streamRoute(http: HttpContext): Route {
     summary: 'Streams the comings and goings of pauses that wait for a decision',
     description:
       'Without a cursor it begins with all that waits. `waiting`: a pause has come, gained a vote, or others are asked; ' +
-      '`gone`: it was decided, or its run has ended. It never ends; a client that was cut off goes on with Last-Event-ID.',
+      '`gone`: it was decided, or its run has ended, or under `mine=1` others decide now. It never ends; a client that was cut off goes on with Last-Event-ID.',
     tag: 'god mode',
     query,
     header: LAST_EVENT_ID_PARAMETER,
@@ -87,7 +87,7 @@ function streamRoute(http: HttpContext): Route {
       if (open >= MAX_STREAMS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
-      const filter = filterOf(rest);
+      const filter = filterOf(rest, caller);
       const body = placedStream({ http, ctx }, async ({ send, place, onPassed, signal }) => {
         const first = isFirst ? await http.inbox.list({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
         // They have no place but the one after all of them: a client that is cut off between them gets them anew.
