@@ -28,13 +28,16 @@ describe('council run --url', () => {
     await service.stop();
   });
 
-  it('prints what the service makes of the topic', async () => {
-    // Slow enough for the command to have joined before the last node is active.
-    service = await startService({ model: offlineModel({ latencyMs: 300, system: nodeSystem() }) });
+  it('prints what the service makes of the topic, and shows its steps as it does here', async () => {
+    service = await startService();
     const remote = await bench.run([TOPIC, '--url', `${service.url}/`]);
     expect(remote.code, remote.stderr).to.equal(0);
-    expect(remote.stdout).to.equal((await bench.run([TOPIC])).stdout);
-    expect(remote.stderr).to.include(`at ${service.url}`).and.include('writer_agent');
+    const here = await bench.run([TOPIC]);
+    expect(remote.stdout).to.equal(here.stdout);
+    expect(remote.stderr).to.include(`at ${service.url}`);
+    const steps = ({ stderr }: { readonly stderr: string }): readonly (string | undefined)[] =>
+      [...stderr.matchAll(/^ *[\d.]+ s {2}(.*_agent.*)$/gm)].map(([, step]) => step);
+    expect(steps(remote)).to.deep.equal(steps(here)).and.have.lengthOf(5);
   });
 
   it('runs a blueprint that the service does not keep, in God Mode', async () => {
