@@ -1,6 +1,7 @@
 /** Who is let in: by a key, by a session or a ticket of one, or anyone while there are no keys. */
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
+import type { System } from '../system/system.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Grant } from './caller.js';
 import type { Session } from './sessions.js';
@@ -44,11 +45,13 @@ export class Authenticator {
   readonly sessions: SessionStore;
   readonly tickets: TicketStore;
   readonly #system: KeyStoreOptions['system'];
+  readonly #recentNow: () => string;
   readonly #watches = new Set<Watch>();
   #cancelSweep: (() => void) | null = null;
 
   constructor(options: KeyStoreOptions) {
     this.#system = options.system;
+    this.#recentNow = recentNow(options.system);
     this.keys = new KeyStore(options);
     this.sessions = new SessionStore(options);
     this.tickets = new TicketStore(options);
@@ -116,7 +119,7 @@ export class Authenticator {
 
   #found(key: Key | null, { session = null, until = null }: Standing): Found {
     if (key === null) return UNKNOWN;
-    const now = this.#system.now();
+    const now = this.#recentNow();
     const refusal = keyEnded(key, now);
     if (refusal !== null) return { grant: null, refusal };
     this.keys.used(key, now);
@@ -161,6 +164,19 @@ export class Authenticator {
 }
 
 const UNKNOWN: Found = { grant: null, refusal: 'unknown' };
+
+/** How old the time may be by which a key is found to have expired, in milliseconds. */
+const RECENT_MS = 20;
+
+/** The time, a little ago perhaps: to write it out for each request costs more than all else about a key. */
+function recentNow({ now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>): () => string {
+  let [text, untilMs] = ['', Number.NEGATIVE_INFINITY];
+  return () => {
+    const nowMs = monotonicMs();
+    if (nowMs >= untilMs) [text, untilMs] = [now(), nowMs + RECENT_MS];
+    return text;
+  };
+}
 
 /** Times as ISO 8601 text compare as times. */
 function earlier(one: string | null, other: string | null): string | null {
