@@ -61,10 +61,10 @@ export function votesFor(votes: readonly Vote[], choice: GateChoice): readonly V
   return votes.every((vote) => isSame(vote.choice, choice)) ? votes : [];
 }
 
-/** Whether two choices have the same effect: the override of an approval has none. */
+/** Whether two choices have the same effect: the override of an approval has none, nor has an empty one. */
 function isSame(a: GateChoice, b: GateChoice): boolean {
   if (a.action !== b.action) return false;
-  return a.action !== 'modify' || canonical(a.modifiedState) === canonical(b.modifiedState);
+  return a.action !== 'modify' || canonical(a.modifiedState ?? {}) === canonical(b.modifiedState ?? {});
 }
 
 // What a record may hold. Which scopes an approver had is not recorded: an entry that names one takes everybody.

@@ -167,6 +167,8 @@ describe('A quorum', () => {
     const voted = decided(two(), draft('Mine'), ann);
     const shownToo: GateChoice = { action: 'modify', modifiedState: { current_draft: 'Mine', iteration_count: 0 } };
     expect(decided(voted, shownToo, ben).facts[0]?.type).to.equal('GateDecided');
+    const unchanged = decided(two(), { action: 'modify', modifiedState: null }, ann);
+    expect(decided(unchanged, { action: 'modify', modifiedState: {} }, ben).facts[0]?.type).to.equal('GateDecided');
   });
 
   it('that is asked for again and again is bounded: what completes it, or a rejection, is still taken', () => {
