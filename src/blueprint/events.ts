@@ -7,6 +7,7 @@ import { blueprintEvents } from '../generated/recorded-events.js';
 import { rolesOf } from '../council/roles.js';
 import { defaultEdgeId } from './record.js';
 import { isTooLong } from './record.js';
+import { fieldOf } from '../system/untrusted.js';
 
 export type BlueprintFact = {
   [T in keyof BlueprintFacts]: { readonly type: T; readonly data: BlueprintFacts[T] };
@@ -79,7 +80,7 @@ export function blueprintAfter(event: Source): Blueprint | null | undefined {
 function recordIn({ type, data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
   try {
-    const saved: unknown = JSON.parse(data);
+    const saved = savedIn(data);
     if (!holdsRecord(saved)) throw new Error(misfitOf({ type, data: saved }, blueprintEvents) ?? 'it holds no record');
     if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
     return blueprintOf(saved.blueprint);
@@ -87,6 +88,16 @@ function recordIn({ type, data, stream, revision }: Source): Blueprint {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
   }
+}
+
+/**
+ * What an event holds. Before approvals had a meaning, a front end could keep anything of its own under that name: such
+ * an event, told by its lack of an actor, is read without what no approvals can be.
+ */
+function savedIn(data: string): unknown {
+  const saved: unknown = JSON.parse(data);
+  if (holdsRecord(saved) || fieldOf(saved, 'actor') !== undefined) return saved;
+  return JSON.parse(data, (name, value: unknown) => (name === 'approvals' ? undefined : value));
 }
 
 /** An update holds what a creation does. */

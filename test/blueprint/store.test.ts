@@ -192,6 +192,27 @@ describe('The blueprints of blueprints', () => {
     await blueprints.create(PLAIN);
   });
 
+  it('reads what was saved when approvals of a node was a field of a front end', async () => {
+    const blueprints = storeOn(log);
+    const good = await blueprints.create(PLAIN);
+    const withOwn = (own: unknown): object => ({
+      ...good,
+      nodes: good.nodes.map((node) => ({ ...node, approvals: own })),
+    });
+    const append = async (data: object, at: number): Promise<void> => {
+      const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', data: JSON.stringify(data), metadata: {} };
+      await log.append(blueprintStream('plain'), [event], at);
+    };
+    for (const [at, own] of ['pending', null, { by: 'ann' }, 7].entries()) {
+      await append({ blueprint: withOwn(own) }, at);
+      expect(await blueprints.find('plain')).to.deep.equal(good);
+    }
+    await append({ blueprint: withOwn({ by: ['ann'] }) }, 4);
+    expect((await blueprints.find('plain'))?.nodes[0]?.approvals).to.deep.equal({ by: ['ann'] });
+    await append({ blueprint: withOwn('pending'), actor: null }, 5);
+    expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
+  });
+
   it('chains its events as those of a run, over a deletion too', async () => {
     const blueprints = storeOn(log);
     await blueprints.create(PLAIN);
