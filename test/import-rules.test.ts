@@ -70,7 +70,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     types: [...SHARED_TYPES, 'models', 'keys'],
     npm: ['xstate'],
   },
-  blueprint: { ...PURE, ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'graph', 'council'] },
+  blueprint: {
+    ...PURE,
+    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'keys', 'graph', 'council'],
+  },
   documents: {
     ...PURE,
     ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'embeddings'],

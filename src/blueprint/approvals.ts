@@ -1,6 +1,8 @@
 /** What is odd about who is to decide the pauses of a council's runs; nothing of it keeps a run from starting. */
-import type { Blueprint } from '../generated/schemas.js';
-import { oddities } from '../graph/approvals.js';
+import type { Approvals, Blueprint } from '../generated/schemas.js';
+import { oddities, scopeIn } from '../graph/approvals.js';
+import { isScope } from '../keys/caller.js';
+import { isKeyName } from '../keys/key-request.js';
 import type { GraphIssue } from './validate.js';
 import { warning } from './validate.js';
 
@@ -14,6 +16,19 @@ export function approvalIssues(
     ...nodes.map((node, index) => ({ path: `nodes[${index}].approvals`, node: node.id, said: node.approvals })),
   ];
   return places.flatMap(({ path, node, said }) =>
-    said === undefined ? [] : oddities(said, hasKeys).map((message) => warning(path, message, node)),
+    said === undefined
+      ? []
+      : [...oddities(said, hasKeys), ...impossible(said)].map((message) => warning(path, message, node)),
   );
+}
+
+/** Approvers that no key can ever be, such as a scope with a typing error. */
+function impossible({ by = [], deadline }: Approvals): readonly string[] {
+  const then = deadline?.then;
+  const asked = [...by, ...(typeof then === 'object' ? then.escalate : [])];
+  return asked.flatMap((approver) => {
+    const scope = scopeIn(approver);
+    const isPossible = scope === null ? isKeyName(approver) : isScope(scope);
+    return isPossible ? [] : [`Among the approvers nobody can be "${approver}": it is no name of a key, and no scope`];
+  });
 }

@@ -72,6 +72,11 @@ describe('Approvals of a blueprint', () => {
     expect(few.warnings.map(({ path }) => path)).to.deep.equal(['approvals', 'approvals']);
     expect(few.warnings[0]?.message).to.include('has no keys');
     expect(few.warnings[1]?.message).to.include('names fewer');
+    const by = ['ann', 'scope:aprove', 'scope:approve'];
+    const deadline: Approvals['deadline'] = { after_ms: 5, then: { escalate: ['Eve Adams'] } };
+    const odd = (await saved(rest, { by, deadline })).warnings.map(({ message }) => message);
+    expect(odd.filter((message) => message.includes('nobody can be'))).to.have.lengthOf(2);
+    expect(odd.join()).to.include('"scope:aprove"').and.to.include('"Eve Adams"');
     const nodes = [
       { id: 'one', approvals: { not_by_starter: true } },
       { id: 'two', approvals: {} },
