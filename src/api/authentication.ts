@@ -79,7 +79,7 @@ export async function grantOfKey(
   const found = await authenticator.byKey(key);
   if (found.grant !== null) return found.grant;
   const waitSeconds = failedKeys.failed(clientAddress(request, trustedProxies));
-  if (waitSeconds === null) return grantIn(found, KEY_REFUSALS);
+  if (waitSeconds === null) throw keyRefused(found.refusal);
   const headers = { 'Retry-After': String(waitSeconds) };
   throw new RequestRefused('Too many keys from this address have failed: a valid one is let in', {
     status: 429,
@@ -90,6 +90,11 @@ export async function grantOfKey(
 /** The refusal of a request without a key. */
 export function keyNeeded(): RequestRefused {
   return unauthenticated('A key is needed: send it as "Authorization: Bearer …"');
+}
+
+/** The refusal of a request by a key that opens nothing. */
+export function keyRefused(refusal: Refusal): RequestRefused {
+  return unauthenticated(KEY_REFUSALS[refusal], INVALID);
 }
 
 /** The text of the session in a request's cookies; null: there is none. */
@@ -132,8 +137,10 @@ const TICKET_REFUSALS: Readonly<Record<Refusal, string>> = {
 /** @throws {RequestRefused} 401 */
 function grantIn(found: Found, details: Readonly<Record<Refusal, string>>): KeyGrant {
   if (found.grant !== null) return found.grant;
-  throw unauthenticated(details[found.refusal], 'error="invalid_token"');
+  throw unauthenticated(details[found.refusal], INVALID);
 }
+
+const INVALID = 'error="invalid_token"';
 
 /** Headers as RFC 6750, section 3, has them. */
 function unauthenticated(detail: string, parameter?: string): RequestRefused {

@@ -84,6 +84,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'key.refused': { status: 422 },
   'key.taken': { status: 409 },
   'key.not-first': { status: 401 },
+  'key.ended': { status: 401 },
   'key.unknown': { status: 404 },
   'key.too-many': { status: 409 },
   'key.contended': { status: 503, retryAfterSeconds: 1 },

@@ -85,17 +85,26 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
       const takesTicket = isEventStream(route);
       const wanted = { access: route.access, isReading: isReading(ctx), takesTicket };
       const caller = await authenticate(ctx.req, wanted, http);
+      if (route.access !== 'open') endRequestWith(caller, ctx, http);
       if (route.isUnlimited !== true) heed(ctx, http.limits.request(askerOf(ctx.req, caller, http)));
       const answer = await route.handle(ctx, caller);
-      if (takesTicket) endWith(caller, ctx, http);
+      if (takesTicket) endAnswerWith(caller, ctx, http);
       sendAnswer(ctx, answer, http.system);
     });
   }
   return router;
 }
 
+/** A request that is still being sent when its caller is let in no more is cut off: its rest would be taken unasked. */
+function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }: HttpContext): void {
+  if (req.complete) return;
+  const leave = authenticator.watch(caller, () => req.destroy());
+  req.once('end', leave);
+  whenClosed(res, leave);
+}
+
 /** A stream ends when its caller is let in no more. */
-function endWith(caller: Grant, { res }: Context, { authenticator }: HttpContext): void {
+function endAnswerWith(caller: Grant, { res }: Context, { authenticator }: HttpContext): void {
   whenClosed(
     res,
     authenticator.watch(caller, () => res.destroy()),

@@ -25,6 +25,16 @@ export class KeyNotFirst extends CouncilError {
   }
 }
 
+/** The key by which keys are changed opens nothing any more; it may have been revoked elsewhere, a moment ago. */
+export class KeyEnded extends CouncilError<{ name: string; end: 'revoked' | 'expired' }> {
+  readonly code = 'key.ended';
+  constructor(data: { name: string; end: 'revoked' | 'expired' }) {
+    super(`Cannot change the keys by key "${data.name}": it ${ENDED[data.end]}`, data);
+  }
+}
+
+const ENDED = { revoked: 'was revoked', expired: 'has expired' } as const;
+
 /** No key ever had this name. */
 export class KeyUnknown extends CouncilError<{ name: string }> {
   readonly code = 'key.unknown';

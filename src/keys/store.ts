@@ -10,7 +10,16 @@ import { present } from '../system/element.js';
 import { line } from '../system/async/turns.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import { ServiceStopping } from '../errors.js';
-import { KeyNotFirst, KeyRefused, KeyTaken, KeyUnknown, KeysContended, KeysCorrupt, TooManyKeys } from './errors.js';
+import {
+  KeyEnded,
+  KeyNotFirst,
+  KeyRefused,
+  KeyTaken,
+  KeyUnknown,
+  KeysContended,
+  KeysCorrupt,
+  TooManyKeys,
+} from './errors.js';
 import type { KeyEvent, KeyFact } from './events.js';
 import { KEYS_STREAM, keyEventReader } from './events.js';
 import type { FreshReads } from './fresh-reads.js';
@@ -19,7 +28,7 @@ import type { KeyRequest } from './key-request.js';
 import { assertKeyRequest } from './key-request.js';
 import { isKeyText, newKeyText } from './key-text.js';
 import type { Key } from './state.js';
-import { KeyRing } from './state.js';
+import { KeyRing, keyEnded } from './state.js';
 
 /** Most keys a log takes, revoked and expired ones included: names are never given again. */
 const MAX_KEYS = 10_000;
@@ -115,7 +124,7 @@ export class KeyStore {
   /**
    * Adds a key. The first one needs the scope `admin`: nobody could add another.
    *
-   * @throws {KeyRefused | KeyTaken | KeyNotFirst | TooManyKeys | KeysContended | KeysCorrupt}
+   * @throws {KeyEnded | KeyRefused | KeyTaken | KeyNotFirst | TooManyKeys | KeysContended | KeysCorrupt}
    */
   async add(request: KeyRequest, { actor, isFirst = false }: AddedBy): Promise<NewKey> {
     const { system } = this.#options;
@@ -123,6 +132,7 @@ export class KeyStore {
     const text = newKeyText(system);
     const hash = system.sha256(text);
     await this.#change(() => {
+      this.#assertStands(actor);
       if (isFirst && this.#ring.size > 0) throw new KeyNotFirst();
       assertKeyRequest(request, system.now());
       if (this.#ring.size === 0 && !scopes.includes('admin')) {
@@ -138,10 +148,11 @@ export class KeyStore {
   /**
    * Revokes a key; one that was revoked before stays so.
    *
-   * @throws {KeyUnknown | KeysContended | KeysCorrupt}
+   * @throws {KeyEnded | KeyUnknown | KeysContended | KeysCorrupt}
    */
   async revoke(name: string, actor: string | null): Promise<Key> {
     await this.#change(() => {
+      this.#assertStands(actor);
       const key = this.#ring.named(name);
       if (key === undefined) throw new KeyUnknown({ name });
       return key.revoked === null ? { type: 'KeyRevoked', data: { name, actor } } : null;
@@ -261,6 +272,13 @@ export class KeyStore {
     } catch {
       return null;
     }
+  }
+
+  /** Whoever was let in before their key was revoked changes no key after it. @throws {KeyEnded} */
+  #assertStands(actor: string | null): void {
+    const key = actor === null ? undefined : this.#ring.named(actor);
+    const end = key === undefined ? null : keyEnded(key, this.#options.system.now());
+    if (key !== undefined && end !== null) throw new KeyEnded({ name: key.name, end });
   }
 
   /** Keys that cannot be read let nobody in. @throws {KeysCorrupt} */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect } from 'chai';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { GENESIS_HASH, checkLink } from '../../src/eventsourcing/hash-chain.js';
@@ -5,6 +6,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { ALL_SCOPES, addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
+import { openSocket } from '../support/raw-exchange.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
@@ -57,6 +59,27 @@ describe('/api/keys', () => {
     rest.problem(await rest.post('/api/keys', { name: 'dora', scopes: ['read'] }), 409);
   });
 
+  it('takes no request that was still being sent when its key was revoked', async () => {
+    const { Authorization } = bearer(await addKey(rest, { name: 'gone', scopes: ['admin'] }));
+    const body = JSON.stringify({ name: 'later', scopes: ['admin'] });
+    const fields = { Host: 'localhost', Authorization, Expect: '100-continue', 'Content-Type': 'application/json' };
+    const head = Object.entries({ ...fields, 'Content-Length': body.length }).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const socket = await openSocket(service.url);
+    socket.write(`POST /api/keys HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+    const [reply] = (await once(socket, 'data')) as [Buffer];
+    expect(reply.toString()).to.match(/^HTTP\/1.1 100 /);
+    const closed = once(
+      socket.on('error', () => undefined),
+      'close',
+    );
+    socket.write(body.slice(0, -1));
+    await rest.send('DELETE', '/api/keys/gone');
+    await closed;
+    expect((await rest.get('/api/keys')).text).not.to.include('later');
+  });
+
   it('refuses what breaks a rule, by the field that does', async () => {
     for (const [change, field] of [
       [{ name: 'a/b' }, 'name'],
@@ -65,7 +88,7 @@ describe('/api/keys', () => {
       [{ scopes: [] }, 'scopes'],
       [{ scopes: ['write'] }, 'scopes'],
       [{ expires_in: '1 day' }, 'expires_in'],
-      [{ expires_in: '99999999d' }, 'expires_at'],
+      [{ expires_in: '99999999d' }, 'expires_in'],
       [{ expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
       [{ expires_at: 'tomorrow' }, 'expires_at'],
       [{ expires_in: '1d', expires_at: '2999-01-01T00:00:00Z' }, 'expires_at'],

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { checkLink, exportedOf, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
-import { KeyNotFirst, KeyRefused, KeyTaken, KeyUnknown, KeysContended, KeysCorrupt } from '../../src/keys/errors.js';
+import {
+  KeyEnded,
+  KeyNotFirst,
+  KeyRefused,
+  KeyTaken,
+  KeyUnknown,
+  KeysContended,
+  KeysCorrupt,
+} from '../../src/keys/errors.js';
 import { KEYS_STREAM } from '../../src/keys/events.js';
 import type { KeyRequest } from '../../src/keys/key-request.js';
 import { keyEnded } from '../../src/keys/state.js';
@@ -100,8 +108,8 @@ describe('The keys of a log', () => {
     const keys = await open();
     await keys.add(asking('ann'), NOBODY);
     await keys.revoke('ann', null);
-    expect(await rejectionOf(keys.add(asking('ann'), ANN))).to.be.instanceOf(KeyTaken);
-    expect(await rejectionOf((await open()).add(asking('ann'), ANN))).to.be.instanceOf(KeyTaken);
+    expect(await rejectionOf(keys.add(asking('ann'), NOBODY))).to.be.instanceOf(KeyTaken);
+    expect(await rejectionOf((await open()).add(asking('ann'), NOBODY))).to.be.instanceOf(KeyTaken);
   });
 
   it('are revoked once, and not when they are unknown', async () => {
@@ -110,7 +118,7 @@ describe('The keys of a log', () => {
     await keys.revoke('ann', 'ann');
     expect((await keys.revoke('ann', 'ben')).revoked?.by).to.equal('ann');
     expect(await typesRecorded()).to.deep.equal(['KeyAdded', 'KeyRevoked']);
-    expect(await rejectionOf(keys.revoke('ben', 'ann'))).to.be.instanceOf(KeyUnknown);
+    expect(await rejectionOf(keys.revoke('ben', null))).to.be.instanceOf(KeyUnknown);
   });
 
   it('begin with one that may add others', async () => {
@@ -161,6 +169,21 @@ describe('The keys of a log', () => {
       const outcomes = await Promise.allSettled(adding);
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
       expect(await typesRecorded()).to.deep.equal(['KeyAdded']);
+    });
+
+    it('add and revoke none once they were revoked anywhere, or have expired', async () => {
+      const system = manualSystem();
+      const [here, there] = [await open(log, system), await open(log, system)];
+      await there.add(asking('ann'), NOBODY);
+      await here.add(asking('brief', { expiresAt: '2026-01-01T01:00:00.000Z' }), ANN);
+      await there.revoke('ann', null);
+      expect(await rejectionOf(here.add(asking('eve'), ANN))).to.deep.include({
+        data: { name: 'ann', end: 'revoked' },
+      });
+      expect(await rejectionOf(here.revoke('brief', 'ann'))).to.be.instanceOf(KeyEnded);
+      system.setNow('2026-01-01T01:00:00.000Z');
+      expect(await rejectionOf(here.add(asking('eve'), { actor: 'brief' }))).to.be.instanceOf(KeyEnded);
+      expect(await typesRecorded()).to.deep.equal(['KeyAdded', 'KeyAdded', 'KeyRevoked']);
     });
 
     it('are known at once where they were not added', async () => {

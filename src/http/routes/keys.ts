@@ -1,13 +1,13 @@
 /** The keys of a service: added, listed, revoked, and their record for auditors (contract, section 5). */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { KeyRequest as SentKey } from '../../generated/schemas.js';
-import { KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors.js';
+import { KeyEnded, KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors.js';
 import { KEYS_STREAM } from '../../keys/events.js';
 import type { KeyRequest } from '../../keys/key-request.js';
 import { expiryAt, expiryIn, scopesOf } from '../../keys/key-request.js';
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
 import { keyRecord, newKey } from '../../api/serializers.js';
-import { keyNeeded } from '../../api/authentication.js';
+import { keyNeeded, keyRefused } from '../../api/authentication.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { bodyOf } from '../body.js';
 import { whenClosed } from '../answer.js';
@@ -58,7 +58,10 @@ function addRoute(http: HttpContext): Route {
       if (actor === null) assertFirstIsTaken(http, ctx.req.headers);
       const sent = await body.read(ctx);
       const added = await http.inTime(
-        refused(async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null })),
+        refused(
+          async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null }),
+          sent,
+        ),
         outcomeUnknown,
       );
       const { name } = added.key;
@@ -92,23 +95,27 @@ function requested({ name, scopes, expires_in: after, expires_at: at }: SentKey,
 }
 
 /** Names the field that is at fault, as the rules of fields do. @throws {RequestRefused} 401, 422 */
-async function refused<T>(add: () => Promise<T>): Promise<T> {
+async function refused<T>(add: () => Promise<T>, { expires_at: at }: SentKey): Promise<T> {
   try {
-    return await add();
+    return await unlessEnded(add);
   } catch (error) {
     // Another was the first while this request was on its way.
     if (error instanceof KeyNotFirst) throw keyNeeded();
     if (!(error instanceof KeyRefused)) throw error;
     const { field, reason } = error.data;
-    throw brokenRules([{ loc: ['body', FIELDS[field]], msg: reason, type: 'value_error' }]);
+    const name = field !== 'expires' ? field : at === undefined ? 'expires_in' : 'expires_at';
+    throw brokenRules([{ loc: ['body', name], msg: reason, type: 'value_error' }]);
   }
 }
 
-const FIELDS: Readonly<Record<KeyRefused['data']['field'], string>> = {
-  name: 'name',
-  scopes: 'scopes',
-  expires: 'expires_at',
-};
+/** A key may have ended since it was looked at. @throws {RequestRefused} 401 */
+async function unlessEnded<T>(change: () => Promise<T>): Promise<T> {
+  try {
+    return await change();
+  } catch (error) {
+    throw error instanceof KeyEnded ? keyRefused(error.data.end) : error;
+  }
+}
 
 function outcomeUnknown(): AppendOutcomeUnknown {
   return new AppendOutcomeUnknown({ stream: KEYS_STREAM });
@@ -127,7 +134,8 @@ function revokeRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       const name = parameterIn(ctx, 'name');
       if (actor === null) throw new KeyUnknown({ name });
-      await http.inTime(http.authenticator.keys.revoke(name, actor), outcomeUnknown);
+      const revoking = unlessEnded(() => http.authenticator.keys.revoke(name, actor));
+      await http.inTime(revoking, outcomeUnknown);
       http.log.info({ key: name, actor }, 'key revoked');
       return { status: 204, body: null };
     },
