@@ -12,7 +12,7 @@ import { matchOf } from './run-words.js';
 import { fieldOf } from './stored-row.js';
 
 /** Runs that are few: all of them are looked at and sorted, rather than others passed over to find them. */
-const FEW = 1_000;
+const FEW = 2_000;
 /** The same of runs with the words that are asked for, whose test costs more than that of a column. */
 const FEW_WITH_WORDS = 10_000;
 /** Different scores within bounds, each walked by itself; where there are more, runs are walked and compared. */

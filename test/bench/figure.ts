@@ -45,6 +45,8 @@ export interface Effort {
   readonly pausedRuns: number;
   /** Finished runs in the logs of the history part. */
   readonly historyRuns: readonly number[];
+  /** Runs in the stored views of the lists part. */
+  readonly listedRuns: number;
   /** Events in the logs of the audit part. */
   readonly auditEvents: readonly number[];
   /** Active runs of an instance that is stopped. */

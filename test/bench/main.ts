@@ -18,6 +18,7 @@ import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
 import { chunksPart } from './chunks.js';
 import { pausedPart } from './paused.js';
+import { runListsPart } from './run-lists.js';
 import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
 import { streamPart } from './stream.js';
@@ -33,6 +34,7 @@ const PARTS = [
   memoryPart,
   pausedPart,
   historyPart,
+  runListsPart,
   auditPart,
   extractionPart,
   ingestionPart,
