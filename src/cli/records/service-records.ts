@@ -1,5 +1,5 @@
 /** The records of a running service, read by its client. */
-import type { ForkPlan, ForkRequest, FoldedRun } from '../../client/client.js';
+import type { ForkPlan, ForkRequest, FoldedRun, Run } from '../../client/client.js';
 import { InvalidError, NotFoundError, UnexpectedAnswerError } from '../../client/client.js';
 import { readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
@@ -32,9 +32,13 @@ export interface ServiceRecords extends RunRecords {
 export function serviceRecords(url: string, options: ServiceRecordsOptions): ServiceRecords {
   const { signal } = options;
   const council = serviceClient(url, options);
+  const runAt = (runId: string): Run => {
+    assertPathPart(runId);
+    return council.run(runId);
+  };
 
   async function* exported(runId: string): AsyncGenerator<Uint8Array> {
-    yield* withRunUnknown(runId, council.run(runId).export({ signal }));
+    yield* withRunUnknown(runId, runAt(runId).export({ signal }));
   }
   async function* lines(runId: string): AsyncGenerator<string> {
     try {
@@ -45,7 +49,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
     }
   }
   const state = async (runId: string, at: number | null): Promise<FoldedRun> =>
-    await orRunUnknown(runId, council.run(runId).state({ signal, ...(at !== null && { at }) }));
+    await orRunUnknown(runId, runAt(runId).state({ signal, ...(at !== null && { at }) }));
   const seqOf = async (runId: string, hash: string): Promise<number | null> => {
     for await (const event of readExport(runId, lines(runId))) if (event.hash === hash) return event.seq;
     return null;
@@ -53,7 +57,10 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
   return {
     export: exported,
     lines,
-    follow: (runId) => withRunUnknown(runId, followEvents(url, runId, { ...options, isKnown: false })),
+    follow(runId) {
+      assertPathPart(runId);
+      return withRunUnknown(runId, followEvents(url, runId, { ...options, isKnown: false }));
+    },
     async state(runId, at) {
       try {
         return await state(runId, at);
@@ -64,19 +71,24 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
       }
     },
     async verify(runId, head) {
-      const found = await orRunUnknown(runId, council.run(runId).verify({ signal }));
+      const found = await orRunUnknown(runId, runAt(runId).verify({ signal }));
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
       const headSeq = head === null || head === headHash || !found.valid ? null : await seqOf(runId, head);
       // The service compares the record with its stored view, so that a missing tail would show.
       return verificationResult({ runId, events, headHash, firstDifference, isWhole: true, headSeq }, head);
     },
     async fork(runId, request) {
-      const { started } = await orRunUnknown(runId, council.run(runId).fork(request, { signal }));
+      const { started } = await orRunUnknown(runId, runAt(runId).fork(request, { signal }));
       return present(started, 'answer to the fork');
     },
-    foresee: (runId, request) => orRunUnknown(runId, council.run(runId).fork(request, { dryRun: true, signal })),
+    foresee: (runId, request) => orRunUnknown(runId, runAt(runId).fork(request, { dryRun: true, signal })),
     close: () => undefined,
   };
+}
+
+/** The client refuses what would lead elsewhere as a fault of its caller; at a terminal it is an id like any other. */
+function assertPathPart(runId: string): void {
+  if (/^\.{0,2}$/.test(runId)) throw new RunUnknown({ runId });
 }
 
 /** Turns the 404 of an unknown run into RunUnknown. Any other 404 comes from what is no council service. */

@@ -114,6 +114,11 @@ describe('The exit code of the commands on a run', () => {
       const ended = await council(command, NO_RUN, '--url', service.url);
       expect(ended.code, command).to.equal(command === 'verify' ? 2 : 4);
       expectOneLine(ended, new RegExp(`^Cannot find run "${NO_RUN}"$`, 'm'));
+      // Of verify it is a file.
+      if (command === 'verify') continue;
+      const elsewhere = await council(command, '..', '--url', service.url);
+      expect(elsewhere.code, command).to.equal(4);
+      expectOneLine(elsewhere, /^Cannot find run "\.\."$/m);
     }
     const beyond = await council('state', runId, '--at', '99', '--url', service.url);
     expect(beyond.code).to.equal(4);
