@@ -4,6 +4,7 @@ import type { Access, Grant, Scope } from '../keys/caller.js';
 import { ANYONE } from '../keys/caller.js';
 import type { FailedKeys } from '../keys/failed-keys.js';
 import type { AddressList } from '../system/address-list.js';
+import { networkOf } from '../system/host-name.js';
 import type { RoutedRequest } from './client-address.js';
 import { clientAddress } from './client-address.js';
 import { RequestRefused } from './problems.js';
@@ -78,7 +79,7 @@ export async function grantOfKey(
 ): Promise<KeyGrant> {
   const found = await authenticator.byKey(key);
   if (found.grant !== null) return found.grant;
-  const waitSeconds = failedKeys.failed(clientAddress(request, trustedProxies));
+  const waitSeconds = failedKeys.failed(networkOf(clientAddress(request, trustedProxies)));
   if (waitSeconds === null) throw keyRefused(found.refusal);
   const headers = { 'Retry-After': String(waitSeconds) };
   throw new RequestRefused('Too many keys from this address have failed: a valid one is let in', {

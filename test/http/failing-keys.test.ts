@@ -32,6 +32,12 @@ describe('Keys that fail', () => {
     expect((await ask('10.0.0.1', {})).status).to.equal(401);
   });
 
+  it('are counted for the network that an IPv6 address is in, as requests are', async () => {
+    for (let host = 0; host < 10; host += 1) expect((await ask(`2001:db8::${host}`, WRONG)).status).to.equal(401);
+    expect((await ask('2001:db8::a', WRONG)).status).to.equal(429);
+    expect((await ask('2001:db8:0:1::a', WRONG)).status).to.equal(401);
+  });
+
   it('are counted together, by header, at sockets and at the sign-in', async () => {
     const from = { 'X-Forwarded-For': '10.0.0.3' };
     const signIn = async (text: string): Promise<number> => {
