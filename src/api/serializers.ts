@@ -103,7 +103,7 @@ export function godModeState({ run, gate, seq, branches, approvals }: PauseView,
 }
 
 /** Who decides a pause, and who has voted. */
-export function pauseApprovals(
+function pauseApprovals(
   { by, notByStarter, quorum, votes, deadline }: PauseApprovals,
   isAllowed: boolean,
 ): PauseApprovalsShown {

@@ -47,7 +47,7 @@ function canonicalOf(event: ExportedEvent): string | null {
 }
 
 /** Whether a value has the shape of an event, of whatever type. */
-export function isEvent(value: unknown): value is ExportedEvent {
+function isEvent(value: unknown): value is ExportedEvent {
   const isText = ['at', 'hash', 'id', 'type'].every((name) => typeof fieldOf(value, name) === 'string');
   const data = fieldOf(value, 'data');
   return isText && typeof fieldOf(value, 'seq') === 'number' && typeof data === 'object' && data !== null;

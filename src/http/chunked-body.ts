@@ -56,7 +56,7 @@ export async function* chunkedBody(
  *
  * @throws what the reading of its beginning throws
  */
-export async function readAhead(texts: AsyncGenerator<string>): Promise<string | AsyncIterable<string>> {
+async function readAhead(texts: AsyncGenerator<string>): Promise<string | AsyncIterable<string>> {
   const beginning = await gathered(texts, READ_AHEAD_CHARS);
   return beginning.isWhole ? beginning.text : continued(beginning.text, texts);
 }

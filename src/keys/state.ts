@@ -27,7 +27,7 @@ export function keyEnded({ revoked, expiresAt }: Key, now: string): 'revoked' | 
 }
 
 /** A key after an event of its own; undefined while there is none. */
-export function evolveKey(key: Key | undefined, { type, at, data }: KeyEvent): Key | undefined {
+function evolveKey(key: Key | undefined, { type, at, data }: KeyEvent): Key | undefined {
   switch (type) {
     case 'KeyAdded': {
       const { name, hash, expiresAt, actor } = data;

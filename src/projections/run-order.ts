@@ -19,7 +19,7 @@ export interface Part {
 }
 
 export const NEWEST = 'f.created_at DESC, f.id';
-export const OLDEST = 'f.created_at, f.id';
+const OLDEST = 'f.created_at, f.id';
 
 type Times = typeof NEWEST | typeof OLDEST;
 
