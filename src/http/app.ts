@@ -98,9 +98,11 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
 /** A request that is still being sent when its caller is let in no more is cut off: its rest would be taken unasked. */
 function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }: HttpContext): void {
   if (req.complete) return;
-  const leave = authenticator.watch(caller, () => req.destroy());
-  req.once('end', leave);
-  whenClosed(res, leave);
+  const cutOff = (): void => {
+    // One that is there by then is answered: a key may revoke itself.
+    if (!req.complete) req.destroy();
+  };
+  whenClosed(res, authenticator.watch(caller, cutOff));
 }
 
 /** A stream ends when its caller is let in no more. */
