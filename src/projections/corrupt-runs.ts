@@ -77,6 +77,7 @@ export class CorruptRuns {
       completedAt: null,
       waitingSince: null,
       deadlineAt: null,
+      approvers: null,
       waitedMs: null,
       usage: null,
       session: null,

@@ -3,7 +3,8 @@ import type { ExecutionMode } from '../generated/schemas.js';
 import type { RunUsage } from '../run/effort.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
-import { deadlineOf } from '../run/approvals.js';
+import type { Approvers } from '../run/approvals.js';
+import { deadlineOf, ruleAt } from '../run/approvals.js';
 import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown, openGate } from '../run/state.js';
 import { fieldOf } from './stored-row.js';
 
@@ -43,6 +44,8 @@ export interface RunSummary {
   readonly waitingSince: string | null;
   /** When an open pause ends by itself, ISO 8601; null: none does. */
   readonly deadlineAt: string | null;
+  /** Who decides its open pause; null: none is open, or nothing is said of it. */
+  readonly approvers: Approvers | null;
   /** Time in pauses, in milliseconds; null while it is paused, when nobody knows how long that will take. */
   readonly waitedMs: number | null;
   /** Null: nothing is known. */
@@ -61,6 +64,7 @@ export function isRunSummary(value: unknown): value is RunSummary {
     ['criticScore', 'iterationCount', 'waitedMs'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
     isUsage(fieldOf(value, 'usage')) &&
+    areApprovers(fieldOf(value, 'approvers')) &&
     isSession(fieldOf(value, 'session'))
   );
 }
@@ -83,9 +87,18 @@ function areCounts(value: unknown): boolean {
 
 function isSession(value: unknown): boolean {
   if (value === null) return true;
-  const nodes = fieldOf(value, 'nextNodes');
-  const areNodes = Array.isArray(nodes) && nodes.every((each) => typeof each === 'string');
-  return areNodes && isNullOr('string', fieldOf(value, 'currentDraft'));
+  return areTexts(fieldOf(value, 'nextNodes')) && isNullOr('string', fieldOf(value, 'currentDraft'));
+}
+
+function areApprovers(value: unknown): boolean {
+  if (value === null) return true;
+  const by = fieldOf(value, 'by');
+  const isRule = typeof fieldOf(value, 'notByStarter') === 'boolean' && Number.isInteger(fieldOf(value, 'quorum'));
+  return isRule && (by === null || areTexts(by));
+}
+
+function areTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 function isNullOr(type: 'string' | 'number', value: unknown): boolean {
@@ -112,6 +125,7 @@ export function summaryOf(run: RunState): RunSummary {
     completedAt: completedAtOf(run),
     waitingSince: gateOf(run)?.pausedAt ?? null,
     deadlineAt: deadlineIn(run),
+    approvers: approversIn(run),
     waitedMs: gateOf(run) === null ? run.effort.waitedMs : null,
     usage: usageOf(run.effort),
     session: sessionOf(run),
@@ -121,6 +135,12 @@ export function summaryOf(run: RunState): RunSummary {
 function deadlineIn(run: RunState): string | null {
   const gate = openGate(run);
   return gate === null ? null : deadlineOf(run, gate);
+}
+
+function approversIn(run: RunState): Approvers | null {
+  const gate = openGate(run);
+  const rule = gate && ruleAt(run, gate);
+  return rule && { by: rule.by, notByStarter: rule.notByStarter, quorum: rule.quorum };
 }
 
 function sessionOf(run: RunState): RunSummary['session'] {

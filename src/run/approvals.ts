@@ -22,13 +22,20 @@ export function ruleAt({ plan }: RunState, gate: Gate, chosen: readonly string[]
   return strictest(now ?? NO_RULE, { ...further, deadline: now?.deadline ?? null });
 }
 
-/** Why somebody may not decide by a rule; null: they may. */
-export function refusalOf({ request }: RunState, rule: ApprovalRule | null, { actor, scopes }: Caller): string | null {
+/** What a rule says of who decides. */
+export type Approvers = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
+
+/**
+ * Why somebody may not decide by a rule; null: they may.
+ *
+ * @param starter name of the key that asked for the run
+ */
+export function refusalOf(starter: string | null, rule: Approvers | null, { actor, scopes }: Caller): string | null {
   if (rule === null || !needsName(rule)) return null;
   if (actor === null) return 'it asks for approvers by name, and the service has no keys';
   const isIn = rule.by?.some((each) => each === actor || holds(scopes, scopeIn(each))) ?? true;
   if (!isIn) return `"${actor}" is not among its approvers: ${rule.by?.join(', ')}`;
-  return rule.notByStarter && request.actor === actor ? `"${actor}" has started the run` : null;
+  return rule.notByStarter && starter === actor ? `"${actor}" has started the run` : null;
 }
 
 function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
@@ -38,7 +45,12 @@ function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
 /** Whether somebody may decide the run's open pause, or cast a vote on it; false when none is open. */
 export function mayDecide(run: RunState, caller: Caller): boolean {
   const gate = openGate(run);
-  return gate !== null && caller.scopes.has('approve') && refusalOf(run, ruleAt(run, gate), caller) === null;
+  return gate !== null && isApprover(run.request.actor, ruleAt(run, gate), caller);
+}
+
+/** Whether somebody may decide by a rule. */
+export function isApprover(starter: string | null, rule: Approvers | null, caller: Caller): boolean {
+  return caller.scopes.has('approve') && refusalOf(starter, rule, caller) === null;
 }
 
 /** When an undecided pause ends, ISO 8601, by the time it was recorded at; null: it waits for ever. */

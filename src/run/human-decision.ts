@@ -87,7 +87,7 @@ export function assertApprover(
   { caller, chosen = [] }: { readonly caller: Caller; readonly chosen?: readonly string[] },
 ): ApprovalRule | null {
   const rule = ruleAt(run, gate, chosen);
-  const reason = refusalOf(run, rule, caller);
+  const reason = refusalOf(run.request.actor, rule, caller);
   if (reason !== null) throw new NotApprover({ runId: run.runId, actor: caller.actor, reason });
   return rule;
 }

@@ -10,6 +10,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { changedLog } from '../support/changed-log.js';
 import { untilTrue } from '../support/until-true.js';
 
 const PAIR = {
@@ -244,6 +245,47 @@ describe('The inbox', () => {
       again.leave();
       rest.problem(await rest.get('/api/approvals/stream?from=here'), 422);
     });
+  });
+});
+
+describe('An inbox of many', () => {
+  const read: string[] = [];
+  let service: RunningService;
+
+  before(async () => {
+    service = await startService({
+      model: scriptedModel(councilScript([8])),
+      decorate: (log) =>
+        changedLog(log, {
+          readStream(stream, range) {
+            read.push(stream);
+            return log.readStream(stream, range);
+          },
+        }),
+    });
+  });
+  after(() => service.stop());
+
+  it('reads for mine=1 only the records of pauses that the caller may decide', async () => {
+    const admin = restWith(service.url, await addFirstKey(service.url));
+    const ann = restWith(service.url, await addKey(admin, { name: 'ann', scopes: ['read', 'approve'] }));
+    const started = async (approvals: object): Promise<string> => {
+      const saving = await admin.post('/api/councils/', { name: 'one', nodes: [{ id: 'poet' }], approvals });
+      const { id } = admin.read(saving, 201, 'blueprint.json');
+      const reply = await admin.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
+      const { run_id: runId } = admin.read(reply, 202, 'run-start.json');
+      await pausedBefore(service.engine, runId, 'poet');
+      return runId;
+    };
+    const late = { by: ['ann'], deadline: { after_ms: 1, then: { escalate: ['bob'] } } };
+    const others = [{ by: ['bob'] }, { by: ['scope:audit'] }, { not_by_starter: true, by: ['first'] }, late];
+    const ids = await Promise.all(others.map(started));
+    await untilTrue(async () => (await ann.get('/api/approvals')).text.includes('"may_decide":true') === false);
+    const mine = await started({ by: ['ann', 'bob'], quorum: 2 });
+    read.length = 0;
+    const list = ann.read(await ann.get('/api/approvals?mine=1'), 200, 'approval-list.json');
+    expect(list.map(({ run_id: runId }) => runId)).to.deep.equal([mine]);
+    expect(read.filter((stream) => ids.some((id) => stream.endsWith(id)))).to.deep.equal([]);
   });
 });
 

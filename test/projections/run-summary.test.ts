@@ -35,6 +35,7 @@ describe('summaryOf', () => {
       completedAt: null,
       waitingSince: null,
       deadlineAt: null,
+      approvers: null,
       waitedMs: 0,
       usage: { ...NOTHING_TOLD, byModel: [] },
       session: null,

@@ -22,6 +22,7 @@ export function summaryWith(id: string, fields: Partial<RunSummary> = {}): RunSu
     completedAt: null,
     waitingSince: null,
     deadlineAt: null,
+    approvers: null,
     waitedMs: 0,
     usage: null,
     session: null,

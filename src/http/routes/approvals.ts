@@ -4,7 +4,7 @@ import { approval, approvalGone } from '../../api/approval.js';
 import { brokenRules } from '../../api/problems.js';
 import type { Caller } from '../../keys/caller.js';
 import { whenClosed } from '../answer.js';
-import { crowded } from '../concurrency.js';
+import { crowded, permitsFor, withPermit } from '../concurrency.js';
 import type { ServerEvent } from '../event-stream.js';
 import { EVENT_STREAM_HEADERS, LAST_EVENT_ID } from '../event-stream.js';
 import { LAST_EVENT_ID_PARAMETER, placedStream, placeIn } from './feed.js';
@@ -14,6 +14,8 @@ import type { HttpContext, Route } from '../route.js';
 
 /** Streams open at once, each with a subscription to the log; more are refused with 503. */
 const MAX_STREAMS = 100;
+/** Lists made at a time: each reads the records of the runs on it. */
+const LISTS_AT_A_TIME = 4;
 /** Most pauses that a stream begins with. */
 const MAX_AT_FIRST = 1_000;
 
@@ -24,6 +26,7 @@ export function approvalRoutes(http: HttpContext): readonly Route[] {
 
 function listRoute(http: HttpContext): Route {
   const query = queryOf(http.schemas, 'approvals-query.json');
+  const permits = permitsFor(LISTS_AT_A_TIME);
   return {
     method: 'GET',
     path: '/api/approvals',
@@ -37,7 +40,7 @@ function listRoute(http: HttpContext): Route {
     async handle(ctx, caller) {
       const { limit, since = null, ...rest } = query.read(ctx);
       const asked = { ...filterOf(rest, caller), since: since === null ? null : momentOf(since), limit };
-      const pauses = await http.inTime(http.inbox.list(asked, caller));
+      const pauses = await withPermit(permits, http, () => http.inbox.list(asked, caller));
       return { status: 200, body: pauses.map(approval) };
     },
   };
