@@ -14,8 +14,7 @@ import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { NotApprover, VotesUsedUp } from './errors.js';
 import { PendingEvents } from './pending-events.js';
-import { effectiveOverride } from './override.js';
-import { routeUnderOverride } from './override.js';
+import { effectiveOverride, routeUnderOverride } from './override.js';
 import type { Gate, RunState } from './state.js';
 import { openGate } from './state.js';
 

@@ -9,10 +9,9 @@ import { isBeyondRework, routingFacts } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
 import { withProgress } from './state.js';
-import { rerouted } from './node-route.js';
+import { rerouted, routeOf } from './node-route.js';
 import { noRoute } from '../graph/routing.js';
 import { nextFrontier } from './frontier.js';
-import { routeOf } from './node-route.js';
 import { isOutstanding } from './fork-snapshot.js';
 import { CouncilError } from '../errors.js';
 

@@ -280,7 +280,7 @@ describe('An inbox of many', () => {
     const late = { by: ['ann'], deadline: { after_ms: 1, then: { escalate: ['bob'] } } };
     const others = [{ by: ['bob'] }, { by: ['scope:audit'] }, { not_by_starter: true, by: ['first'] }, late];
     const ids = await Promise.all(others.map(started));
-    await untilTrue(async () => (await ann.get('/api/approvals')).text.includes('"may_decide":true') === false);
+    await untilTrue(async () => !(await ann.get('/api/approvals')).text.includes('"may_decide":true'));
     const mine = await started({ by: ['ann', 'bob'], quorum: 2 });
     read.length = 0;
     const list = ann.read(await ann.get('/api/approvals?mine=1'), 200, 'approval-list.json');
