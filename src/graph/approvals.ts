@@ -87,6 +87,8 @@ export function oddities(approvals: Approvals, hasKeys: boolean): readonly strin
     ...(!hasKeys && needsName(rule)
       ? ['The service has no keys, so nobody has the name that it asks for: nobody can decide this pause']
       : []),
-    ...([by, escalated].some(isTooFew) ? [`It asks for ${quorum} approvers and names fewer: they are never enough`] : []),
+    ...([by, escalated].some(isTooFew)
+      ? [`It asks for ${quorum} approvers and names fewer: they are never enough`]
+      : []),
   ];
 }

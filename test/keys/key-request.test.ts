@@ -23,7 +23,14 @@ describe('What is asked of a key', () => {
     expect(expiryAt('2030-06-01T10:00Z')).to.equal('2030-06-01T10:00:00.000Z');
   });
 
-  for (const text of ['2030-06-01', '2030-06-01T12:00:00', '2030-13-01T12:00:00Z', '2030-02-30T12:00:00+02:00', 'tomorrow', '1']) {
+  for (const text of [
+    '2030-06-01',
+    '2030-06-01T12:00:00',
+    '2030-13-01T12:00:00Z',
+    '2030-02-30T12:00:00+02:00',
+    'tomorrow',
+    '1',
+  ]) {
     it(`ends at no ${JSON.stringify(text)}`, () => expect(() => expiryAt(text)).to.throw(KeyRefused));
   }
 

@@ -124,7 +124,9 @@ function progressOf(run: RunState): RunProgress {
 async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
-  return pauseView === null || pauseView.gate === null ? null : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
+  return pauseView === null || pauseView.gate === null
+    ? null
+    : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
 }
 
 /** Why a decision is not taken; the pause stands, or is another by now. */
