@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
@@ -225,6 +225,22 @@ describe('Embedded log: loss', () => {
     expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
     expect(String(faults[0]?.cause)).to.include('was removed or replaced while it was open');
     await log.close();
+  });
+
+  it('is none where it cannot be told whether the file is there, as in a folder that is closed to all', async () => {
+    const dir = tempDir();
+    const folder = join(dir.path, 'log');
+    mkdirSync(folder);
+    const log = await openEmbeddedLog({ file: join(folder, 'log.sqlite') });
+    // A link to itself stands for a folder without permissions, which root would not notice.
+    renameSync(folder, `${folder}-2`);
+    symlinkSync(folder, folder);
+    await log.append('run-1', numbered(1), 'none');
+    await log.ping();
+    rmSync(folder);
+    renameSync(`${folder}-2`, folder);
+    await log.close();
+    dir.remove();
   });
 
   it('ends it for good when its file goes while nobody writes or asks', async () => {

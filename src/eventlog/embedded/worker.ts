@@ -1,5 +1,6 @@
 /** The worker thread of the embedded log: owns its file, appends each batch in one durable transaction. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+import type { Stats } from 'node:fs';
 import { statSync } from 'node:fs';
 import { endOf, isRow, numberIn, openLogFile, textIn } from './file.js';
 import { HeadFile } from './head-file.js';
@@ -208,11 +209,20 @@ function placeOf(file: string): Place {
   const opened = statSync(file);
   return {
     assertHeld() {
-      const found = statSync(file, { throwIfNoEntry: false });
-      if (found?.ino === opened.ino && found.dev === opened.dev) return;
+      if (isStill(opened, file)) return;
       throw new Error(`"${file}" was removed or replaced while it was open`);
     },
   };
+}
+
+/** Whether a file is still the one that it was; also where that cannot be told, as in a folder that may not be searched. */
+function isStill(opened: Stats, file: string): boolean {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    return found?.ino === opened.ino && found.dev === opened.dev;
+  } catch {
+    return true;
+  }
 }
 
 interface Opened {
