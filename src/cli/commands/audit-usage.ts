@@ -1,7 +1,7 @@
 /** The commands on a run's record: their usage and arguments. */
 import { parseArgs } from 'node:util';
 import type { ForkRequest } from '../../generated/schemas.js';
-import { UsageFault, serviceUrl } from './run-request.js';
+import { UsageFault, orUsageFault, serviceUrl } from './run-request.js';
 import type { ReplayDeps } from '../../run/replay.js';
 import type { Styler, Print } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';
@@ -193,8 +193,8 @@ function modelIn(text: string): { readonly id: string; readonly model: string } 
 }
 
 function parseWords(words: readonly string[]) {
-  try {
-    return parseArgs({
+  return orUsageFault(() =>
+    parseArgs({
       args: [...words],
       allowPositionals: true,
       options: {
@@ -212,10 +212,8 @@ function parseWords(words: readonly string[]) {
         'max-node-executions': { type: 'string' },
         'dry-run': { type: 'boolean' },
       },
-    });
-  } catch (error) {
-    throw new UsageFault(error instanceof Error ? error.message : String(error));
-  }
+    }),
+  );
 }
 
 // What the commands work with.

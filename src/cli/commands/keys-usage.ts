@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { SCOPES } from '../../keys/caller.js';
 import type { Scope } from '../../keys/caller.js';
 import { expiryIn, scopesOf } from '../../keys/key-request.js';
-import { UsageFault, serviceUrl } from './run-request.js';
+import { UsageFault, orUsageFault, serviceUrl } from './run-request.js';
 
 export const KEYS_USAGE = `Usage: council keys add NAME --scopes SCOPE,SCOPE… [--expires 30d]    prints the new key, this once
        council keys list [--json]          every key that was ever added, never its text
@@ -93,8 +93,8 @@ function isAct(word: string): word is KeysCommand['act'] {
 }
 
 function parseWords(words: readonly string[]) {
-  try {
-    return parseArgs({
+  return orUsageFault(() =>
+    parseArgs({
       args: [...words],
       allowPositionals: true,
       options: {
@@ -104,8 +104,6 @@ function parseWords(words: readonly string[]) {
         expires: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
-    });
-  } catch (error) {
-    throw new UsageFault(error instanceof Error ? error.message : String(error));
-  }
+    }),
+  );
 }

@@ -35,6 +35,15 @@ export class UsageFault extends CouncilError {
   }
 }
 
+/** What is parsed of the words after a command. @throws {UsageFault} where they are none of its */
+export function orUsageFault<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new UsageFault(error instanceof Error ? error.message : String(error));
+  }
+}
+
 export interface RunArguments {
   readonly topic: string;
   readonly blueprintFile: string | null;
@@ -60,8 +69,8 @@ export function readArguments(words: readonly string[]): RunArguments | null {
 }
 
 function parseWords(words: readonly string[]) {
-  try {
-    return parseArgs({
+  return orUsageFault(() =>
+    parseArgs({
       args: [...words],
       allowPositionals: true,
       options: {
@@ -71,10 +80,8 @@ function parseWords(words: readonly string[]) {
         url: { type: 'string' },
         help: { type: 'boolean', default: false, short: 'h' },
       },
-    });
-  } catch (error) {
-    throw new UsageFault(error instanceof Error ? error.message : String(error));
-  }
+    }),
+  );
 }
 
 /** An address as `--url` takes it, without trailing slash. @throws {UsageFault} */
