@@ -13,7 +13,7 @@ import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
 import { wait } from '../system/async/deadline.js';
-import { blueprintRowAfter } from './blueprint-row.js';
+import { blueprintRowAfter } from './views/blueprint-row.js';
 import type { History } from './run-history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';

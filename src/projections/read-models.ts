@@ -7,8 +7,8 @@ import { History } from './run-history.js';
 import { viewRepair } from './view-repair.js';
 import { RunReader } from './run-reader.js';
 import { RunViews } from './run-views.js';
-import type { ViewsOptions } from './views-client.js';
-import { openViews } from './views-client.js';
+import type { ViewsOptions } from './views/views-client.js';
+import { openViews } from './views/views-client.js';
 
 export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */

@@ -9,14 +9,14 @@ import type { Position } from '../eventlog/port.js';
 import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { ViewsLost } from './errors.js';
-import type { BlueprintRow } from './blueprint-row.js';
-import type { DocumentRow } from './document-table.js';
+import type { BlueprintRow } from './views/blueprint-row.js';
+import type { DocumentRow } from './views/document-table.js';
 import type { ViewRepair } from './view-repair.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
-import type { Stored } from './stored-row.js';
-import { readable } from './stored-row.js';
-import type { ViewsClient } from './views-client.js';
+import type { Stored } from './views/stored-row.js';
+import { readable } from './views/stored-row.js';
+import type { ViewsClient } from './views/views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
 const WRITE_BEHIND_MS = 100;

@@ -1,12 +1,12 @@
 /** The table of runs in the stored read models, with what they are found by. Runs inside the views worker. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { DuePause } from '../run/live/deadlines.js';
-import type { UnfinishedRun } from '../run/state.js';
+import type { DuePause } from '../../run/live/deadlines.js';
+import type { UnfinishedRun } from '../../run/state.js';
 import { facetTable } from './run-facets.js';
-import type { RunFilter, RunListQuery } from './run-list.js';
+import type { RunFilter, RunListQuery } from '../run-list.js';
 import { RunSearch } from './run-search.js';
-import type { RunSummary } from './run-summary.js';
-import { isRunSummary } from './run-summary.js';
+import type { RunSummary } from '../run-summary.js';
+import { isRunSummary } from '../run-summary.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 

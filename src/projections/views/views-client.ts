@@ -1,18 +1,18 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { LogUnreadable } from '../eventlog/port.js';
-import { WorkerRpc } from '../system/worker-rpc.js';
-import type { DocumentRecord } from '../documents/events.js';
-import type { Position } from '../eventlog/port.js';
-import type { DuePause } from '../run/live/deadlines.js';
-import type { UnfinishedRun } from '../run/state.js';
-import type { RunFilter, RunListQuery } from './run-list.js';
-import type { Page, RunSummary } from './run-summary.js';
-import type { Corruption } from './corrupt-runs.js';
+import { LogUnreadable } from '../../eventlog/port.js';
+import { WorkerRpc } from '../../system/worker-rpc.js';
+import type { DocumentRecord } from '../../documents/events.js';
+import type { Position } from '../../eventlog/port.js';
+import type { DuePause } from '../../run/live/deadlines.js';
+import type { UnfinishedRun } from '../../run/state.js';
+import type { RunFilter, RunListQuery } from '../run-list.js';
+import type { Page, RunSummary } from '../run-summary.js';
+import type { Corruption } from '../corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import { ViewsFailed, ViewsLost } from './errors.js';
+import { ViewsFailed, ViewsLost } from '../errors.js';
 import type { KeyedRun } from './run-table.js';
 import type { ViewsRows } from './views-store.js';
 import type { RenewableViews } from './views-renewal.js';

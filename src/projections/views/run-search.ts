@@ -5,7 +5,7 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { NearlySorted } from './nearly-sorted.js';
 import type { FacetTable } from './run-facets.js';
-import type { RunFilter, RunListQuery } from './run-list.js';
+import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Condition, Equality, Part, Value } from './run-order.js';
 import { NEWEST, allOf, condition, conditionsOf, equalitiesOf, hasScores, isByValue, partsOf } from './run-order.js';
 import { matchOf } from './run-words.js';

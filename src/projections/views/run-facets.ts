@@ -3,8 +3,8 @@
  * shows: of a damaged run that it failed, and nothing more. Runs inside the views worker.
  */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
-import { wordsOf } from '../embeddings/words.js';
-import type { RunSummary } from './run-summary.js';
+import { wordsOf } from '../../embeddings/words.js';
+import type { RunSummary } from '../run-summary.js';
 import { fieldOf, textOf } from './stored-row.js';
 
 /**

@@ -1,6 +1,6 @@
 /** The thread of the stored read models: answers one call after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveRpc } from '../system/worker-rpc.js';
+import { serveRpc } from '../../system/worker-rpc.js';
 import type { ViewsReady, ViewsOptions } from './views-client.js';
 import { beginViewsFile, openViewsFile } from './views-file.js';
 import { renewableViews } from './views-renewal.js';

@@ -1,5 +1,5 @@
 /** The orders and conditions of a list of runs, as SQL on a row `f` of the facets. */
-import type { RunFilter, RunListQuery, RunPlace, RunSort } from './run-list.js';
+import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../run-list.js';
 
 export type Value = string | number;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { VIEWS_LOST, renewableViews } from '../../src/projections/views-renewal.js';
-import type { ViewsStore } from '../../src/projections/views-store.js';
+import { VIEWS_LOST, renewableViews } from '../../../src/projections/views/views-renewal.js';
+import type { ViewsStore } from '../../../src/projections/views/views-store.js';
 
 const nothingOf: ViewsStore = {
   checkpoint: null,

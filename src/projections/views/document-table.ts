@@ -1,7 +1,7 @@
 /** The table of documents in the stored read models. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { DocumentRecord } from '../documents/events.js';
-import type { Page } from './run-summary.js';
+import type { DocumentRecord } from '../../documents/events.js';
+import type { Page } from '../run-summary.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 

@@ -1,7 +1,7 @@
 /** A saved council as the stored list keeps it. */
-import { blueprintAfter, blueprintIdOf } from '../blueprint/events.js';
-import type { Blueprint } from '../generated/schemas.js';
-import type { RecordedEvent } from '../eventlog/port.js';
+import { blueprintAfter, blueprintIdOf } from '../../blueprint/events.js';
+import type { Blueprint } from '../../generated/schemas.js';
+import type { RecordedEvent } from '../../eventlog/port.js';
 
 /** A blueprint as the list keeps it. */
 export interface BlueprintRow {

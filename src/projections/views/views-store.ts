@@ -3,16 +3,16 @@
  * inside the views worker.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { DocumentRecord } from '../documents/events.js';
+import type { DocumentRecord } from '../../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
-import type { DuePause } from '../run/live/deadlines.js';
-import type { UnfinishedRun } from '../run/state.js';
+import type { DuePause } from '../../run/live/deadlines.js';
+import type { UnfinishedRun } from '../../run/state.js';
 import type { KeyedRun } from './run-table.js';
-import type { Corruption } from './corrupt-runs.js';
+import type { Corruption } from '../corrupt-runs.js';
 import type { DocumentRow } from './document-table.js';
 import { documentTable } from './document-table.js';
-import type { RunFilter, RunListQuery } from './run-list.js';
-import type { Page, RunSummary } from './run-summary.js';
+import type { RunFilter, RunListQuery } from '../run-list.js';
+import type { Page, RunSummary } from '../run-summary.js';
 import { runTable } from './run-table.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';

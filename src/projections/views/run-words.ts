@@ -1,5 +1,5 @@
 /** What a search for words asks of the full text: words alone, so that nothing of it is syntax of a query. */
-import { wordsOf } from '../embeddings/words.js';
+import { wordsOf } from '../../embeddings/words.js';
 
 /** Fewest characters before a `*` that count: too many words begin with less. */
 const MIN_BEGINNING = 3;
