@@ -6,11 +6,12 @@ import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 const RUNS = 30;
 
-describe('Stored views that are damaged while the service runs', () => {
+describe('Stored views that are damaged', () => {
   let service: RunningService;
   let rest: RestClient;
   let views: string;
@@ -36,7 +37,7 @@ describe('Stored views that are damaged while the service runs', () => {
       .map(({ id }) => id)
       .sort();
 
-  it('are folded from the log again: runs are answered by id, lists wait, and none is 500', async () => {
+  it('while the service runs are folded again: ids are answered, lists wait, none is 500', async () => {
     const ids = await Promise.all(Array.from({ length: RUNS }, () => rest.start()));
     for (const id of ids) await rest.until(id, isOver);
     await rest.post('/api/councils/', { id: 'mine', name: 'Mine', nodes: [{ id: 'a' }] });
@@ -51,5 +52,30 @@ describe('Stored views that are damaged while the service runs', () => {
     await rest.until(further, isOver);
     expect(await listed()).to.deep.equal([...ids, further].sort());
     expect(service.faults.filter((fault) => JSON.stringify(fault).includes('views.sqlite'))).to.have.length(1);
+  });
+
+  it('while it is stopped are begun anew at its start, whatever part it is', async () => {
+    const dir = tempDir();
+    const first = await startService({ dataDir: dir.path });
+    const ids = [await restClient(first.url).start(), await restClient(first.url).start()];
+    for (const id of ids) await restClient(first.url).until(id, isOver);
+    await first.stop();
+    const file = join(dir.path, 'views', 'views.sqlite');
+    const whole = readFileSync(file);
+    const damages = [
+      () => changeViews(dir.path, 'DROP TABLE damaged'),
+      () => changeViews(dir.path, 'DROP TABLE runs'),
+      () => writeFileSync(file, Buffer.from(whole).fill(0x5a, 8192)),
+      () => writeFileSync(file, Buffer.from(whole).fill(0x5a, 8192, 24_576)),
+    ];
+    for (const spoil of damages) {
+      writeFileSync(file, whole);
+      spoil();
+      const again = await startService({ dataDir: dir.path });
+      const list = await restClient(again.url).get('/api/runs/');
+      expect(restClient(again.url).read(list, 200, 'history-list.json')).to.have.length(2);
+      await again.stop();
+    }
+    dir.remove();
   });
 });

@@ -58,6 +58,20 @@ export function renewableViews(first: ViewsStore, begin: () => ViewsStore): Rene
   };
 }
 
+/** The stored rows, or none in a new file where those that a start reads are damaged. */
+export function readableViews(open: () => ViewsStore, begin: () => ViewsStore): ViewsStore {
+  try {
+    const store = open();
+    store.corruptRuns();
+    store.unfinished();
+    store.documents({ limit: 1, offset: 0 });
+    return store;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return begin();
+  }
+}
+
 /** What SQLite says of a file that is not as it left it. */
 function isDamage(error: unknown): boolean {
   return error instanceof Error && /malformed|not a database|no such (table|column)|disk I\/O/.test(error.message);

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../../system/worker-rpc.js';
 import type { ViewsReady, ViewsOptions } from './views-client.js';
 import { beginViewsFile, openViewsFile } from './views-file.js';
-import { renewableViews } from './views-renewal.js';
+import { readableViews, renewableViews } from './views-renewal.js';
 import { viewsStore } from './views-store.js';
 
 const options = workerData as ViewsOptions;
@@ -12,6 +12,11 @@ if ('refused' in opened) {
   serveRpc(parentPort, { ready: opened satisfies ViewsReady, api: { close: () => undefined } });
 } else {
   const begin = () => viewsStore(beginViewsFile(options.file, options.log.identity));
-  const api = renewableViews(viewsStore(opened), begin);
+  const beginInPlace = () => {
+    opened.close();
+    return begin();
+  };
+  const stored = readableViews(() => viewsStore(opened), beginInPlace);
+  const api = renewableViews(stored, begin);
   serveRpc(parentPort, { ready: { checkpoint: api.checkpoint } satisfies ViewsReady, api });
 }
