@@ -37,6 +37,8 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   #failure: Error | null = null;
   #closed: Promise<void> | null = null;
   #resolveStopped: (error: Error) => void = () => undefined;
+  #resolveExited: () => void = () => undefined;
+  readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
   /** Resolves once the thread has stopped, by its close too, with why. */
   readonly stopped = new Promise<Error>((resolve) => (this.#resolveStopped = resolve));
 
@@ -47,6 +49,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     worker.on('message', (answer: Answer) => this.#onAnswer(answer));
     worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
     worker.on('exit', () => {
+      this.#resolveExited();
       const isClosed = this.#closed !== null;
       this.#fail(isClosed ? new ServiceStopping() : new Error(`${what} has stopped: its thread has ended`));
     });
@@ -65,7 +68,10 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     return this.#call(name, given);
   }
 
-  /** Lets the thread close what it serves, and ends it. May be called twice. */
+  /**
+   * Lets the thread close what it serves, and resolves once it has ended. May be called twice. The thread ends by itself:
+   * one that is terminated while it is in native code takes the process with it (an exception that nobody catches).
+   */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
   }
@@ -73,7 +79,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   async #close(): Promise<void> {
     if (this.#failure !== null) return;
     await this.#call('close', []);
-    await this.#worker.terminate();
+    await this.#exited;
   }
 
   #call<T>(name: string, given: readonly unknown[]): Promise<T> {
@@ -112,6 +118,8 @@ export function serveRpc(
 ): void {
   if (port === null) throw new Error('This runs as a worker thread only');
   port.on('message', (call: Call) => {
+    // With its port closed the thread has nothing to wait for, and ends.
+    if (call.name === 'close') port.removeAllListeners('message');
     port.postMessage(answered(call, api));
     if (call.name === 'close') port.close();
   });

@@ -128,15 +128,10 @@ class EmbeddedLog implements EventLog {
   }
 
   async #close(): Promise<void> {
-    const isWhole = this.#ended === null;
     this.#ended ??= new LogClosed();
     await this.#queue.idle();
     this.#feed.close(this.#ended);
-    try {
-      if (isWhole) await this.#link.request({ kind: 'close' });
-    } finally {
-      await this.#link.end();
-    }
+    await this.#link.close();
   }
 
   async #write(batch: AppendBatch): Promise<readonly number[]> {
@@ -173,12 +168,17 @@ class EmbeddedLink {
   #awaited: Awaited[] = [];
   #fault: LogUnavailable | null = null;
   #onFault: (fault: LogUnavailable) => void = () => undefined;
+  #resolveExited: () => void = () => undefined;
+  readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
 
   constructor(file: string) {
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: file });
     this.#worker.on('message', (message: unknown) => this.#receive(message));
     this.#worker.on('error', (cause: unknown) => this.#fail(cause));
-    this.#worker.on('exit', () => this.#fail(new Error("The event log's thread has ended")));
+    this.#worker.on('exit', () => {
+      this.#resolveExited();
+      this.#fail(new Error("The event log's thread has ended"));
+    });
   }
 
   /**
@@ -190,7 +190,7 @@ class EmbeddedLink {
   async opened(file: string): Promise<Extract<Reply, { kind: 'opened' }>> {
     const reply = await this.#next();
     if (reply.kind === 'opened') return reply;
-    await this.end();
+    await this.#exited;
     if (reply.kind !== 'refused') throw new Error(`Cannot open the event log "${file}": ${reply.kind}`);
     if (reply.held) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
     throw new LogUnreadable({ file, reason: reply.reason });
@@ -212,10 +212,20 @@ class EmbeddedLink {
     return reply;
   }
 
-  /** Ends the thread. */
-  async end(): Promise<void> {
+  /**
+   * Lets the thread close the file, once all that was asked for is answered, and resolves once it has ended. It ends by
+   * itself: one that is terminated while it is in native code takes the process with it.
+   *
+   * @throws {LogUnavailable} the file could not be closed
+   */
+  async close(): Promise<void> {
     this.#onFault = () => undefined;
-    await this.#worker.terminate();
+    try {
+      if (this.#fault === null) await this.request({ kind: 'close' });
+      else this.#worker.postMessage({ kind: 'close' } satisfies Request);
+    } finally {
+      await this.#exited;
+    }
   }
 
   #next(): Promise<Reply> {

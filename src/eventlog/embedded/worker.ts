@@ -191,11 +191,14 @@ function serve(port: MessagePort, file: string): void {
     port.on('message', (message: unknown) => {
       if (!isRequest(message)) throw new TypeError('The event log sent its thread no request');
       answer(message);
+      // Without its port the thread has nothing to wait for, and ends.
+      if (message.kind === 'close') port.close();
     });
     reply({ kind: 'opened', identity, head: position });
   } catch (error) {
     const reason = reasonOf(error);
     reply({ kind: 'refused', held: reason.includes('database is locked'), reason });
+    port.close();
   }
 }
 
