@@ -40,6 +40,9 @@ const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
 /** Code that reaches the world behind a port of its own. The names of settings are types of `config`. */
 const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as const;
 
+/** Of a run, what its fold is made of. */
+const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/pause-view', 'run/state'];
+
 /** Who may import what: the layers from the ground up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
@@ -132,6 +135,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   // A library of its own: it runs in browsers too, and knows of the service what its schemas say.
   client: { ours: [], types: ['generated'], node: 'none', npm: ['eventsource-parser'] },
 
+  // What browsers load: the client's way to the service, and of the service itself only what folds and routes.
+  console: { ours: ['client'], types: ['generated'], node: 'none', npm: ['preact', '@preact/signals'] },
+  'console/record': {
+    ...PURE,
+    ours: ['console/record', 'eventsourcing/canonical-json', 'graph', ...PURE_OF_RUN],
+    types: ['generated', 'client/run-events', 'run/state'],
+    npm: ['diff', '@dagrejs/dagre'],
+  },
+
   // The composition root, and the two programs around it.
   app: { ...ADAPTER, ours: EVERYTHING_BUT_PROGRAMS, npm: ['@photostructure/sqlite'] },
   cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client'], npm: ['diff'] },
@@ -149,6 +161,7 @@ const DOMAIN_FOLDERS = [
   'documents',
   'cluster',
   'audit',
+  'console/record',
 ];
 
 describe('Import rules', () => {

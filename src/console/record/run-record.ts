@@ -1,0 +1,185 @@
+/** A growing record of one run: its events, and the service's own fold of them at any moment. */
+import type { RunEvent } from '../../client/run-events.js';
+import type { GateAction } from '../../generated/schemas.js';
+import { usageOf } from '../../run/effort.js';
+import type { RunUsage } from '../../run/effort.js';
+import { upcast } from '../../run/events.js';
+import { evolve, firstState } from '../../run/evolve.js';
+import type { LiveBranch, PauseApprovals } from '../../run/pause-view.js';
+import { approvalsAt, liveBranches } from '../../run/pause-view.js';
+import type { Gate, RunState, RunStatus } from '../../run/state.js';
+import { failureOf, finalDraftOf, gateOf, isFinished } from '../../run/state.js';
+
+/** Events between two states that are kept: what one look back folds at most, some 20 µs each. */
+const CHECKPOINT_EVERY = 32;
+
+/** From where on the record cannot be folded: it is damaged, or a later version of the service has written it. */
+export interface RecordFault {
+  readonly seq: number;
+  readonly reason: string;
+}
+
+/** What is shown of a run after one of its events; fields as `GET /api/runs/{id}/state?at=` has them, and some more. */
+export interface Moment {
+  /** The event it follows. */
+  readonly seq: number;
+  readonly status: RunStatus;
+  /** The node started last, the first to wait while paused, `done` at the end. */
+  readonly activeNode: string | null;
+  /** Every node under way. */
+  readonly activeNodes: readonly string[];
+  readonly topic: string;
+  /** While several branches live, that of the first. */
+  readonly draft: string | null;
+  readonly finalDraft: string | null;
+  /** Every live branch: the node it is at or waits for, and its draft. */
+  readonly branches: readonly LiveBranch[];
+  readonly score: number | null;
+  /** Drafts so far. */
+  readonly iteration: number;
+  /** Oldest first. */
+  readonly feedback: readonly string[];
+  readonly route: 'approve' | 'rework' | null;
+  readonly error: string | null;
+  /** Nodes that wait for a decision; empty unless paused. */
+  readonly nextNodes: readonly string[];
+  readonly pause: PauseShown | null;
+  /** Instance that runs it; null: none does. */
+  readonly owner: string | null;
+  readonly usage: RunUsage;
+  /** Time in pauses that have ended, in milliseconds. */
+  readonly waitedMs: number;
+}
+
+/** The pause a run is at. */
+export interface PauseShown {
+  readonly gate: number;
+  /** Revision of its RunPaused event: what a decision answers. */
+  readonly seq: number;
+  readonly pausedAt: string;
+  /** Between the decision and the run's resumption. */
+  readonly decision: GateAction | null;
+  /** Who decides, who has voted, until when; null: whoever may approve, whenever they like. */
+  readonly approvals: PauseApprovals | null;
+}
+
+/** The record of one run as it grows. */
+export class RunRecord {
+  readonly #events: RunEvent[] = [];
+  /** After every so many events, from the first on. */
+  readonly #checkpoints: RunState[] = [];
+  #head: RunState | null = null;
+  /** The state asked for last: the next is often right behind it. */
+  #asked: RunState | null = null;
+  #fault: RecordFault | null = null;
+
+  /** In order; its place is its `seq`. */
+  get events(): readonly RunEvent[] {
+    return this.#events;
+  }
+
+  /** `seq` of the last event; -1 before the first. */
+  get head(): number {
+    return this.#events.length - 1;
+  }
+
+  /** Null: all of it could be folded. */
+  get fault(): RecordFault | null {
+    return this.#fault;
+  }
+
+  /**
+   * Takes the next event; one that is there already is passed over. What cannot be folded is kept as an event and told as
+   * a fault: the state stays as it was before.
+   *
+   * @returns the state before and after it; null: it was there, or is not folded
+   * @throws {RangeError} when one between is missing
+   */
+  add(event: RunEvent): Folded | null {
+    if (event.seq <= this.head) return null;
+    if (event.seq > this.head + 1) {
+      throw new RangeError(`Cannot take event ${event.seq}: the next is ${this.head + 1}`);
+    }
+    this.#events.push(event);
+    if (this.#fault !== null) return null;
+    const before = this.#head;
+    try {
+      this.#head = folded(before, event);
+    } catch (error) {
+      this.#fault = { seq: event.seq, reason: error instanceof Error ? error.message : String(error) };
+      return null;
+    }
+    if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(this.#head);
+    return { before, after: this.#head };
+  }
+
+  /** The fold up to and including an event, or to the head where there are fewer; null before the first. */
+  stateAt(seq: number): RunState | null {
+    const head = this.#head;
+    if (seq < 0 || head === null || seq >= head.head.seq) return seq < 0 ? null : head;
+    const checkpoint = this.#checkpoints[Math.floor(seq / CHECKPOINT_EVERY)] ?? null;
+    const asked = this.#asked;
+    const isCloser = asked !== null && asked.head.seq <= seq && asked.head.seq > (checkpoint?.head.seq ?? -1);
+    let state = isCloser ? asked : checkpoint;
+    const from = state === null ? 0 : state.head.seq + 1;
+    for (const event of this.#events.slice(from, seq + 1)) state = folded(state, event);
+    this.#asked = state;
+    return state;
+  }
+
+  /** What is shown after an event, or at the head where there are fewer; null before the first. */
+  momentAt(seq: number): Moment | null {
+    const state = this.stateAt(seq);
+    return state === null ? null : momentOf(state);
+  }
+}
+
+/** The state before an event (null: it is the first) and after it. */
+export interface Folded {
+  readonly before: RunState | null;
+  readonly after: RunState;
+}
+
+/** Events come as they are stored: those of older versions are read as of today here, as the service's own fold does. */
+function folded(state: RunState | null, stored: RunEvent): RunState {
+  const event = upcast(stored);
+  if (state !== null) return evolve(state, event);
+  if (event.type !== 'RunRequested') throw new Error(`A run begins with RunRequested, not with ${event.type}`);
+  return firstState(event);
+}
+
+/** What is shown of a state. */
+export function momentOf(run: RunState): Moment {
+  const { phase, progress, ownership, effort } = run;
+  const { shown } = progress;
+  const gate = gateOf(run);
+  const isUnderWay = phase.status === 'running';
+  return {
+    seq: run.head.seq,
+    status: phase.status,
+    activeNode: progress.activeNode,
+    // A fork's outstanding node is under way only once it has started.
+    activeNodes: isUnderWay
+      ? progress.frontier.filter((each) => each.active && each.attempt > 0).map((each) => each.node)
+      : [],
+    topic: progress.inputTopic,
+    draft: shown.draft,
+    finalDraft: finalDraftOf(run),
+    branches: isFinished(run) ? [] : liveBranches(run),
+    score: shown.score,
+    iteration: progress.iterationCount,
+    feedback: shown.feedback.map(({ text }) => text),
+    route: shown.decision,
+    error: failureOf(run)?.error ?? null,
+    nextNodes: gate === null ? [] : gate.nextNodes,
+    pause: gate === null ? null : pauseShown(run, gate),
+    owner: ownership.owner,
+    usage: usageOf(effort),
+    waitedMs: effort.waitedMs,
+  };
+}
+
+function pauseShown(run: RunState, open: Gate): PauseShown {
+  const { gate, seq, pausedAt, decision } = open;
+  return { gate, seq, pausedAt, decision, approvals: approvalsAt(run, open) };
+}

@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import type { RunEvent } from '../../../src/client/run-events.js';
+import type { Moment } from '../../../src/console/record/run-record.js';
+import { RunRecord } from '../../../src/console/record/run-record.js';
+import { foldedRun } from '../../../src/api/serializers.js';
+import type { FoldedRun } from '../../../src/generated/schemas.js';
+import { pauseViewOf } from '../../../src/run/pause-view.js';
+import { evolve, firstState } from '../../../src/run/evolve.js';
+import type { RunState } from '../../../src/run/state.js';
+import { goldenHistories } from '../../support/golden-histories.js';
+import { named, randomStory } from '../../support/random-history.js';
+import { goldenRecords, longHistory, recordOf } from '../../support/console-records.js';
+
+describe('The record of a run in the console', () => {
+  it('shows after every event of every golden history what the service answers for it', () => {
+    for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) expectSameAsService(events, name);
+  });
+
+  it('shows after every event of random histories what the service answers for it', () => {
+    for (let seed = 1; seed <= 60; seed += 1) {
+      named(seed, () => expectSameAsService(randomStory(seed).events, `seed ${seed}`));
+    }
+  });
+
+  it('shows nothing before the first event, and the head beyond the last', () => {
+    const events = goldenHistories().get('fixed-graph') ?? [];
+    const record = recordOf(events);
+    expect(new RunRecord().momentAt(0)).to.equal(null);
+    expect(record.stateAt(-1)).to.equal(null);
+    expect(record.momentAt(99_999)).to.deep.equal(record.momentAt(events.length - 1));
+  });
+
+  it('shows the branches, deadline and votes of a pause as God Mode does', () => {
+    for (const [name, events] of goldenHistories()) {
+      const record = recordOf(events);
+      for (const { seq } of events) {
+        const state = stateAfter(events, seq);
+        const view = pauseViewOf(state);
+        const moment = record.momentAt(seq);
+        if (view?.gate != null) expect(moment?.pause?.approvals, `${name} at ${seq}`).to.deep.equal(view.approvals);
+        if (view !== null) expect(moment?.branches, `${name} at ${seq}`).to.deep.equal(view.branches);
+      }
+    }
+  });
+
+  it('passes over events it has and refuses a gap', () => {
+    const [first, second, third] = goldenHistories().get('blueprint') ?? [];
+    if (first === undefined || second === undefined || third === undefined) throw new Error('too short');
+    const record = recordOf([first, second]);
+    expect(record.add(first)).to.equal(null);
+    expect(record.head).to.equal(1);
+    expect(() => new RunRecord().add(third)).to.throw(RangeError);
+  });
+
+  it('keeps what cannot be folded as events and tells where that begins', () => {
+    const [first, second, ...rest] = goldenHistories().get('blueprint') ?? [];
+    if (first === undefined || second === undefined) throw new Error('too short');
+    const later = JSON.parse(JSON.stringify({ ...second, type: 'RunDreamt' })) as RunEvent;
+    const record = recordOf([first, later, ...rest]);
+    expect(record.fault?.seq).to.equal(1);
+    expect(record.events).to.have.lengthOf(2 + rest.length);
+    expect(record.momentAt(5)?.seq).to.equal(0);
+  });
+
+  it('goes to any moment of a thousand events without folding them all', () => {
+    const record = recordOf(longHistory(1_000));
+    for (const seq of [999, 0, 500, 31, 32, 33, 998, 64]) expect(record.momentAt(seq)?.seq).to.equal(seq);
+    const began = performance.now();
+    const looks = 300;
+    for (let look = 0; look < looks; look += 1) record.momentAt((look * 617) % 1_000);
+    // 5 ms each are asked for; about 0.2 ms are needed: a slow machine passes too.
+    expect((performance.now() - began) / looks).to.be.below(5);
+  });
+});
+
+function expectSameAsService(events: readonly RunEvent[], name: string): void {
+  const record = recordOf(events);
+  expect(record.fault, name).to.equal(null);
+  // There and back: states asked for before lead to none that is wrong.
+  for (const { seq } of [...events, ...events.toReversed()]) {
+    const moment = record.momentAt(seq);
+    const state = record.stateAt(seq);
+    if (moment === null || state === null) throw new Error(`${name} shows nothing at ${seq}`);
+    expect(answerOf(state.runId, moment), `${name} at ${seq}`).to.deep.equal(foldedRun(stateAfter(events, seq)));
+  }
+}
+
+/** The service's own way to a state: from the first event on. */
+const folds = new WeakMap<readonly RunEvent[], RunState[]>();
+
+function stateAfter(events: readonly RunEvent[], seq: number): RunState {
+  const states = folds.get(events) ?? [];
+  folds.set(events, states);
+  for (const event of events.slice(states.length, seq + 1)) {
+    const last = states.at(-1);
+    if (last !== undefined) states.push(evolve(last, event));
+    else if (event.type === 'RunRequested') states.push(firstState(event));
+  }
+  const state = states[seq];
+  if (state === undefined) throw new Error(`no state at ${seq}`);
+  return state;
+}
+
+function answerOf(runId: string, moment: Moment): FoldedRun {
+  return {
+    run_id: runId,
+    seq: moment.seq,
+    status: moment.status,
+    active_node: moment.activeNode,
+    input_topic: moment.topic,
+    current_draft: moment.draft,
+    final_draft: moment.finalDraft,
+    critic_score: moment.score,
+    iteration_count: moment.iteration,
+    feedback_history: [...moment.feedback],
+    route_decision: moment.route,
+    error: moment.error,
+    paused: moment.pause !== null,
+    next_nodes: [...moment.nextNodes],
+  };
+}
