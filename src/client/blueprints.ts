@@ -1,5 +1,11 @@
 /** Saved councils. */
-import type { Blueprint, BlueprintCreate, BlueprintUpdate, BlueprintValidation } from '../generated/schemas.js';
+import type {
+  Blueprint,
+  BlueprintCreate,
+  BlueprintUpdate,
+  BlueprintValidation,
+  ChartConfig,
+} from '../generated/schemas.js';
 import type { Api, ApiRequest, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 import type { Pages } from './pages.js';
@@ -44,6 +50,11 @@ export class Blueprints {
   /** Its runs stay as they are. @throws {PreconditionFailedError} */
   async delete(id: string, { ifMatch, signal }: ChangeOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('councils', id), headers: condition(ifMatch), signal });
+  }
+
+  /** The statechart that a run of it would have. @throws {ConflictError} it cannot run, for a reason that is told */
+  chart(id: string, { signal }: CallOptions = {}): Promise<ChartConfig> {
+    return this.#api.json({ path: pathOf('councils', id, 'chart'), signal });
   }
 
   /** What is wrong or odd with one; nothing is saved. */

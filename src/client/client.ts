@@ -15,14 +15,18 @@ import { Runs } from './runs.js';
 import { Session } from './session.js';
 import type { ClientSystem } from './system.js';
 import { hostSystem } from './system.js';
+import type { WebSocketClass } from './tokens.js';
+import { hostWebSocket } from './tokens.js';
 
 export interface CouncilClientOptions {
-  /** Where the service is, such as `http://127.0.0.1:8000`. */
-  readonly url: string;
+  /** Where the service is, such as `http://127.0.0.1:8000`. Default: where the page came from. */
+  readonly url?: string | undefined;
   /** Who asks; on the service's own pages a signed-in session will do. Default: none. */
   readonly key?: string | undefined;
   /** Default: the host's. */
   readonly fetch?: Fetch | undefined;
+  /** For `run.tokens()`; of Node, `WebSocket` of the package `ws`. Default: the host's. */
+  readonly webSocket?: WebSocketClass | undefined;
   readonly retry?: RetryOptions | undefined;
   /** Clock, randomness and timers. Default: the host's. */
   readonly system?: ClientSystem | undefined;
@@ -38,9 +42,16 @@ export class CouncilClient {
   readonly #api: Api;
 
   /** Nothing is sent before the first call. @throws {TypeError} for an address or a key that cannot be one */
-  constructor({ url, key, fetch, retry = {}, system = hostSystem() }: CouncilClientOptions) {
+  constructor({
+    url = pageOrigin(),
+    key,
+    fetch,
+    webSocket,
+    retry = {},
+    system = hostSystem(),
+  }: CouncilClientOptions = {}) {
     const api = openApi({
-      ...{ url: serviceUrl(url), key, retry, system },
+      ...{ url: serviceUrl(url), key, retry, system, webSocket: webSocket ?? hostWebSocket() },
       // Looked up at each call, so that a host may replace it later.
       fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
     });
@@ -74,6 +85,13 @@ export class CouncilClient {
   }
 }
 
+/** @throws {TypeError} outside of a page */
+function pageOrigin(): string {
+  const { location } = globalThis as { readonly location?: { readonly origin: string } };
+  if (location === undefined) throw new TypeError('No `url` is given, and there is no page whose origin it would be');
+  return location.origin;
+}
+
 /** Without trailing slash. */
 function serviceUrl(text: string): string {
   const { protocol, username, password, origin, pathname } = new URL(text);
@@ -89,6 +107,7 @@ export { Run } from './run.js';
 export type { ForkOptions, ForkPoint, StateOptions } from './run.js';
 export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
+export type { ClientSocket, LiveMessage, WebSocketClass } from './tokens.js';
 export type { RunFilters, StartOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';
@@ -108,17 +127,21 @@ export type {
   BlueprintCreate,
   BlueprintUpdate,
   BlueprintValidation,
+  ChartConfig,
+  ChartState,
   Document,
   FieldError,
   FoldedRun,
   ForkPlan,
   ForkRequest,
+  Genealogy,
   GodModeState,
   Health,
   HistoryRecord,
   Key,
   KeyEventsPage,
   NewKey,
+  NodeStartMessage,
   Readiness,
   RunResult,
   RunStart,
@@ -126,6 +149,7 @@ export type {
   Session as SignedIn,
   StateOverride,
   Ticket,
+  TokenMessage,
   UploadResult,
   Verification,
 } from '../generated/schemas.js';

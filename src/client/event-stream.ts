@@ -66,13 +66,26 @@ export type StreamedMessage = Pick<EventSourceMessage, 'id' | 'event' | 'data'>;
  * @throws {CouncilError} what does not pass by waiting
  */
 export async function* streamed<T>(api: Api, request: StreamRequest<T>): AsyncGenerator<T, void> {
-  const { signal } = request;
+  const place = { after: request.after };
+  yield* overCuts(api, request.signal, (outage) => connection(api, request, { place, outage }));
+}
+
+/**
+ * What connections tell, one after the other, until one ends of itself, or quietly with the signal.
+ *
+ * @param connect opens the next one; what it throws is a cut, to be waited out
+ * @throws {CouncilError} what does not pass by waiting
+ */
+export async function* overCuts<T>(
+  api: Api,
+  signal: AbortSignal,
+  connect: (outage: Outage) => AsyncGenerator<T, void>,
+): AsyncGenerator<T, void> {
   const { streamMs: maxMs = Infinity, onWait } = api.retry;
   const outage = openOutage({ system: api.system, maxMs, onWait, signal });
-  const place = { after: request.after };
   while (!isAborted(signal)) {
     try {
-      yield* connection(api, request, { place, outage });
+      yield* connect(outage);
       return;
     } catch (error) {
       if (isAborted(signal)) return;
@@ -115,7 +128,7 @@ async function* connection<T>(
 }
 
 /** Asked anew each time: it changes meanwhile. */
-function isAborted({ aborted }: AbortSignal): boolean {
+export function isAborted({ aborted }: AbortSignal): boolean {
   return aborted;
 }
 

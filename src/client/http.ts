@@ -4,9 +4,10 @@ import { CouncilError, TooManyRequestsError, UnexpectedAnswerError, UnreachableE
 import type { RetryOptions } from './retry.js';
 import { openOutage } from './retry.js';
 import type { ClientSystem } from './system.js';
+import type { WebSocketClass } from './tokens.js';
 
 /** Longest silence of the service, in milliseconds: its streams send comments every 15 s. */
-const SILENCE_MS = 60_000;
+export const SILENCE_MS = 60_000;
 /** For how long a call is tried again, in milliseconds. */
 const CALL_MS = 30_000;
 
@@ -56,15 +57,16 @@ export interface ApiOptions {
   readonly url: string;
   readonly key: string | undefined;
   readonly fetch: Fetch;
+  /** Undefined: there is none. */
+  readonly webSocket: WebSocketClass | undefined;
   readonly system: ClientSystem;
   readonly retry: RetryOptions;
 }
 
 /** @throws {CouncilError} from each call; the signal's reason, when it aborts */
-export interface Api {
-  readonly system: ClientSystem;
-  readonly retry: RetryOptions;
-  readonly url: string;
+export interface Api extends Pick<ApiOptions, 'system' | 'retry' | 'url' | 'webSocket'> {
+  /** Whether it asks with a key. */
+  readonly isKeyed: boolean;
   /** One try. */
   open(request: ApiRequest): Promise<OpenAnswer>;
   /** The value of a JSON answer, after as many tries as are safe. @param T what the service's OpenAPI document says of it */
@@ -74,7 +76,7 @@ export interface Api {
 }
 
 export function openApi(options: ApiOptions): Api {
-  const { url, key, system, retry } = options;
+  const { url, key, system, retry, webSocket } = options;
   // Throws on a key that no header can hold, before anything is sent.
   const own = new Headers(key === undefined ? {} : { Authorization: `Bearer ${key}` });
   const open = (request: ApiRequest): Promise<OpenAnswer> => opened(request, { ...options, own });
@@ -108,13 +110,14 @@ export function openApi(options: ApiOptions): Api {
     }
   }
 
-  return { system, retry, url, open, reply, json: async <T>(request: ApiRequest) => (await reply<T>(request)).value };
+  const json = async <T>(request: ApiRequest): Promise<T> => (await reply<T>(request)).value;
+  return { system, retry, url, webSocket, isKeyed: key !== undefined, open, reply, json };
 }
 
 /** The answer to one try. @throws {CouncilError} for any but a 2xx, or the signal's reason */
 async function opened(
   request: ApiRequest,
-  { url, fetch, system, own }: Omit<ApiOptions, 'key' | 'retry'> & { readonly own: Headers },
+  { url, fetch, system, own }: Pick<ApiOptions, 'url' | 'fetch' | 'system'> & { readonly own: Headers },
 ): Promise<OpenAnswer> {
   const { method = 'GET', body, patienceMs = SILENCE_MS } = request;
   const target = url + request.path + queryText(request.query);
@@ -142,12 +145,17 @@ async function opened(
 
 /** A path of the service, its parts escaped. @throws {TypeError} for an id that would lead elsewhere */
 export function pathOf(...parts: readonly string[]): string {
-  const lost = parts.find((part) => part === '' || part === '.' || part === '..');
-  if (lost !== undefined) throw new TypeError(`"${lost}" is no id`);
-  return `/api/${parts.map(encodeURIComponent).join('/')}`;
+  return `/api/${parts.map(escaped).join('/')}`;
 }
 
-function queryText(query: ApiRequest['query'] = {}): string {
+/** One part of a path. @throws {TypeError} for an id that would lead elsewhere */
+export function escaped(part: string): string {
+  if (part === '' || part === '.' || part === '..') throw new TypeError(`"${part}" is no id`);
+  return encodeURIComponent(part);
+}
+
+/** With its question mark; empty where nothing is asked for. */
+export function queryText(query: ApiRequest['query'] = {}): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === null || value === undefined) continue;

@@ -1,8 +1,10 @@
 /** One run, by its id. */
 import type {
+  ChartConfig,
   FoldedRun,
   ForkPlan,
   ForkRequest,
+  Genealogy,
   GodModeState,
   HistoryRecord,
   RunResult,
@@ -15,6 +17,8 @@ import { pathOf } from './http.js';
 import { Pause, SeenPause } from './pause.js';
 import type { EventsOptions, RunEventStream } from './run-events.js';
 import { runEventStream } from './run-events.js';
+import type { LiveMessage } from './tokens.js';
+import { liveTokens } from './tokens.js';
 
 const CANCELLED = 'Cancelled by the user';
 
@@ -51,6 +55,18 @@ export class Run {
   /** Its events after `from`, as they are recorded, to its end or the signal's. */
   events(options: EventsOptions = {}): RunEventStream {
     return runEventStream(this.#api, this.id, options);
+  }
+
+  /**
+   * Drafts while they are written, and the nodes that start: what comes from now on, to the run's end or the signal's.
+   * Nothing of it is recorded. A connection that is lost loses the rest of the drafts in work, and so does coming late; the
+   * service sends tokens only of calls that begin on the instance it was reached at. A next `attempt`, and a later `turn` of
+   * one, begin a draft anew. What was written in the end is in `events()`.
+   *
+   * @throws {TypeError} this host has no WebSocket, and none was handed over
+   */
+  tokens({ signal }: CallOptions = {}): AsyncIterable<LiveMessage> {
+    return liveTokens(this.#api, this.id, { signal });
   }
 
   /** What waits for a human; null: nothing does now. */
@@ -96,6 +112,16 @@ export class Run {
   /** What it was after one of its events. */
   state({ at, signal }: StateOptions = {}): Promise<FoldedRun> {
     return this.#api.json({ path: pathOf('runs', this.id, 'state'), query: { at }, signal });
+  }
+
+  /** The statechart that moves it, and where it stood in it after one of its events. */
+  chart({ at, signal }: StateOptions = {}): Promise<ChartConfig> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'chart'), query: { at }, signal });
+  }
+
+  /** Which drafts and feedback led to which draft, and what humans decided. */
+  genealogy({ signal }: CallOptions = {}): Promise<Genealogy> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'genealogy'), signal });
   }
 
   /** Whether its record is whole and true, and where it first is not. */

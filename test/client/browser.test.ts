@@ -19,6 +19,8 @@ const SEED = Number(process.env['SEED'] ?? 20260108);
 const MAX_PIECE_BYTES = 3_000;
 /** Where a Chromium may be; CHROMIUM names another. */
 const PLACES = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
+/** The second: a page that a test stands in for has no address, and is not let in to one on loopback. */
+const ARGS = ['--no-sandbox', '--disable-features=LocalNetworkAccessChecks'];
 const found = [process.env['CHROMIUM'] ?? '', ...PLACES].find((file) => existsSync(file));
 
 const PAGE = `<!doctype html><title>A page of another origin</title>
@@ -29,6 +31,24 @@ const PAGE = `<!doctype html><title>A page of another origin</title>
   const system = { ...hostSystem(), random: () => 0 };
   const clientOf = (url, key) => new CouncilClient({ url, key, retry: { callMs: 0 } });
   const told = ({ name, status, retryAfter, detail }) => ({ name, status, retryAfter, detail });
+  /** The first that is told over the socket of a run, by the page's cookie, from where it waits. */
+  const started = async (blueprint) => {
+    let approve;
+    const isOpen = new Promise((resolve) => (approve = resolve));
+    const webSocket = class extends WebSocket {
+      constructor(url) {
+        super(url);
+        approve();
+      }
+    };
+    const run = await new CouncilClient({ webSocket }).runs.start({ topic: 'Trees', blueprint, godMode: true });
+    const first = run.tokens()[Symbol.asyncIterator]().next();
+    await isOpen;
+    await (await run.pause()).approve();
+    const { value } = await first;
+    await run.cancel();
+    return value;
+  };
   globalThis.page = {
     /** A run in God Mode, every pause of it approved, followed over a line that breaks. */
     async guided({ url, proxy, key, blueprint }) {
@@ -57,15 +77,16 @@ const PAGE = `<!doctype html><title>A page of another origin</title>
       return errors;
     },
     /** All by a cookie: no key is kept. */
-    async signedIn({ url, key }) {
-      const council = new CouncilClient({ url, retry: { callMs: 0 } });
+    async signedIn({ key, blueprint }) {
+      const council = new CouncilClient({ retry: { callMs: 0 } });
       const before = told(await council.session.get().catch((e) => e));
       const { actor } = await council.session.signIn(key);
       const run = await council.runs.start({ topic: 'Trees' });
       let last = null;
       for await (const { type } of run.events()) last = type;
+      const live = await started(blueprint);
       await council.session.signOut();
-      return { before, actor, last, after: told(await run.status().catch((e) => e)) };
+      return { before, actor, last, live, after: told(await run.status().catch((e) => e)) };
     },
     async aborted({ url, key, id }) {
       const abort = new AbortController();
@@ -104,7 +125,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     key = keys.key;
     council = new CouncilClient({ url: service.url, key });
     // The runner's own time limit is the only one: a busy machine takes its time.
-    browser = await chromium.launch({ executablePath: found, args: ['--no-sandbox'], timeout: 0 });
+    browser = await chromium.launch({ executablePath: found, args: ARGS, timeout: 0 });
     page = await opened(origin);
   });
   after(async () => {
@@ -196,8 +217,14 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
       await route.fulfill({ contentType: 'text/javascript', body: scriptAt(pathname) ?? '' });
     });
     await opened(`${service.url}/pages/`, tab);
-    const signedIn = await asked<object>(tab, 'signedIn');
+    const { id: blueprint } = await council.blueprints.create({
+      name: 'Two',
+      nodes: [{ id: 'write' }, { id: 'end' }],
+      edges: [{ source: 'write', target: 'end' }],
+    });
+    const signedIn = await asked<object>(tab, 'signedIn', { blueprint });
     expect(signedIn).to.deep.include({ actor: 'ann', last: 'RunCompleted' });
+    expect(signedIn).to.have.property('live').that.includes({ event: 'node_start', node: 'write' });
     expect(signedIn).to.have.nested.property('before.status', 401);
     expect(signedIn).to.have.nested.property('after.status', 401);
   });

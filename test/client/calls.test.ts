@@ -50,6 +50,22 @@ describe('The client', () => {
     expect(Buffer.concat(exported).toString().trimEnd().split('\n')).to.have.lengthOf((await run.verify()).events);
   });
 
+  it('shows the chart of a run at a moment and of a blueprint, and where drafts come from', async () => {
+    const blueprint = await council.blueprints.create(PAIR);
+    const run = await council.runs.start({ topic: 'Trees', blueprint });
+    await run.result();
+    const { seq } = await run.state();
+    expect(await run.chart())
+      .to.have.property('meta')
+      .that.includes({ run_id: run.id, seq, value: 'completed' });
+    expect(await run.chart({ at: 0 }))
+      .to.have.property('meta')
+      .that.includes({ seq: 0, value: 'pending' });
+    const { states } = await council.blueprints.chart(blueprint.id);
+    expect(states).to.have.nested.property('running.states').that.has.all.keys('idle', 'n0', 'n1');
+    expect((await run.genealogy()).drafts.map(({ node }) => node)).to.deep.equal(['write', 'polish']);
+  });
+
   it('decides a pause with a comment, and goes on with what is changed', async () => {
     const pause = await paused();
     expect(pause.nextNodes).to.deep.equal(['write']);

@@ -24,7 +24,8 @@ describe("The examples of the client's README", () => {
     dir = tempDir();
     mkdirSync(join(dir.path, 'node_modules'));
     symlinkSync(ROOT, join(dir.path, 'node_modules/council-run-service'));
-    symlinkSync(join(ROOT, 'node_modules/@types'), join(dir.path, 'node_modules/@types'));
+    for (const name of ['@types', 'ws'])
+      symlinkSync(join(ROOT, 'node_modules', name), join(dir.path, 'node_modules', name));
     program = [...README.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code).join('\n');
     expect(program).to.include(EXAMPLE_URL);
     writeFileSync(join(dir.path, 'example.mts'), program);

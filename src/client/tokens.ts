@@ -1,0 +1,145 @@
+/**
+ * Drafts while they are written, over a socket. Nothing of it is recorded: what was missed does not come again, and what
+ * counts are the events.
+ */
+import type {
+  ChannelMessage,
+  FoldedRun,
+  NodeStartMessage,
+  RichMessage,
+  Ticket,
+  TokenMessage,
+} from '../generated/schemas.js';
+import { UnexpectedAnswerError, UnreachableError } from './errors.js';
+import { isAborted, overCuts, reader } from './event-stream.js';
+import type { Api, CallOptions } from './http.js';
+import { SILENCE_MS, escaped, jsonIn, pathOf, queryText } from './http.js';
+import type { Outage } from './retry.js';
+import type { ClientSystem } from './system.js';
+
+/** Most messages that wait for a reader who is slow; then the line is cut and opened anew. */
+const MAX_WAITING = 10_000;
+
+/** A piece of a draft, or the start of a node. */
+export type LiveMessage = TokenMessage | NodeStartMessage;
+
+/** What is written from now on, to the end of the run or the signal's. @throws {TypeError} this host has no sockets */
+export function liveTokens(api: Api, runId: string, { signal }: CallOptions): AsyncIterable<LiveMessage> {
+  const { webSocket } = api;
+  if (webSocket === undefined) throw new TypeError('This host has no WebSocket: hand one over as `webSocket`');
+  return {
+    [Symbol.asyncIterator]() {
+      const place = { seq: null };
+      const live = (reading: AbortSignal): AsyncGenerator<LiveMessage, void> =>
+        overCuts(api, reading, (outage) => connection(api, { runId, webSocket, place, outage, signal: reading }));
+      return reader(live, signal);
+    },
+  };
+}
+
+interface LiveRun {
+  readonly runId: string;
+  readonly webSocket: WebSocketClass;
+  /** Last event that was told; null: none yet. */
+  readonly place: { seq: number | null };
+  readonly outage: Outage;
+  readonly signal: AbortSignal;
+}
+
+/** What one connection tells; it ends only with the run. @throws {CouncilError} at any other end */
+async function* connection(
+  api: Api,
+  { runId, webSocket, place, outage, signal }: LiveRun,
+): AsyncGenerator<LiveMessage, void> {
+  // A socket that is refused does not say why; this call does.
+  const path = pathOf('runs', runId, 'state');
+  const { seq, status } = await api.json<FoldedRun>({ path, signal, isRepeatable: false });
+  if (status === 'completed' || status === 'failed') return;
+  const query = { events: 'all', from: (place.seq ??= seq), ticket: await ticketOf(api, signal) };
+  signal.throwIfAborted();
+  const url = `${api.url.replace(/^http/, 'ws')}/ws/council/${escaped(runId)}${queryText(query)}`;
+  for await (const text of messagesOf(new webSocket(url), { system: api.system, signal })) {
+    const message = messageIn(text);
+    if (message.event === 'run_complete' || message.event === 'run_failed') return;
+    if (message.event === 'connected') outage.answered();
+    if (message.event === 'run_event') place.seq = message.seq;
+    if (message.event !== 'token' && message.event !== 'node_start') continue;
+    outage.ended();
+    yield message;
+  }
+  throw new UnreachableError(api.url);
+}
+
+/** A socket can send no key; null: there is none to send, a browser sends its cookie by itself. */
+async function ticketOf(api: Api, signal: AbortSignal): Promise<string | null> {
+  if (!api.isKeyed) return null;
+  const { ticket } = await api.json<Ticket>({ method: 'POST', path: pathOf('tickets'), signal });
+  return ticket;
+}
+
+/** @throws {UnexpectedAnswerError} */
+function messageIn(text: string): ChannelMessage | RichMessage {
+  const value = jsonIn(text);
+  if (isMessage(value)) return value;
+  throw new UnexpectedAnswerError('The service sends something that is no message', { status: null });
+}
+
+function isMessage(value: unknown): value is ChannelMessage | RichMessage {
+  return typeof value === 'object' && value !== null && 'event' in value && typeof value.event === 'string';
+}
+
+// Sockets.
+
+/** A socket as browsers have it, as far as it is used; that of `ws` will do. */
+export interface ClientSocket {
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: 'close' | 'error', listener: () => void): void;
+  close(): void;
+}
+
+export type WebSocketClass = new (url: string) => ClientSocket;
+
+/** The host's own; undefined: it has none, as Node 20. */
+export function hostWebSocket(): WebSocketClass | undefined {
+  const { WebSocket } = globalThis as { readonly WebSocket?: WebSocketClass };
+  return WebSocket;
+}
+
+/** What a socket is sent, until it is closed from either side or the signal aborts. */
+async function* messagesOf(
+  socket: ClientSocket,
+  { system, signal }: { readonly system: ClientSystem; readonly signal: AbortSignal },
+): AsyncGenerator<string, void> {
+  const waiting: string[] = [];
+  const over = new AbortController();
+  let wake = (): void => undefined;
+  const end = (): void => {
+    over.abort();
+    socket.close();
+    wake();
+  };
+  const disarm = system.after(SILENCE_MS, end);
+  socket.addEventListener('message', ({ data }) => {
+    disarm();
+    if (isAborted(over.signal)) return;
+    waiting.push(String(data));
+    if (waiting.length === MAX_WAITING) end();
+    wake();
+  });
+  socket.addEventListener('close', end);
+  socket.addEventListener('error', end);
+  signal.addEventListener('abort', end);
+  try {
+    for (;;) {
+      const told = waiting.splice(0);
+      yield* told;
+      if (told.length > 0) continue;
+      if (isAborted(over.signal)) return;
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    disarm();
+    signal.removeEventListener('abort', end);
+    end();
+  }
+}

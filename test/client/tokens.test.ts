@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { getEventListeners } from 'node:events';
+import { WebSocket } from 'ws';
+import type { LiveMessage } from '../../src/client/client.js';
+import { CouncilClient, NotFoundError, UnauthorizedError } from '../../src/client/client.js';
+import { allOf } from '../support/all-of.js';
+import { hurriedSystem } from '../support/client-system.js';
+import { openCuttingProxy } from '../support/cutting-proxy.js';
+import { graphOf } from '../support/given.js';
+import { approveAll, pausedBefore, startGodRun } from '../support/god-run.js';
+import { rejectionOf } from '../support/rejection.js';
+import { NO_RUN } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { streamingModel } from '../support/streaming-model.js';
+import { untilTrue } from '../support/until-true.js';
+
+/** What the line to a socket is cut after, in bytes: its handshake, and two or three events of a run. */
+const PIECE_BYTES = 1_500;
+
+describe("The client's tokens of a run", () => {
+  let service: RunningService;
+  /** `connected` messages so far. */
+  let connections = 0;
+
+  class CountedSocket extends WebSocket {
+    constructor(url: string) {
+      super(url);
+      this.addEventListener('message', ({ data }) => {
+        if (JSON.stringify(data).includes('connected')) connections += 1;
+      });
+    }
+  }
+  const clientOf = (url: string, key?: string): CouncilClient =>
+    new CouncilClient({ url, key, webSocket: CountedSocket, system: hurriedSystem() });
+
+  beforeEach(async () => {
+    connections = 0;
+    service = await startService({ model: streamingModel(scriptedModel(councilScript([8]))) });
+  });
+  afterEach(() => service.stop());
+
+  /** A run that waits, and what is told of it once it goes on. */
+  const followed = async (
+    client: CouncilClient,
+    graph = 'write -> polish',
+  ): Promise<{ readonly id: string; readonly told: Promise<readonly LiveMessage[]> }> => {
+    const id = await startGodRun(service.engine, graphOf(graph));
+    await pausedBefore(service.engine, id, 'write');
+    const told = allOf(client.run(id).tokens());
+    await untilTrue(() => connections > 0);
+    return { id, told };
+  };
+
+  it('are the drafts as they are written, from now to the end of the run', async () => {
+    const { id, told } = await followed(clientOf(service.url));
+    await approveAll(service.engine, id);
+    const drafts = new Map<string, string>();
+    const started: string[] = [];
+    for (const message of await told) {
+      if (message.event === 'node_start') started.push(message.node);
+      else drafts.set(message.node, (drafts.get(message.node) ?? '') + message.text);
+    }
+    expect(started).to.deep.equal(['write', 'polish']);
+    expect(Object.fromEntries(drafts)).to.deep.equal({ write: 'Draft 1 by Write', polish: 'Draft 2 by Polish' });
+    expect(await allOf(clientOf(service.url).run(id).tokens())).to.deep.equal([]);
+  });
+
+  it('go on over cuts, each start of a node told once', async () => {
+    const proxy = await openCuttingProxy(service.url, () => PIECE_BYTES);
+    const { id, told } = await followed(clientOf(proxy.url), 'write -> b -> c -> d -> e -> f');
+    await approveAll(service.engine, id);
+    const started = (await told).filter(({ event }) => event === 'node_start').map(({ node }) => node);
+    expect(connections).to.be.greaterThan(1);
+    expect(started)
+      .to.deep.equal([...new Set(started)])
+      .and.include('write');
+    await proxy.close();
+  });
+
+  it('come with a ticket to who has a key, and with a reason to who may not read', async () => {
+    const { key } = await clientOf(service.url).keys.add({ name: 'ann', scopes: ['admin', 'read'] });
+    const { id, told } = await followed(clientOf(service.url, key));
+    await approveAll(service.engine, id);
+    expect(await told).to.not.deep.equal([]);
+    const [stranger, ann] = [clientOf(service.url), clientOf(service.url, key)];
+    expect(await rejectionOf(allOf(stranger.run(id).tokens()))).to.be.instanceOf(UnauthorizedError);
+    expect(await rejectionOf(allOf(ann.run(NO_RUN).tokens()))).to.be.instanceOf(NotFoundError);
+  });
+
+  it('end with their signal, and hold nothing then', async () => {
+    const id = await startGodRun(service.engine, graphOf('write'));
+    const abort = new AbortController();
+    const told = allOf(clientOf(service.url).run(id).tokens({ signal: abort.signal }));
+    await untilTrue(() => connections > 0);
+    abort.abort();
+    expect(await told).to.deep.equal([]);
+    expect(getEventListeners(abort.signal, 'abort')).to.deep.equal([]);
+  });
+
+  it('need a WebSocket, and say so', () => {
+    const own = Reflect.get(globalThis, 'WebSocket') as unknown;
+    Reflect.set(globalThis, 'WebSocket', undefined);
+    try {
+      const run = new CouncilClient({ url: service.url }).run(NO_RUN);
+      expect(() => run.tokens()).to.throw(TypeError, 'webSocket');
+    } finally {
+      Reflect.set(globalThis, 'WebSocket', own);
+    }
+  });
+});
