@@ -9,6 +9,8 @@ import type { LiveBranch, PauseApprovals } from '../../run/pause-view.js';
 import { approvalsAt, liveBranches } from '../../run/pause-view.js';
 import type { Gate, RunState, RunStatus } from '../../run/state.js';
 import { failureOf, finalDraftOf, gateOf, isFinished } from '../../run/state.js';
+import type { Course } from './course.js';
+import { CourseBuilder, courseAt } from './course.js';
 
 /** Events between two states that are kept: what one look back folds at most, some 20 µs each. */
 const CHECKPOINT_EVERY = 32;
@@ -72,6 +74,7 @@ export class RunRecord {
   /** The state asked for last: the next is often right behind it. */
   #asked: RunState | null = null;
   #fault: RecordFault | null = null;
+  #course: CourseBuilder | null = null;
 
   /** In order; its place is its `seq`. */
   get events(): readonly RunEvent[] {
@@ -92,39 +95,52 @@ export class RunRecord {
    * Takes the next event; one that is there already is passed over. What cannot be folded is kept as an event and told as
    * a fault: the state stays as it was before.
    *
-   * @returns the state before and after it; null: it was there, or is not folded
+   * @returns whether it is new
    * @throws {RangeError} when one between is missing
    */
-  add(event: RunEvent): Folded | null {
-    if (event.seq <= this.head) return null;
+  add(event: RunEvent): boolean {
+    if (event.seq <= this.head) return false;
     if (event.seq > this.head + 1) {
       throw new RangeError(`Cannot take event ${event.seq}: the next is ${this.head + 1}`);
     }
     this.#events.push(event);
-    if (this.#fault !== null) return null;
-    const before = this.#head;
+    if (this.#fault !== null) return true;
     try {
-      this.#head = folded(before, event);
+      this.#fold(event);
     } catch (error) {
       this.#fault = { seq: event.seq, reason: error instanceof Error ? error.message : String(error) };
-      return null;
     }
-    if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(this.#head);
-    return { before, after: this.#head };
+    return true;
+  }
+
+  #fold(stored: RunEvent): void {
+    const event = upcast(stored);
+    const before = this.#head;
+    const after = folded(before, event);
+    if (before !== null) this.#course?.add(event, before);
+    else if (event.type === 'RunRequested') this.#course = new CourseBuilder(event, after);
+    this.#head = after;
+    if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(after);
   }
 
   /** The fold up to and including an event, or to the head where there are fewer; null before the first. */
   stateAt(seq: number): RunState | null {
     const head = this.#head;
-    if (seq < 0 || head === null || seq >= head.head.seq) return seq < 0 ? null : head;
-    const checkpoint = this.#checkpoints[Math.floor(seq / CHECKPOINT_EVERY)] ?? null;
-    const asked = this.#asked;
-    const isCloser = asked !== null && asked.head.seq <= seq && asked.head.seq > (checkpoint?.head.seq ?? -1);
-    let state = isCloser ? asked : checkpoint;
+    if (seq < 0 || head === null) return null;
+    if (seq >= head.head.seq) return head;
+    let state = this.#keptBefore(seq);
     const from = state === null ? 0 : state.head.seq + 1;
-    for (const event of this.#events.slice(from, seq + 1)) state = folded(state, event);
+    for (const event of this.#events.slice(from, seq + 1)) state = folded(state, upcast(event));
     this.#asked = state;
     return state;
+  }
+
+  /** The last state that is kept of an event or one before it. */
+  #keptBefore(seq: number): RunState | null {
+    const checkpoint = this.#checkpoints[Math.floor(seq / CHECKPOINT_EVERY)] ?? null;
+    const asked = this.#asked;
+    if (asked === null || checkpoint === null || asked.head.seq > seq) return checkpoint;
+    return asked.head.seq > checkpoint.head.seq ? asked : checkpoint;
   }
 
   /** What is shown after an event, or at the head where there are fewer; null before the first. */
@@ -132,17 +148,20 @@ export class RunRecord {
     const state = this.stateAt(seq);
     return state === null ? null : momentOf(state);
   }
+
+  /** What had happened up to and including an event; null before the first. */
+  courseAt(seq: number): Course | null {
+    if (seq < 0 || this.#course === null) return null;
+    const { course } = this.#course;
+    return seq >= this.head ? course : courseAt(course, seq);
+  }
 }
 
-/** The state before an event (null: it is the first) and after it. */
-export interface Folded {
-  readonly before: RunState | null;
-  readonly after: RunState;
-}
-
-/** Events come as they are stored: those of older versions are read as of today here, as the service's own fold does. */
-function folded(state: RunState | null, stored: RunEvent): RunState {
-  const event = upcast(stored);
+/**
+ * The state after an event of today's version. Events are shown as they are stored, but folded as today's, as the
+ * service does.
+ */
+function folded(state: RunState | null, event: RunEvent): RunState {
   if (state !== null) return evolve(state, event);
   if (event.type !== 'RunRequested') throw new Error(`A run begins with RunRequested, not with ${event.type}`);
   return firstState(event);

@@ -1,0 +1,186 @@
+import { expect } from 'chai';
+import type { RunEvent } from '../../../src/client/run-events.js';
+import type { AsItRan } from '../../../src/console/record/executions.js';
+import { asItRan } from '../../../src/console/record/executions.js';
+import { goldenRecords, history, longHistory, recordOf } from '../../support/console-records.js';
+import { goldenHistories } from '../../support/golden-histories.js';
+import { named, randomStory } from '../../support/random-history.js';
+
+describe('A run as it ran', () => {
+  it('unrolls a loop into steps, each with what led to it and why', () => {
+    const ran = ranOf(history('fixed-graph'));
+    expect(ran.executions.map(({ step, node, state }) => `${step} ${node} ${state}`)).to.deep.equal([
+      '1 master_agent done',
+      '2 critic_agent done',
+      '3 master_agent done',
+      '4 critic_agent done',
+      '5 writer_agent done',
+    ]);
+    expect(ran.edges.map(({ from, to, reason }) => `${from}-${to} ${reason}`)).to.deep.equal([
+      '0-1 null',
+      '1-2 linear edge',
+      '2-3 condition rework',
+      '3-4 linear edge',
+      '4-5 condition approve',
+    ]);
+    expect(ran.edges[2]?.condition).to.equal('rework');
+    expect(ran.executions[1]?.output?.value).to.deep.equal({ score: 6.5, feedback: 'More depth' });
+  });
+
+  it('tells of every moment only what had happened by then', () => {
+    const events = history('fixed-graph');
+    const scored = events.findIndex(({ type, data }) => type === 'NodeCompleted' && 'score' in data.output);
+    const then = ranOf(events, scored);
+    expect(then.executions.map(({ state }) => state)).to.deep.equal(['done', 'done']);
+    expect(then.upcoming).to.deep.equal([{ node: 'master_agent', label: 'Master', from: [2], awaits: 'turn' }]);
+    const before = ranOf(events, scored - 1);
+    expect(before.executions.map(({ state, output }) => [state, output === null])).to.deep.equal([
+      ['done', false],
+      ['active', true],
+    ]);
+  });
+
+  it('joins branches in one step with an edge from each', () => {
+    const ran = ranOf(history('branches'));
+    const join = ran.executions.find(({ node }) => node === 'meet');
+    const into = ran.edges.filter(({ to }) => to === join?.step);
+    const nodeOf = (step: number) => ran.executions.find((each) => each.step === step)?.node;
+    expect(into.map(({ from }) => nodeOf(from))).to.deep.equal(['check', 'right']);
+  });
+
+  it('keeps every attempt with its failure and the wait before the next', () => {
+    const ran = ranOf(history('failure-after-retries'));
+    const [only] = ran.executions;
+    expect(only?.state).to.equal('failed');
+    expect(only?.attempts.map(({ delayMs, ended }) => [delayMs, ended?.how])).to.deep.equal([
+      [0, 'failed'],
+      [250, 'failed'],
+      [500, 'failed'],
+    ]);
+    expect(only?.backedOffMs).to.equal(750);
+    expect(ran.end?.how).to.equal('failed');
+  });
+
+  it('waits while an attempt is in its back-off, and is active after it', () => {
+    const events = history('failure-after-retries');
+    const retried = events.findIndex(({ type, data }) => type === 'NodeStarted' && data.delayMs === 250);
+    const record = recordOf(events.slice(0, retried + 1));
+    const at = Date.parse(events[retried]?.at ?? '');
+    const stateAt = (ms: number) => asItRan(record, retried, new Date(at + ms).toISOString())?.executions[0]?.state;
+    expect([stateAt(100), stateAt(251)]).to.deep.equal(['waiting', 'active']);
+  });
+
+  it('tells what was under way when a run was cancelled', () => {
+    const ran = ranOf(history('cancel'));
+    expect(ran.executions.map(({ node, state }) => `${node} ${state}`)).to.deep.equal([
+      'plan done',
+      'left cancelled',
+      'right done',
+    ]);
+  });
+
+  it('tells of a takeover as an attempt that was lost', () => {
+    const lost = ranOf(history('takeover')).executions.flatMap(({ node, attempts }) =>
+      attempts.filter(({ ended }) => ended?.how === 'lost').map(() => node),
+    );
+    expect(lost).to.deep.equal(['left', 'left']);
+  });
+
+  it('gives tools with what they found, and tokens summed over attempts', () => {
+    const [reader] = ranOf(history('tool-calls')).executions;
+    const [first, second] = reader?.attempts ?? [];
+    expect(first?.toolCalls.map(({ hits }) => hits.length)).to.deep.equal([2]);
+    expect(second?.toolCalls.map(({ tool, hits }) => [tool, hits.length])).to.have.lengthOf(1);
+    expect(reader?.usage).to.deep.equal({ inputTokens: 10, outputTokens: 5 });
+  });
+
+  it('tells who said what at a pause, and how long it took', () => {
+    const { pauses } = ranOf(history('god-quorum'));
+    expect(
+      pauses.map(({ gate, votes, decision, waitedMs }) => [
+        gate,
+        votes.map(({ actor, action }) => `${actor} ${action}`),
+        `${decision?.actor} ${decision?.action} by ${decision?.by}`,
+        waitedMs,
+      ]),
+    ).to.deep.equal([
+      [1, ['ann approve', 'ben modify'], 'ann modify by human', 180_000],
+      [2, ['ann approve'], 'eve reject by human', 120_000],
+    ]);
+    const { pauses: due } = ranOf(history('god-deadline'));
+    expect(due.map(({ decision, escalations }) => [decision?.by, escalations.map(({ to }) => to)])).to.deep.equal([
+      ['deadline', []],
+      ['human', [['eve']]],
+    ]);
+  });
+
+  it('shows what waits for a human, and that a human has sent it another way', () => {
+    const events = history('god-modify');
+    const paused = events.findIndex(({ type }) => type === 'RunPaused');
+    expect(ranOf(events, paused).upcoming.map(({ node, awaits }) => [node, awaits])).to.deep.equal([
+      ['write', 'pause'],
+    ]);
+    const byHuman = ranOf(events).edges.filter(({ by }) => by === 'human');
+    expect(byHuman.map(({ reason, gate }) => [reason, gate])).to.deep.equal([['condition approve', 3]]);
+  });
+
+  it('shows what a fork has taken over', () => {
+    const ran = ranOf(history('fork-of-branches'));
+    expect(ran.inherited?.steps).to.equal(2);
+    const inherited = ran.executions.filter(({ isInherited }) => isInherited);
+    expect(inherited.map(({ node, state, attempts }) => [node, state, attempts.length])).to.deep.include([
+      'right',
+      'done',
+      0,
+    ]);
+    expect(ran.executions.every(({ state }) => state === 'done')).to.equal(true);
+  });
+
+  it('agrees with the fold on what is under way, at every moment of any history', () => {
+    for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) expectSameAsFold(events, name);
+    for (let seed = 1; seed <= 40; seed += 1) {
+      named(seed, () => expectSameAsFold(randomStory(seed).events, `seed ${seed}`));
+    }
+  });
+
+  it('grows with the record: gathered at once or event by event it is the same', () => {
+    const events = history('branches');
+    const growing = recordOf([]);
+    for (const event of events) {
+      growing.add(event);
+      expect(asItRan(growing, event.seq, event.at)).to.deep.equal(ranOf(events, event.seq));
+    }
+  });
+
+  it('unrolls a thousand events', () => {
+    const record = recordOf(longHistory(1_000));
+    expect(asItRan(record, 999, '')?.executions.length).to.be.greaterThan(200);
+  });
+});
+
+function ranOf(events: readonly RunEvent[], seq = events.length - 1): AsItRan {
+  const ran = asItRan(recordOf(events), seq, events[seq]?.at ?? '');
+  if (ran === null) throw new Error('nothing has run');
+  return ran;
+}
+
+function expectSameAsFold(events: readonly RunEvent[], name: string): void {
+  const record = recordOf(events);
+  for (const { seq, at } of events) {
+    const state = record.stateAt(seq);
+    const ran = asItRan(record, seq, at);
+    const isOver = ran?.end !== null;
+    const underWay = ran?.executions.filter((each) => each.state === 'active' || each.state === 'waiting') ?? [];
+    const inFlight = isOver
+      ? []
+      : (state?.progress.frontier ?? []).filter((each) => !underWay.some(({ step }) => step === each.step));
+    // What is in flight for the fold is under way here.
+    expect(
+      inFlight.filter((each) => each.active).map((each) => each.step),
+      `${name} at ${seq}`,
+    ).to.deep.equal([]);
+    const gate = state?.phase.status === 'paused' ? state.phase.gate : null;
+    const open = ran?.pauses.filter(({ ended }) => ended === null).map((each) => each.gate) ?? [];
+    expect(open, `${name} at ${seq}`).to.deep.equal(gate?.decision === null ? [gate.gate] : []);
+  }
+}
