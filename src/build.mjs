@@ -18,9 +18,12 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CONSOLE_BUILDER, consoleFiles } from './build-console.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** Of the console browsers load a form of their own, made of these beside the modules that others of src are. */
+const OF_CONSOLE = /^src\/console\/.*\.(tsx|css|html)$/;
 /** Made from the schemas, not transpiled: the validators of recorded events. */
 const VALIDATORS = 'src/generated/recorded-events.ts';
 /** The client is a library: its types lie beside it, and those of the schemas that they are made of. */
@@ -39,6 +42,7 @@ export async function build(folders) {
   rmSync(stampFile, { force: true });
   const unchanged = stamp.unchangedSince(last);
   for (const [path, text] of texts) {
+    if (OF_CONSOLE.test(path)) continue;
     const files = outputsOf(path);
     if (unchanged.has(path) && files.every((file) => existsSync(join(root, file)))) continue;
     const made = await madeOf(path, text);
@@ -50,15 +54,24 @@ export async function build(folders) {
     .flatMap((folder) => filesUnder(join('dist', folder)))
     .filter((path) => /\.(js(\.map)?|d\.ts)$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
+  if (folders.includes('src')) await buildConsole();
   writeWhole(stampFile, stamp.text);
   return true;
+}
+
+/** Files of the version before stay until all of this one are there. */
+async function buildConsole() {
+  const files = new Map([...(await consoleFiles())].map(([path, text]) => [join('dist/console', path), text]));
+  for (const [path, text] of files) if (!existsSync(join(root, path))) writeWhole(join(root, path), text);
+  for (const [path, text] of files) if (path.endsWith('.html')) writeWhole(join(root, path), text);
+  for (const path of filesUnder('dist/console')) if (!files.has(path)) rmSync(join(root, path), { force: true });
 }
 
 /** What dist is made of, by path: the sources in folders, and the schemas where something is made of them. */
 function textsIn(folders) {
   const sources = folders
     .flatMap((folder) => filesUnder(folder))
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
+    .filter((path) => (path.endsWith('.ts') && !path.endsWith('.d.ts')) || OF_CONSOLE.test(path));
   const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   if (!folders.includes('src')) return texts;
   for (const text of schemaTexts()) {
@@ -149,7 +162,9 @@ function filesUnder(folder) {
 
 /** What dist is made of: a line for this program, then one for each source, by the hashes of their texts. */
 function stampOf(texts) {
-  const builder = hashOf(readFileSync(fileURLToPath(import.meta.url)));
+  const builder = hashOf(
+    [import.meta.url, CONSOLE_BUILDER].map((url) => readFileSync(fileURLToPath(url), 'utf8')).join(''),
+  );
   const lines = new Map([...texts].map(([path, text]) => [path, `${hashOf(text)} ${path}`]));
   return {
     text: [builder, ...lines.values()].join('\n'),

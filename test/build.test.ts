@@ -45,7 +45,8 @@ describe('Build', () => {
   beforeEach(() => {
     house = mkdtempSync(join(tmpdir(), 'council-build-'));
     mkdirSync(inHouse('src'));
-    cpSync(join(root, 'src/build.mjs'), inHouse('src/build.mjs'));
+    for (const program of ['build.mjs', 'build-console.mjs'])
+      cpSync(join(root, 'src', program), inHouse(`src/${program}`));
     symlinkSync(join(root, 'node_modules'), inHouse('node_modules'));
     write('src/greeting.ts', 'export const greeting: string = "hello";\n');
     write('src/deep/er/file.ts', 'export const depth: number = 2;\n');

@@ -328,7 +328,7 @@ function isIn(path: string, name: string): boolean {
 
 function sourcesUnder(src: string): ReadonlyMap<string, string> {
   const files = readdirSync(src, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
   return new Map(files.map((file) => [relative(src, file), readFileSync(file, 'utf8')]));

@@ -96,6 +96,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   await engine.check(unfinished);
   const url = await listen(server, config, address);
   logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
+  logger.info({}, `the console is at ${url}/console/`);
   engine.recover(unfinished);
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
 }

@@ -14,6 +14,7 @@ import type { Answer } from './answer.js';
 import { sendAnswer, whenClosed } from './answer.js';
 import { keyRoutes } from './routes/keys.js';
 import { sessionRoutes } from './routes/sessions.js';
+import { ConsoleFiles, isForConsole } from './console.js';
 import { asyncApiRoute } from './asyncapi.js';
 import { auditRoutes } from './routes/audit.js';
 import { blueprintRunRoutes, runRoutes } from './routes/runs.js';
@@ -39,7 +40,7 @@ import type { Duplex } from 'node:stream';
 
 export type { HttpDeps } from './route.js';
 
-/** A listener for `http.createServer`, which serves everything under /api. */
+/** A listener for `http.createServer`, which serves everything under /api, and the console. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
@@ -51,6 +52,13 @@ export function httpApp(deps: HttpDeps): RequestListener {
   // Reached only by what fails while an answer is being written: the client has gone.
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, http));
+  const files = new ConsoleFiles(http.system);
+  app.use(async (ctx, next) => {
+    if (isForConsole(ctx)) {
+      assertSource(ctx, http);
+      await files.answer(ctx);
+    } else await next();
+  });
   app.use(async (ctx, next) => {
     if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, http), http.system);
     else await next();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
+import { CHROMIUM, NO_CHROMIUM } from '../support/chromium.js';
 import type { CuttingProxy } from '../support/cutting-proxy.js';
 import { openCuttingProxy } from '../support/cutting-proxy.js';
 import { instantModel } from '../support/instant-model.js';
@@ -17,11 +18,8 @@ import { seededRandom } from '../support/seeded-random.js';
 const SEED = Number(process.env['SEED'] ?? 20260108);
 /** Longest part of an answer before a cut; what is read of a run here is about five times as long. */
 const MAX_PIECE_BYTES = 3_000;
-/** Where a Chromium may be; CHROMIUM names another. */
-const PLACES = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
 /** The second: a page that a test stands in for has no address, and is not let in to one on loopback. */
 const ARGS = ['--no-sandbox', '--disable-features=LocalNetworkAccessChecks'];
-const found = [process.env['CHROMIUM'] ?? '', ...PLACES].find((file) => existsSync(file));
 
 const PAGE = `<!doctype html><title>A page of another origin</title>
 <script type="importmap">{"imports": {"eventsource-parser": "/eventsource-parser.js"}}</script>
@@ -99,11 +97,11 @@ const PAGE = `<!doctype html><title>A page of another origin</title>
 </script>`;
 
 describe(`The client in Chromium (SEED=${SEED})`, () => {
-  if (found === undefined) {
-    // Told as pending.
-    it(`is not tried: no Chromium is installed (${PLACES.join(', ')}, or what CHROMIUM names)`);
+  if (CHROMIUM === null) {
+    it(NO_CHROMIUM);
     return;
   }
+  const executablePath = CHROMIUM;
 
   const random = seededRandom(SEED);
   let service: RunningService;
@@ -125,7 +123,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     key = keys.key;
     council = new CouncilClient({ url: service.url, key });
     // The runner's own time limit is the only one: a busy machine takes its time.
-    browser = await chromium.launch({ executablePath: found, args: ARGS, timeout: 0 });
+    browser = await chromium.launch({ executablePath, args: ARGS, timeout: 0 });
     page = await opened(origin);
   });
   after(async () => {

@@ -105,7 +105,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.{ts,tsx}'],
     rules: {
       'max-lines': ['warn', { max: 400 }],
       'max-lines-per-function': ['error', { max: 60 }],

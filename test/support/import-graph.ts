@@ -16,7 +16,7 @@ export type ImportGraph = ReadonlyMap<string, readonly Import[]>;
 
 /** Reads the imports of sources, given by their path below src (`log/port.ts`). Nothing is executed. */
 export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
-  return new Map([...sources].map(([path, text]) => [path.replace(/\.ts$/, ''), importsOf(path, text)]));
+  return new Map([...sources].map(([path, text]) => [path.replace(/\.tsx?$/, ''), importsOf(path, text)]));
 }
 
 function importsOf(path: string, text: string): readonly Import[] {

@@ -1,0 +1,13 @@
+/** The console, started on its page. */
+import { render } from 'preact';
+import { App } from './shell/app.js';
+import { startRouter } from './shell/router.js';
+import { findSession } from './shell/session.js';
+import { startClock } from './ui/time.js';
+
+const place = document.getElementById('app');
+if (place === null) throw new Error('The page has no place for the console');
+startRouter();
+startClock();
+render(<App />, place);
+void findSession();

@@ -1,0 +1,198 @@
+/** The frame of every page: who is looking, where to go, and the page itself. */
+import type { ComponentType } from 'preact';
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { Button, Field } from '../ui/controls.js';
+import { Empty, Failure, Loading } from '../ui/states.js';
+import { tellError } from '../ui/words.js';
+import { outage } from './council.js';
+import { pageUrl, path } from './router.js';
+import { actor, session, signIn, signOut } from './session.js';
+import { Toasts, toastError } from './toasts.js';
+
+/** A page of the console. It has one `main` and in it one `h1`. */
+interface Page {
+  /** Where it stands in the navigation; null: reached from other pages. */
+  readonly place: string | null;
+  load(): Promise<ComponentType>;
+}
+
+/** By the shape of the path: `*` stands for an id. */
+const PAGES: Readonly<Record<string, Page>> = {
+  '': { place: 'Runs', load: async () => (await import('../pages/runs/page.js')).RunsPage },
+  'runs/*': { place: 'Runs', load: async () => (await import('../pages/run/page.js')).RunPage },
+  compare: { place: 'Runs', load: async () => (await import('../pages/compare/page.js')).ComparePage },
+  inbox: { place: 'Inbox', load: async () => (await import('../pages/inbox/page.js')).InboxPage },
+  blueprints: { place: 'Blueprints', load: async () => (await import('../pages/blueprints/page.js')).BlueprintsPage },
+  'blueprints/*': { place: 'Blueprints', load: async () => (await import('../pages/blueprint/page.js')).BlueprintPage },
+  documents: { place: 'Documents', load: async () => (await import('../pages/documents/page.js')).DocumentsPage },
+  'documents/*': { place: 'Documents', load: async () => (await import('../pages/documents/page.js')).DocumentsPage },
+};
+
+const NAVIGATION = [
+  { place: 'Runs', parts: [] },
+  { place: 'Inbox', parts: ['inbox'] },
+  { place: 'Blueprints', parts: ['blueprints'] },
+  { place: 'Documents', parts: ['documents'] },
+] as const;
+
+export function App() {
+  const page = pageAt(path.value);
+  return (
+    <div class="frame">
+      <a class="skip" href="#page">
+        Skip to the page
+      </a>
+      <header>
+        <div class="bar">
+          <a class="brand" href={pageUrl([])}>
+            <Logo />
+            Council
+          </a>
+          <nav aria-label="Pages">
+            {NAVIGATION.map(({ place, parts }) => (
+              <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
+                {place}
+              </a>
+            ))}
+          </nav>
+          <Who />
+        </div>
+        {outage.value !== null && (
+          <div class="line-state" role="status">
+            The service does not answer. What is shown here stays, and goes on when it is back.
+          </div>
+        )}
+      </header>
+      <Content page={page} />
+      <Toasts />
+    </div>
+  );
+}
+
+function Content({ page }: { readonly page: Page | null }) {
+  if (session.value.status === 'locked') return <SignIn />;
+  if (session.value.status === 'asking') return <Waiting />;
+  return page === null ? <NoPage /> : <Lazy key={path.value.join('/')} page={page} />;
+}
+
+/** A page, once its modules are there. */
+function Lazy({ page }: { readonly page: Page }) {
+  const found = useSignal<{ readonly Shown: ComponentType } | null>(null);
+  const fault = useSignal<unknown>(null);
+  useEffect(() => {
+    page.load().then(
+      (Shown) => (found.value = { Shown }),
+      (error: unknown) => (fault.value = error),
+    );
+  }, [page]);
+  if (fault.value !== null) return <NotLoaded error={fault.value} />;
+  if (found.value === null) return <Waiting />;
+  const { Shown } = found.value;
+  return <Shown />;
+}
+
+function NotLoaded({ error }: { readonly error: unknown }) {
+  return (
+    <main id="page">
+      <h1>This page could not be loaded</h1>
+      <p>The service may have been updated since this tab was opened.</p>
+      <Failure error={error} onRetry={() => window.location.reload()} />
+    </main>
+  );
+}
+
+function Waiting() {
+  return (
+    <main id="page">
+      <h1 class="unseen">Loading</h1>
+      <Loading what="the page" />
+    </main>
+  );
+}
+
+function NoPage() {
+  return (
+    <main id="page">
+      <h1>There is no such page</h1>
+      <Empty title="Nothing lives at this address">
+        <a href={pageUrl([])}>To the runs</a>
+      </Empty>
+    </main>
+  );
+}
+
+function Who() {
+  if (session.value.status !== 'in') return null;
+  if (session.value.isOpen) return <span class="who">No keys: open on this machine</span>;
+  return (
+    <span class="who">
+      {actor.value}
+      <Button tone="plain" slim onClick={() => void signOut().catch(toastError)}>
+        Sign out
+      </Button>
+    </span>
+  );
+}
+
+function SignIn() {
+  const key = useSignal('');
+  const fault = useSignal<string | null>(null);
+  const isBusy = useSignal(false);
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    isBusy.value = true;
+    try {
+      await signIn(key.value.trim());
+    } catch (error) {
+      fault.value = tellError(error);
+    } finally {
+      isBusy.value = false;
+    }
+  }
+  return (
+    <main id="page">
+      <h1>Sign in</h1>
+      <form class="card" onSubmit={(event) => void submit(event)}>
+        <p>This service wants a key. It is changed for a session of 12 hours and not kept by this page.</p>
+        <Field label="Key" hint="Made by `council keys add`" fault={fault.value}>
+          {(control) => (
+            <input
+              {...control}
+              class="input mono"
+              type="password"
+              autocomplete="current-password"
+              value={key.value}
+              onInput={(event) => (key.value = event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div class="row">
+          <Button type="submit" tone="primary" disabled={isBusy.value || key.value.trim() === ''}>
+            Sign in
+          </Button>
+        </div>
+      </form>
+    </main>
+  );
+}
+
+function Logo() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="#4f46e5" />
+      <g fill="#fff">
+        <circle cx="16" cy="8.5" r="3.5" />
+        <circle cx="8" cy="21.5" r="3.5" />
+        <circle cx="24" cy="21.5" r="3.5" />
+      </g>
+      <path d="M16 12v4M11 20l3-3M21 20l-3-3" stroke="#fff" stroke-width="2" fill="none" />
+    </svg>
+  );
+}
+
+/** The page at a path; null: there is none. */
+function pageAt(parts: readonly string[]): Page | null {
+  const [first = '', ...rest] = parts;
+  return PAGES[[first, ...rest.map(() => '*')].join('/')] ?? null;
+}

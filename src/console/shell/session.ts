@@ -1,0 +1,58 @@
+/** Who looks at the page, and what they may do. */
+import { computed, signal } from '@preact/signals';
+import { UnauthorizedError } from '../../client/errors.js';
+import type { Scope, Session } from '../../generated/schemas.js';
+import { council, outage } from './council.js';
+
+export type SessionState =
+  | { readonly status: 'asking' }
+  /** The service wants a key. */
+  | { readonly status: 'locked' }
+  /** `isOpen`: it has no keys, and lets everybody in. */
+  | { readonly status: 'in'; readonly session: Session; readonly isOpen: boolean };
+
+export const session = signal<SessionState>({ status: 'asking' });
+
+/** Name of the key by which the page is used; null where there are no keys. */
+export const actor = computed(() => (session.value.status === 'in' ? session.value.session.actor : null));
+
+/** Whether something may be asked for: what may not be done has no button. */
+export function may(scope: Scope): boolean {
+  return session.value.status === 'in' && session.value.session.scopes.includes(scope);
+}
+
+/** Asks the service who this is, for as long as it does not answer. */
+export async function findSession(): Promise<void> {
+  for (;;) {
+    try {
+      enter(await council.session.get());
+      outage.value = null;
+      return;
+    } catch (error) {
+      if (error instanceof UnauthorizedError) {
+        session.value = { status: 'locked' };
+        return;
+      }
+      outage.value = error instanceof Error ? error.message : String(error);
+    }
+  }
+}
+
+/** Changes a key for a session. @throws {UnauthorizedError} */
+export async function signIn(key: string): Promise<void> {
+  enter(await council.session.signIn(key));
+}
+
+export async function signOut(): Promise<void> {
+  await council.session.signOut();
+  session.value = { status: 'locked' };
+}
+
+/** A session that has ended, or a key that was revoked, is found out by a refused call. */
+export function onRefused(error: unknown): void {
+  if (error instanceof UnauthorizedError) session.value = { status: 'locked' };
+}
+
+function enter(found: Session): void {
+  session.value = { status: 'in', session: found, isOpen: found.actor === null };
+}

@@ -1,0 +1,159 @@
+/** Buttons, fields and marks. Each has a name that assistive technology finds. */
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+export interface ButtonProps {
+  readonly children: ComponentChildren;
+  readonly onClick?: (event: MouseEvent) => void;
+  readonly tone?: 'primary' | 'danger' | 'plain' | 'normal';
+  readonly slim?: boolean;
+  /** Its name, where what is in it is no text. */
+  readonly label?: string;
+  readonly type?: 'button' | 'submit';
+  readonly disabled?: boolean;
+  /** Whether it is held down; absent: it is no switch. */
+  readonly pressed?: boolean;
+  readonly title?: string;
+}
+
+export function Button({ children, onClick, tone = 'normal', slim = false, type = 'button', ...more }: ButtonProps) {
+  return (
+    <button
+      type={type}
+      class={`button ${tone}${slim ? ' slim' : ''}`}
+      onClick={onClick}
+      aria-label={more.label}
+      aria-pressed={more.pressed}
+      disabled={more.disabled}
+      title={more.title ?? more.label}
+    >
+      {children}
+    </button>
+  );
+}
+
+/** What a control is wired with so that its label, hint and fault belong to it. */
+export interface FieldControl {
+  readonly id: string;
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': 'true' | undefined;
+}
+
+export interface FieldProps {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly fault?: string | null;
+  /** Whether the label is for assistive technology only. */
+  readonly isLabelUnseen?: boolean;
+  readonly children: (control: FieldControl) => ComponentChildren;
+}
+
+/** A control with its label: `<Field label="Topic">{(control) => <input {...control} class="input" />}</Field>`. */
+export function Field({ label, hint, fault = null, isLabelUnseen = false, children }: FieldProps) {
+  const id = useId();
+  const described = [hint === undefined ? '' : `${id}-hint`, fault === null ? '' : `${id}-fault`].join(' ').trim();
+  const control: FieldControl = {
+    id,
+    'aria-describedby': described === '' ? undefined : described,
+    'aria-invalid': fault === null ? undefined : 'true',
+  };
+  return (
+    <div class="field">
+      <label class={isLabelUnseen ? 'unseen' : 'label'} for={id}>
+        {label}
+      </label>
+      {children(control)}
+      {hint !== undefined && (
+        <span class="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {fault !== null && (
+        <span class="fault" id={`${id}-fault`} role="alert">
+          {fault}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export interface CheckProps {
+  readonly label: string;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+  readonly disabled?: boolean;
+}
+
+export function Check({ label, checked, onChange, disabled }: CheckProps) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      {label}
+    </label>
+  );
+}
+
+/** One of a few, all of them seen. */
+export function Segments<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: T;
+  readonly options: readonly { readonly value: T; readonly text: string }[];
+  readonly onChange: (value: T) => void;
+}) {
+  return (
+    <div class="segments" role="group" aria-label={label}>
+      {options.map((option) => (
+        <button
+          key={option.value}
+          type="button"
+          aria-pressed={option.value === value}
+          onClick={() => onChange(option.value)}
+        >
+          {option.text}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export type Tone = 'good' | 'bad' | 'wait' | 'busy' | 'plain';
+
+/** A word with a colour; never the colour alone. */
+export function Badge({
+  tone = 'plain',
+  flat = false,
+  children,
+}: {
+  readonly tone?: Tone;
+  readonly flat?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  return <span class={`badge ${tone}${flat ? ' flat' : ''}`}>{children}</span>;
+}
+
+const STATUS_TONES = {
+  pending: 'plain',
+  running: 'busy',
+  paused: 'wait',
+  completed: 'good',
+  failed: 'bad',
+} as const satisfies Record<string, Tone>;
+
+/** The status of a run. */
+export function Status({ status }: { readonly status: string }) {
+  return <Badge tone={isStatus(status) ? STATUS_TONES[status] : 'plain'}>{status}</Badge>;
+}
+
+function isStatus(text: string): text is keyof typeof STATUS_TONES {
+  return text in STATUS_TONES;
+}

@@ -1,0 +1,128 @@
+/**
+ * The console's static files, as `npm start` has built them: the page, the same at all its addresses, and the assets
+ * that it names. There is no data in them, so they are open; what the page shows it asks the API for.
+ */
+import { readFile, readdir } from 'node:fs/promises';
+import { extname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Context } from 'koa';
+import { RequestRefused } from '../api/problems.js';
+import type { System } from '../system/system.js';
+import { isKnown } from './answer.js';
+
+const FOLDER = fileURLToPath(new URL('../../console/', import.meta.url));
+
+/** Everything comes from the service itself, nothing is written into the page as markup, and no other page frames it. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+};
+
+/** Addresses of the page, below /console: what it is asked for by is its own business, an id is not looked at. */
+const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare)?)?\/?$/;
+
+interface StaticFile {
+  readonly body: string;
+  readonly zipped: Buffer;
+  readonly type: string;
+  readonly tag: string;
+}
+
+/** Whether a request is for the console: what lies at /console, and a browser's visit to the service's root. */
+export function isForConsole(ctx: Context): boolean {
+  return ctx.path === '/console' || ctx.path.startsWith('/console/') || isVisit(ctx);
+}
+
+function isVisit({ method, path, headers }: Context): boolean {
+  return path === '/' && method === 'GET' && headers.accept?.includes('text/html') === true;
+}
+
+/** Answers requests for the console. */
+export class ConsoleFiles {
+  readonly #sha256: (text: string) => string;
+  #files: Promise<ReadonlyMap<string, StaticFile>> | null = null;
+
+  /** @param sha256 names files for caches */
+  constructor({ sha256 }: Pick<System, 'sha256'>) {
+    this.#sha256 = sha256;
+  }
+
+  /** @throws {RequestRefused} 404, 405 */
+  async answer(ctx: Context): Promise<void> {
+    if (isVisit(ctx)) return ctx.redirect('/console/');
+    const file = (await this.#all()).get(fileAt(ctx.path));
+    if (file === undefined) throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      const headers = { Allow: 'GET, HEAD' };
+      throw new RequestRefused(`Method ${ctx.method} is not allowed here: GET is`, { status: 405, headers });
+    }
+    send(ctx, file);
+  }
+
+  /** Read once, and compressed once. */
+  #all(): Promise<ReadonlyMap<string, StaticFile>> {
+    this.#files ??= this.#read().catch((error: unknown) => {
+      this.#files = null;
+      throw error;
+    });
+    return this.#files;
+  }
+
+  async #read(): Promise<ReadonlyMap<string, StaticFile>> {
+    const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true });
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return new Map(
+      await Promise.all(
+        paths.map(async (path) => {
+          const body = await readFile(path, 'utf8');
+          const zipped = await promisify(gzip)(body, { level: 9 });
+          const type = MEDIA_TYPES[extname(path)] ?? 'application/octet-stream';
+          const name = relative(FOLDER, path).split(sep).join('/');
+          return [name, { body, zipped, type, tag: this.#sha256(body) }] as const;
+        }),
+      ),
+    );
+  }
+}
+
+/** The file that is served at a path, from the folder. */
+function fileAt(path: string): string {
+  const below = path.slice('/console'.length);
+  return PAGE.test(below) ? 'index.html' : below.slice(1);
+}
+
+function send(ctx: Context, { body, zipped, type, tag }: StaticFile): void {
+  const isPage = type.startsWith('text/html');
+  ctx.set({
+    ETag: `"${tag}"`,
+    // The path of an asset names its version.
+    'Cache-Control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
+    'Content-Security-Policy': POLICY,
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    Vary: 'Accept-Encoding',
+  });
+  ctx.type = type;
+  if (isKnown(ctx, { ETag: `"${tag}"` })) {
+    ctx.status = 304;
+    return;
+  }
+  const isZipped = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
+  if (isZipped) ctx.set('Content-Encoding', 'gzip');
+  ctx.body = isZipped ? zipped : body;
+}

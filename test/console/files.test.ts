@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { gzipSync } from 'node:zlib';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+/** Most that everything together may weigh, compressed. */
+const MAX_BYTES = 100 * 1024;
+
+describe('The files of the console', () => {
+  let service: RunningService;
+
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.stop());
+
+  const ask = (path: string, options: RequestInit = {}): Promise<Response> =>
+    fetch(service.url + path, { redirect: 'manual', ...options });
+
+  for (const path of ['/console', '/console/', '/console/runs/some-id', '/console/inbox', '/console/blueprints/a/']) {
+    it(`give the page at ${path}, under a policy that lets nothing else in`, async () => {
+      const answer = await ask(path);
+      expect(answer.status).to.equal(200);
+      expect(answer.headers.get('Content-Type')).to.equal('text/html; charset=utf-8');
+      expect(answer.headers.get('Content-Security-Policy')).to.equal(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+          "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+      );
+      expect(answer.headers.get('X-Frame-Options')).to.equal('DENY');
+      expect(answer.headers.get('X-Content-Type-Options')).to.equal('nosniff');
+    });
+  }
+
+  it('are all there that the page names, weigh 100 KB at most, and may be kept for good', async () => {
+    const page = await (await ask('/console/')).text();
+    const waiting = [...page.matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path]) => path ?? '');
+    const seen = new Set(waiting);
+    let bytes = gzipSync(page).length;
+    for (const path of seen) {
+      const answer = await ask(path);
+      expect(answer.status, path).to.equal(200);
+      expect(answer.headers.get('Cache-Control'), path).to.include('immutable');
+      expect(answer.headers.get('Content-Encoding'), path).to.equal('gzip');
+      const text = await answer.text();
+      bytes += gzipSync(text, { level: 9 }).length;
+      for (const [, specifier] of text.matchAll(/(?:from\s*|import\s*\(?\s*)"(\.[^"\n]+)"/g)) {
+        seen.add(new URL(specifier ?? '', service.url + path).pathname);
+      }
+    }
+    expect(seen.size).to.be.greaterThan(20);
+    expect(bytes, `${bytes} bytes`).to.be.at.most(MAX_BYTES);
+  });
+
+  it('are not sent again to a browser that has them', async () => {
+    const { headers } = await ask('/console/');
+    const again = await ask('/console/', { headers: { 'If-None-Match': headers.get('ETag') ?? '' } });
+    expect(again.status).to.equal(304);
+    expect(await again.text()).to.equal('');
+  });
+
+  it('are nothing else: other paths are 404, other methods 405', async () => {
+    for (const path of [
+      '/console/nope',
+      '/console/runs/a/b',
+      '/console/assets/x.js',
+      '/console/..%2f..%2fpackage.json',
+    ]) {
+      const answer = await ask(path);
+      expect(answer.status, path).to.equal(404);
+      expect(await answer.json(), path).to.have.property('detail');
+    }
+    const posted = await ask('/console/', { method: 'POST' });
+    expect(posted.status).to.equal(405);
+    expect(posted.headers.get('Allow')).to.equal('GET, HEAD');
+  });
+
+  it('are what a browser is sent to that visits the root, and nobody else', async () => {
+    const visit = await ask('/', { headers: { Accept: 'text/html,application/xhtml+xml' } });
+    expect(visit.status).to.equal(302);
+    expect(visit.headers.get('Location')).to.equal('/console/');
+    expect((await ask('/')).status).to.equal(404);
+  });
+});

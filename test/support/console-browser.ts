@@ -1,0 +1,89 @@
+/** The console in a real browser: pages that are watched for whatever a browser finds wrong with them. */
+import axe from 'axe-core';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import { present } from '../../src/system/element.js';
+import { CHROMIUM, NO_CHROMIUM } from './chromium.js';
+
+export interface PageOptions {
+  /** Default: 1280. */
+  readonly width?: number;
+  /** Default: 800. */
+  readonly height?: number;
+  readonly isDark?: boolean;
+  /** Whether answers of 400 and above are part of the test: browsers write each to their console. */
+  readonly expectsRefusals?: boolean;
+  /** Shares cookies and storage with an earlier page. Default: a person of its own. */
+  readonly context?: BrowserContext;
+}
+
+export interface ConsoleBrowser {
+  /** Opens a page of the console. @param url with path, such as `${service.url}/console/` */
+  open(url: string, options?: PageOptions): Promise<Page>;
+}
+
+/** A block of tests with one browser, skipped where none is installed; nothing that it wrote to its console may be an error. */
+export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser) => void): void {
+  describe(title, () => {
+    if (CHROMIUM === null) {
+      it(NO_CHROMIUM);
+      return;
+    }
+    const executablePath = CHROMIUM;
+    let browser: Browser | null = null;
+    let contexts: BrowserContext[] = [];
+    let faults: string[] = [];
+
+    before(async () => {
+      // The runner's own time limit is the only one: a busy machine takes its time.
+      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: 0 });
+    });
+    afterEach(async () => {
+      const [opened, found] = [contexts, faults];
+      [contexts, faults] = [[], []];
+      await Promise.all(opened.map((context) => context.close()));
+      expect(found, 'what the browser found wrong').to.deep.equal([]);
+    });
+    after(() => browser?.close());
+
+    async function open(url: string, options: PageOptions = {}): Promise<Page> {
+      const { width = 1280, height = 800, isDark = false, expectsRefusals = false } = options;
+      const context =
+        options.context ??
+        (await present(browser, 'browser').newContext({
+          viewport: { width, height },
+          colorScheme: isDark ? 'dark' : 'light',
+          reducedMotion: 'reduce',
+        }));
+      if (options.context === undefined) contexts.push(context);
+      const page = await context.newPage();
+      page.setDefaultTimeout(0);
+      page.on('pageerror', (error) => faults.push(error.stack ?? error.message));
+      page.on('console', (message) => {
+        const isRefusal = message.text().startsWith('Failed to load resource');
+        if (message.type() === 'error' && !(expectsRefusals && isRefusal)) faults.push(message.text());
+      });
+      await page.goto(url);
+      return page;
+    }
+
+    tests({ open });
+  });
+}
+
+/** What axe finds on a page that is serious: rule, and where. */
+export async function seriousFaults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id}: ${String(target)}: ${failureSummary}`),
+    );
+}
+
+/** Whether a page is wider than its window, which nobody wants to scroll. */
+export async function overflows(page: Page): Promise<boolean> {
+  return await page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+}
