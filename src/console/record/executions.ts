@@ -119,19 +119,23 @@ export function untilOf(record: RunRecord, seq: number, now: string): string {
 
 function executionOf(step: Step, { plan, end }: Course, until: string): Execution {
   const { label, role } = plan.node(step.node);
-  const { attempts, output } = step;
-  const last = attempts.at(-1) ?? null;
+  const { attempts } = step;
   const state = stateOf(step, end, until);
   const startedAt = attempts[0]?.started.at ?? null;
-  const endedAt = output?.at ?? (state === 'failed' ? (last?.ended?.at ?? null) : null);
+  const endedAt = endOf(step, state);
   const lastsUntil = endedAt ?? end?.at ?? until;
   return {
     ...step,
-    ...{ label, role, state, startedAt, endedAt, model: last?.model ?? null },
+    ...{ label, role, state, startedAt, endedAt, model: attempts.at(-1)?.model ?? null },
     durationMs: startedAt === null ? null : msBetween(startedAt, lastsUntil),
     backedOffMs: attempts.reduce((sum, each) => sum + backOffOf(each, lastsUntil), 0),
     usage: usageOf(attempts),
   };
+}
+
+function endOf({ output, attempts }: Step, state: ExecutionState): string | null {
+  if (output !== null) return output.at;
+  return state === 'failed' ? (attempts.at(-1)?.ended?.at ?? null) : null;
 }
 
 function stateOf({ isInherited, output, attempts }: Step, end: RunEnd | null, until: string): ExecutionState {

@@ -10,7 +10,8 @@ import { approvalsAt, liveBranches } from '../../run/pause-view.js';
 import type { Gate, RunState, RunStatus } from '../../run/state.js';
 import { failureOf, finalDraftOf, gateOf, isFinished } from '../../run/state.js';
 import type { Course } from './course.js';
-import { CourseBuilder, courseAt } from './course.js';
+import { courseAt } from './course.js';
+import { CourseBuilder } from './course-builder.js';
 
 /** Events between two states that are kept: what one look back folds at most, some 20 µs each. */
 const CHECKPOINT_EVERY = 32;

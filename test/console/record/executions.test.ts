@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import type { AsItRan } from '../../../src/console/record/executions.js';
 import { asItRan } from '../../../src/console/record/executions.js';
+import type { RunState } from '../../../src/run/state.js';
 import { goldenRecords, history, longHistory, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 import { named, randomStory } from '../../support/random-history.js';
@@ -169,18 +170,17 @@ function expectSameAsFold(events: readonly RunEvent[], name: string): void {
   for (const { seq, at } of events) {
     const state = record.stateAt(seq);
     const ran = asItRan(record, seq, at);
-    const isOver = ran?.end !== null;
-    const underWay = ran?.executions.filter((each) => each.state === 'active' || each.state === 'waiting') ?? [];
-    const inFlight = isOver
-      ? []
-      : (state?.progress.frontier ?? []).filter((each) => !underWay.some(({ step }) => step === each.step));
-    // What is in flight for the fold is under way here.
-    expect(
-      inFlight.filter((each) => each.active).map((each) => each.step),
-      `${name} at ${seq}`,
-    ).to.deep.equal([]);
-    const gate = state?.phase.status === 'paused' ? state.phase.gate : null;
-    const open = ran?.pauses.filter(({ ended }) => ended === null).map((each) => each.gate) ?? [];
+    if (ran === null || state === null) throw new Error('nothing has run');
+    const gate = state.phase.status === 'paused' ? state.phase.gate : null;
+    const open = ran.pauses.filter(({ ended }) => ended === null).map((each) => each.gate);
     expect(open, `${name} at ${seq}`).to.deep.equal(gate?.decision === null ? [gate.gate] : []);
+    if (ran.end === null) expect(inFlightUnseen(state, ran), `${name} at ${seq}`).to.deep.equal([]);
   }
+}
+
+/** What is in flight for the fold and not under way here. */
+function inFlightUnseen({ progress }: RunState, { executions }: AsItRan): readonly number[] {
+  const underWay = executions.filter((each) => each.state === 'active' || each.state === 'waiting');
+  const inFlight = progress.frontier.filter((each) => each.active).map((each) => each.step);
+  return inFlight.filter((step) => !underWay.some((each) => each.step === step));
 }

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import type { RunEvent } from '../../../src/client/run-events.js';
+import type { GraphView } from '../../../src/console/record/graph.js';
+import { graphViewAt } from '../../../src/console/record/graph.js';
+import { history, recordOf } from '../../support/console-records.js';
+import { goldenHistories } from '../../support/golden-histories.js';
+
+describe('A run as it is', () => {
+  it('marks how often each node is done and each edge taken', () => {
+    const { nodes, edges } = viewOf(history('fixed-graph'));
+    expect(nodes.map(({ id, standing, doneTimes }) => [id, standing, doneTimes])).to.deep.equal([
+      ['master_agent', 'done', 2],
+      ['critic_agent', 'done', 2],
+      ['writer_agent', 'done', 1],
+    ]);
+    expect(
+      edges.map(({ source, target, takenTimes, isBack }) => `${source} ${target} ${takenTimes} ${isBack}`),
+    ).to.have.members([
+      'master_agent critic_agent 2 false',
+      'critic_agent master_agent 1 true',
+      'critic_agent writer_agent 1 false',
+    ]);
+    expect(nodes.map(({ isEntry, isEnd }) => [isEntry, isEnd])).to.deep.equal([
+      [true, false],
+      [false, false],
+      [false, true],
+    ]);
+  });
+
+  it('marks what is under way and the way it came by', () => {
+    const events = history('fixed-graph');
+    const critic = events.findIndex(({ type, data }) => type === 'NodeStarted' && data.node === 'critic_agent');
+    const { nodes, edges } = viewOf(events.slice(0, critic + 1));
+    expect(nodes.map(({ standing }) => standing)).to.deep.equal(['done', 'active', 'idle']);
+    expect(edges.filter(({ isLastTaken }) => isLastTaken).map(({ target }) => target)).to.deep.equal(['critic_agent']);
+  });
+
+  it('marks what a human is asked to let through', () => {
+    const events = history('god-approve');
+    const paused = events.findLastIndex(({ type }) => type === 'RunPaused');
+    const { nodes } = viewOf(events.slice(0, paused + 1));
+    expect(nodes.map(({ standing }) => standing)).to.deep.equal(['done', 'done', 'next']);
+  });
+
+  it('marks where a run failed', () => {
+    for (const name of ['failure-after-retries', 'failure-without-route']) {
+      const failed = viewOf(history(name)).nodes.filter(({ standing }) => standing === 'failed');
+      expect(failed, name).to.have.lengthOf(1);
+    }
+    expect(viewOf(history('failure-after-retries')).nodes[0]?.failedTimes).to.equal(3);
+  });
+
+  it('does not count the way that a human has corrected', () => {
+    const { edges } = viewOf(history('god-modify'));
+    const byCondition = (condition: string) => edges.find((edge) => edge.condition === condition)?.takenTimes;
+    expect([byCondition('rework'), byCondition('approve')]).to.deep.equal([0, 1]);
+  });
+
+  it('has the nodes and edges of the graph that was frozen into the run', () => {
+    for (const [name, events] of goldenHistories()) {
+      const [first] = events;
+      const { nodes, edges } = viewOf(events);
+      const graph = first?.type === 'RunRequested' ? first.data.graph : null;
+      expect(
+        nodes.map(({ id }) => id),
+        name,
+      ).to.deep.equal(graph?.nodes.map(({ id }) => id));
+      expect(
+        edges.map(({ id }) => id),
+        name,
+      ).to.deep.equal(graph?.edges.map(({ id }) => id));
+    }
+  });
+
+  it('is nothing before the first event', () => {
+    expect(graphViewAt(recordOf(history('cancel')), -1, '')).to.equal(null);
+  });
+});
+
+function viewOf(events: readonly RunEvent[]): GraphView {
+  const record = recordOf(events);
+  const view = graphViewAt(record, record.head, events.at(-1)?.at ?? '');
+  if (view === null) throw new Error('nothing has happened');
+  return view;
+}
