@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { layoutGraph } from '../../../src/console/record/graph-layout.js';
+import type { EdgeToPlace, GraphLayout, NodeToPlace, PlacedNode } from '../../../src/console/record/placement.js';
+import { seededRandom } from '../../support/seeded-random.js';
+
+const node = (id: string): NodeToPlace => ({ id, width: 160, height: 60 });
+const edge = (source: string, target: string, more: Partial<EdgeToPlace> = {}): EdgeToPlace => ({
+  ...{ id: `${source}->${target}`, source, target },
+  ...more,
+});
+const LOOP = [edge('write', 'judge'), edge('judge', 'write', { isBack: true }), edge('judge', 'polish')];
+const COUNCIL = ['write', 'judge', 'polish'].map(node);
+
+describe('The layout of a graph', () => {
+  it('places nodes below those that lead to them, apart from each other', () => {
+    const placed = layoutGraph(COUNCIL, LOOP);
+    const tops = COUNCIL.map(({ id }) => placed.nodes.get(id)?.y ?? 0);
+    expect(tops).to.deep.equal(tops.toSorted((a, b) => a - b));
+    expectApart(placed);
+  });
+
+  it('leads edges from border to border, back edges against the direction', () => {
+    for (const direction of ['down', 'right'] as const) {
+      const { nodes, edges } = layoutGraph(COUNCIL, LOOP, { direction });
+      for (const { id, source, target } of LOOP) {
+        const points = edges.get(id)?.points ?? [];
+        expect(points.length, id).to.be.greaterThan(1);
+        expect(isAt(points[0], nodes.get(source)), id).to.equal(true);
+        expect(isAt(points.at(-1), nodes.get(target)), id).to.equal(true);
+      }
+    }
+  });
+
+  it('gives the same places for the same graph, whatever was laid out before', () => {
+    const first = layoutGraph(COUNCIL, LOOP);
+    layoutGraph([node('other'), node('judge')], [edge('other', 'judge')]);
+    expect(layoutGraph(COUNCIL, LOOP)).to.deep.equal(first);
+  });
+
+  it('makes room for labels', () => {
+    const labelled = LOOP.map((each) => ({ ...each, label: { width: 60, height: 20 } }));
+    const { edges, nodes } = layoutGraph(COUNCIL, labelled);
+    for (const { id } of LOOP) {
+      const label = edges.get(id)?.label;
+      if (label === null || label === undefined) throw new Error(`no label at ${id}`);
+      for (const each of nodes.values()) expect(isInside(label, each), id).to.equal(false);
+    }
+    expect(layoutGraph(COUNCIL, LOOP).edges.get('write->judge')?.label).to.equal(null);
+  });
+
+  it('takes any text for an id, loops of one node, double edges and edges to nowhere', () => {
+    const ids = ['__proto__', 'constructor', '', 'a b\u0001c', 'toString'];
+    const edges = [
+      ...ids.map((id, at) => edge(id, ids[at + 1] ?? id, { id: `e${at}` })),
+      edge('__proto__', 'constructor', { id: 'twice' }),
+      edge('', '', { id: 'self' }),
+      edge('constructor', 'nowhere', { id: 'lost' }),
+    ];
+    const placed = layoutGraph(ids.map(node), edges);
+    expect([...placed.nodes.keys()]).to.deep.equal(ids);
+    expect([...placed.edges.keys()]).to.deep.equal(['e0', 'e1', 'e2', 'e3', 'e4', 'twice', 'self']);
+    for (const { x, y } of placed.nodes.values()) expect([x, y].every(Number.isFinite)).to.equal(true);
+  });
+
+  it('places nothing for nothing', () => {
+    expect(layoutGraph([], [edge('a', 'b')])).to.deep.equal({
+      width: 0,
+      height: 0,
+      nodes: new Map(),
+      edges: new Map(),
+    });
+  });
+
+  it('stands the largest blueprint and a long run in plain ranks', () => {
+    const random = seededRandom(7);
+    const nodes = Array.from({ length: 200 }, (_, at) => node(`n${at}`));
+    const pick = () => `n${Math.floor(random() * 200)}`;
+    const edges = Array.from({ length: 1_000 }, (_, at) => edge(pick(), pick(), { id: `e${at}` }));
+    const run = Array.from({ length: 3_000 }, (_, at) => node(`s${at}`));
+    const steps = run.slice(1).map(({ id }, at) => edge(`s${at}`, id));
+    for (const direction of ['down', 'right'] as const) {
+      expectApart(layoutGraph(nodes, edges, { direction }));
+      const chain = layoutGraph(run, steps, { direction });
+      expect(chain.edges.size).to.equal(2_999);
+      const along = [...chain.nodes.values()].map(({ x, y }) => (direction === 'down' ? y : x));
+      expect(along).to.deep.equal(along.toSorted((a, b) => a - b));
+    }
+  });
+});
+
+function expectApart({ nodes, width, height }: GraphLayout): void {
+  const all = [...nodes.values()];
+  for (const one of all) {
+    expect(one.x >= 0 && one.y >= 0 && one.x + one.width <= width && one.y + one.height <= height).to.equal(true);
+    for (const other of all) if (one !== other) expect(overlap(one, other)).to.equal(false);
+  }
+}
+
+function overlap(a: PlacedNode, b: PlacedNode): boolean {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
+function isAt(point: { x: number; y: number } | undefined, placed: PlacedNode | undefined): boolean {
+  return point !== undefined && placed !== undefined && isInside(point, grown(placed, 1));
+}
+
+function grown({ id, x, y, width, height }: PlacedNode, by: number): PlacedNode {
+  return { id, x: x - by, y: y - by, width: width + 2 * by, height: height + 2 * by };
+}
+
+function isInside({ x, y }: { x: number; y: number }, box: PlacedNode): boolean {
+  return x > box.x && x < box.x + box.width && y > box.y && y < box.y + box.height;
+}
