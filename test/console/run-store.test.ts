@@ -1,0 +1,177 @@
+import { batch, signal } from '@preact/signals';
+import { expect } from 'chai';
+import type { RunEvent } from '../../src/client/run-events.js';
+import type { LiveMessage } from '../../src/client/tokens.js';
+import { RunStore } from '../../src/console/pages/run/store.js';
+import { present } from '../../src/system/element.js';
+import { history, longHistory, recordOf } from '../support/console-records.js';
+import { untilTrue } from '../support/until-true.js';
+
+describe('The store of a run in the console', () => {
+  it('grows frame by frame, and follows the head', async () => {
+    const events = history('fixed-graph');
+    const { store, feed, paint, frames } = storeOver();
+    const stop = store.start();
+    await feed(events.slice(0, 5));
+    expect(store.head.value).to.equal(-1);
+    expect(frames()).to.equal(1);
+    paint();
+    expect(store.head.value).to.equal(4);
+    await feed(events.slice(5));
+    paint();
+    expect(store.moment.value).to.deep.equal(recordOf(events).momentAt(events.length - 1));
+    expect(store.isOver.value).to.equal(true);
+    stop();
+  });
+
+  it('stays at the moment that the address names while the run goes on', async () => {
+    const events = history('fixed-graph');
+    const { store, place, feed, paint } = storeOver('at=3');
+    store.start();
+    await feed(events.slice(0, 6));
+    paint();
+    const seen = store.moment.value;
+    expect(seen?.seq).to.equal(3);
+    await feed(events.slice(6));
+    paint();
+    expect(store.moment.value).to.equal(seen);
+    store.goTo(events.length - 1);
+    expect(place.query.value.get('at')).to.equal(null);
+    store.goTo(2);
+    expect(place.query.value.get('at')).to.equal('2');
+    expect(store.executions.value?.end).to.equal(null);
+    expect(store.whole.value?.end?.how).to.equal('completed');
+  });
+
+  it('passes over events that it has when it is started again', async () => {
+    const events = history('fixed-graph');
+    const { store, feed, paint, asked } = storeOver();
+    store.start()();
+    store.start();
+    await feed(events);
+    await feed(events);
+    paint();
+    expect(store.record.events).to.have.lengthOf(events.length);
+    expect(asked()).to.deep.equal([-1, -1]);
+  });
+
+  it('shows drafts while they are written, each until its node is done', async () => {
+    const events = history('fixed-graph');
+    const begun = events.findIndex(({ type }) => type === 'NodeStarted');
+    const { store, feed, say, paint } = storeOver();
+    store.start();
+    await feed(events.slice(0, begun + 1));
+    await say('The ', 1);
+    await say('sea', 1);
+    paint();
+    expect(store.tokens.value.map(({ text }) => text)).to.deep.equal(['The sea']);
+    await say('Thought over: ', 2);
+    paint();
+    expect(store.tokens.value.map(({ text }) => text)).to.deep.equal(['Thought over: ']);
+    await feed(events.slice(begun + 1, begun + 2));
+    await say('too late', 2);
+    paint();
+    expect(store.tokens.value).to.deep.equal([]);
+  });
+
+  it('tells why the events do not come', async () => {
+    const { store, fail } = storeOver();
+    store.start();
+    await fail(new Error('The record of this run is damaged'));
+    expect(store.fault.value).to.be.instanceOf(Error);
+  });
+
+  it('finds drafts, scores and failures among a thousand events', async () => {
+    const events = longHistory(1_000);
+    const { store, feed, paint } = storeOver();
+    store.start();
+    await feed(events);
+    paint();
+    const kinds = new Set(store.stops.value.map(({ kind }) => kind));
+    expect([...kinds].sort()).to.deep.equal(['draft', 'failure', 'score']);
+    for (const { seq, score } of store.stops.value.filter(({ kind }) => kind === 'score')) {
+      expect(events[seq]?.type).to.equal('NodeCompleted');
+      expect(score).to.equal(3);
+    }
+  });
+});
+
+/** A store over a source that the test feeds, in an address of its own. */
+function storeOver(query = '') {
+  const place = placeAt(query);
+  const events = pushed<RunEvent>();
+  const messages = pushed<LiveMessage>();
+  const asked: number[] = [];
+  let shows: (() => void)[] = [];
+  const store = new RunStore({
+    source: {
+      id: 'run',
+      isLive: true,
+      events(from, signal) {
+        asked.push(from);
+        return events.read(signal);
+      },
+      tokens: (signal) => messages.read(signal),
+    },
+    place,
+    clock: signal(Date.parse('2026-01-01T01:00:00.000Z')),
+    frame: (show) => void shows.push(show),
+  });
+  return {
+    ...{ store, place },
+    asked: () => asked,
+    feed: events.push,
+    fail: events.fail,
+    frames: () => shows.length,
+    say: (text: string, turn: number) =>
+      messages.push([{ event: 'token', run_id: 'run', node: 'agent_1', step: 1, attempt: 1, turn, text }]),
+    paint() {
+      const due = shows;
+      shows = [];
+      for (const show of due) show();
+    },
+  };
+}
+
+function placeAt(text: string) {
+  const query = signal(new URLSearchParams(text));
+  return {
+    query,
+    setQuery(changes: Readonly<Record<string, string | number | null>>) {
+      const next = new URLSearchParams(query.value);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null) next.delete(name);
+        else next.set(name, String(value));
+      }
+      batch(() => (query.value = next));
+    },
+  };
+}
+
+/** What is pushed is read; `push` resolves when it has been. */
+function pushed<T>() {
+  const waiting: T[] = [];
+  let fault: Error | null = null;
+  let wake = (): void => undefined;
+  return {
+    async push(items: readonly T[]) {
+      waiting.push(...items);
+      wake();
+      await untilTrue(() => waiting.length === 0);
+      await new Promise(setImmediate);
+    },
+    async fail(error: Error) {
+      fault = error;
+      wake();
+      await new Promise(setImmediate);
+    },
+    async *read(signal: AbortSignal): AsyncGenerator<T, void> {
+      signal.addEventListener('abort', () => wake());
+      while (!signal.aborted) {
+        while (waiting.length > 0) yield present(waiting.shift(), 'what waits');
+        if (fault !== null) throw fault;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  };
+}
