@@ -51,9 +51,7 @@ export class CouncilClient {
     system = hostSystem(),
   }: CouncilClientOptions = {}) {
     const api = openApi({
-      ...{ url: serviceUrl(url), key, retry, system, webSocket: webSocket ?? hostWebSocket() },
-      // Looked up at each call, so that a host may replace it later.
-      fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      ...{ url: serviceUrl(url), key, fetch, retry, system, webSocket: webSocket ?? hostWebSocket() },
     });
     this.#api = api;
     this.runs = new Runs(api);

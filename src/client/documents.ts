@@ -1,6 +1,7 @@
 /** PDF files that agents can search. */
 import type { Document, UploadResult } from '../generated/schemas.js';
 import type { Api, CallOptions } from './http.js';
+import type { OnSent } from './host-fetch.js';
 import { pathOf } from './http.js';
 import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
@@ -11,6 +12,8 @@ const UPLOAD_MS = 600_000;
 export interface UploadOptions extends CallOptions {
   /** Default: the file's own name. */
   readonly filename?: string | undefined;
+  /** Told how much is sent; where it cannot be known, as in Node or with a `fetch` handed over, never. */
+  readonly onProgress?: OnSent | undefined;
 }
 
 export class Documents {
@@ -21,11 +24,14 @@ export class Documents {
   }
 
   /** Ingests a PDF; the same bytes twice are one document. Its name must end in `.pdf`. */
-  upload(pdf: Blob, { filename, signal }: UploadOptions = {}): Promise<UploadResult> {
+  upload(pdf: Blob, { filename, signal, onProgress }: UploadOptions = {}): Promise<UploadResult> {
     const form = new FormData();
     form.set('file', pdf, filename ?? (pdf instanceof File ? pdf.name : 'document.pdf'));
     const path = pathOf('councils', 'upload-pdf');
-    return this.#api.json({ method: 'POST', path, body: form, signal, patienceMs: UPLOAD_MS, isRepeatable: true });
+    return this.#api.json({
+      ...{ method: 'POST', path, body: form, signal, onSent: onProgress },
+      ...{ patienceMs: UPLOAD_MS, isRepeatable: true },
+    });
   }
 
   /** All of them, newest first. */

@@ -1,6 +1,8 @@
 /** Requests to the service, and the one way in which all of them fail. */
 import type { Problem } from '../generated/schemas.js';
 import { CouncilError, TooManyRequestsError, UnexpectedAnswerError, UnreachableError, refusalOf } from './errors.js';
+import type { OnSent } from './host-fetch.js';
+import { hostFetch } from './host-fetch.js';
 import type { RetryOptions } from './retry.js';
 import { openOutage } from './retry.js';
 import type { ClientSystem } from './system.js';
@@ -35,6 +37,8 @@ export interface ApiRequest extends CallOptions {
   readonly isRepeatable?: boolean;
   /** How long the answer may be awaited, in milliseconds. Default: 60,000. */
   readonly patienceMs?: number;
+  /** Told while the body is sent, where the host can tell. */
+  readonly onSent?: OnSent | undefined;
 }
 
 /** An answer whose body is still to come. */
@@ -56,7 +60,8 @@ export interface ApiOptions {
   /** Without trailing slash. */
   readonly url: string;
   readonly key: string | undefined;
-  readonly fetch: Fetch;
+  /** Undefined: the host's. */
+  readonly fetch: Fetch | undefined;
   /** Undefined: there is none. */
   readonly webSocket: WebSocketClass | undefined;
   readonly system: ClientSystem;
@@ -119,7 +124,8 @@ async function opened(
   request: ApiRequest,
   { url, fetch, system, own }: Pick<ApiOptions, 'url' | 'fetch' | 'system'> & { readonly own: Headers },
 ): Promise<OpenAnswer> {
-  const { method = 'GET', body, patienceMs = SILENCE_MS } = request;
+  const { method = 'GET', body, patienceMs = SILENCE_MS, onSent } = request;
+  const send = fetch ?? hostFetch(onSent);
   const target = url + request.path + queryText(request.query);
   const headers = new Headers(own);
   Object.entries(request.headers ?? {}).forEach(([name, value]) => headers.set(name, value));
@@ -128,7 +134,7 @@ async function opened(
   const line = openLine(url, { system, signal: request.signal });
   try {
     const answer = await line.inTime(patienceMs, () =>
-      fetch(target, {
+      send(target, {
         ...{ method, headers, redirect: 'manual', signal: line.signal },
         ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
       }),

@@ -13,6 +13,7 @@ import { openCuttingProxy } from '../support/cutting-proxy.js';
 import { instantModel } from '../support/instant-model.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { pdfWith } from '../support/upload-client.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
@@ -69,6 +70,14 @@ const PAGE = `<!doctype html><title>A page of another origin</title>
       const { etag } = await blueprints.get(blueprint);
       return { etag, changed: await blueprints.update(blueprint, { name: 'New' }, { ifMatch: etag }) };
     },
+    async uploaded({ url, key, bytes }) {
+      const sent = [];
+      const { documents } = clientOf(url, key);
+      const file = new File([new Uint8Array(bytes)], 'trees.pdf');
+      const onProgress = (progress) => sent.push(progress);
+      const message = await documents.upload(file, { onProgress }).then(({ message }) => message, told);
+      return { sent, message };
+    },
     async refused({ url, key, times }) {
       const errors = [];
       for (let time = 0; time < times; time += 1) errors.push(told(await clientOf(url, key).session.get().catch((e) => e)));
@@ -118,7 +127,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     proxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
     const keys = await new CouncilClient({ url: service.url }).keys.add({
       name: 'ann',
-      scopes: ['admin', 'read', 'run', 'approve', 'author'],
+      scopes: ['admin', 'read', 'run', 'approve', 'author', 'documents'],
     });
     key = keys.key;
     council = new CouncilClient({ url: service.url, key });
@@ -197,6 +206,19 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
       .to.include({ name: 'TooManyRequestsError', status: 429 })
       .and.have.property('retryAfter')
       .above(0);
+  });
+
+  it('tells how much of an upload is sent, and what came of it', async () => {
+    interface Uploaded {
+      readonly sent: readonly { readonly sent: number; readonly total: number }[];
+      readonly message: string | object;
+    }
+    const bytes = [...pdfWith(['Ash'])];
+    const { sent, message } = await asked<Uploaded>(page, 'uploaded', { bytes });
+    expect(message).to.equal('1 chunk of trees.pdf ingested');
+    expect(sent.at(-1)?.sent).to.equal(sent.at(-1)?.total).and.be.greaterThan(bytes.length);
+    const refused = await asked<Uploaded>(page, 'uploaded', { bytes: [...Buffer.from('A letter')] });
+    expect(refused.message).to.include({ name: 'InvalidError', status: 422 });
   });
 
   it('stops reading when it is told to', async () => {

@@ -1,0 +1,58 @@
+/** The host's way to send requests. */
+
+/** Told how much of a body is sent, in bytes with the form around a file. */
+export type OnSent = (progress: { readonly sent: number; readonly total: number }) => void;
+
+/** As `fetch`, of addresses alone. */
+type Send = (url: string, init: RequestInit) => Promise<Response>;
+
+/** As far as it is used of what browsers have. */
+interface HostRequest {
+  readonly status: number;
+  readonly response: ArrayBuffer;
+  readonly upload: { onprogress: ((event: { readonly loaded: number; readonly total: number }) => void) | null };
+  responseType: string;
+  onload: (() => void) | null;
+  onerror: (() => void) | null;
+  onabort: (() => void) | null;
+  open(method: string, url: string): void;
+  setRequestHeader(name: string, value: string): void;
+  getAllResponseHeaders(): string;
+  send(body: unknown): void;
+  abort(): void;
+}
+
+/** The host's `fetch`; where `onSent` is to be told and the host can tell it, what does the same and tells it. */
+export function hostFetch(onSent: OnSent | undefined): Send {
+  // Looked up at each call, so that a host may replace them later.
+  const { XMLHttpRequest } = globalThis as { readonly XMLHttpRequest?: new () => HostRequest };
+  // fetch does not tell how far a body is.
+  if (onSent !== undefined && XMLHttpRequest !== undefined) return telling(XMLHttpRequest, onSent);
+  return (url, init) => globalThis.fetch(url, init);
+}
+
+function telling(XMLHttpRequest: new () => HostRequest, onSent: OnSent): Send {
+  return (url, { method = 'GET', headers, body: sent, signal }) =>
+    new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      const fail = (): void => reject(new TypeError(`${method} ${url} has no answer`));
+      request.open(method, url);
+      new Headers(headers).forEach((value, name) => request.setRequestHeader(name, value));
+      request.responseType = 'arraybuffer';
+      request.upload.onprogress = ({ loaded, total }) => onSent({ sent: loaded, total });
+      request.onload = () => {
+        const { status, response } = request;
+        const body = response.byteLength === 0 ? null : response;
+        resolve(new Response(body, { status, headers: headersIn(request.getAllResponseHeaders()) }));
+      };
+      [request.onerror, request.onabort] = [fail, fail];
+      signal?.addEventListener('abort', () => request.abort());
+      request.send(sent);
+    });
+}
+
+function headersIn(text: string): Headers {
+  const headers = new Headers();
+  for (const [, name = '', value = ''] of text.matchAll(/^([^:\r\n]+): *(.*)\r$/gm)) headers.append(name, value);
+  return headers;
+}
