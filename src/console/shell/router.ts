@@ -3,6 +3,9 @@ import { computed, signal } from '@preact/signals';
 
 const ROOT = '/console/';
 
+/** Browsers refuse addresses that change too often (Safari 100 in 30 s): of those in between only the last is written. */
+const WRITE_EVERY_MS = 350;
+
 const address = signal(new URL(window.location.href));
 
 /** The parts of the path after /console/, decoded. */
@@ -31,11 +34,32 @@ export function pageUrl(
 
 /** Goes to a page. `replace`: without a step back to the one before. */
 export function navigate(url: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  if (replace) window.history.replaceState(null, '', url);
-  else window.history.pushState(null, '', url);
   const before = address.value;
-  address.value = new URL(window.location.href);
-  if (!replace && before.pathname !== address.value.pathname) window.scrollTo(0, 0);
+  if (!replace) writeNow();
+  address.value = new URL(url, before);
+  if (replace) return writeSoon();
+  window.history.pushState(null, '', address.value);
+  if (before.pathname !== address.value.pathname) window.scrollTo(0, 0);
+}
+
+/** Until when the next address waits to be written; null: it is written at once. */
+let rest: number | null = null;
+let isDue = false;
+
+function writeSoon(): void {
+  isDue = true;
+  if (rest === null) writeNow();
+}
+
+function writeNow(): void {
+  if (!isDue) return;
+  isDue = false;
+  window.history.replaceState(null, '', address.value);
+  if (rest !== null) window.clearTimeout(rest);
+  rest = window.setTimeout(() => {
+    rest = null;
+    writeNow();
+  }, WRITE_EVERY_MS);
 }
 
 /** Changes parts of the query in place; null takes one out. A filter or a moment is no page to go back from. */
@@ -50,7 +74,11 @@ export function setQuery(changes: Readonly<Record<string, string | number | null
 
 /** Follows the browser's own steps, and links of the console without loading the page anew. */
 export function startRouter(): void {
-  window.addEventListener('popstate', () => (address.value = new URL(window.location.href)));
+  window.addEventListener('popstate', () => {
+    isDue = false;
+    address.value = new URL(window.location.href);
+  });
+  window.addEventListener('pagehide', writeNow);
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     if (link === null || !isOurs(link) || isForBrowser(event)) return;
