@@ -15,8 +15,8 @@ import { Runs } from './runs.js';
 import { Session } from './session.js';
 import type { ClientSystem } from './system.js';
 import { hostSystem } from './system.js';
-import type { WebSocketClass } from './tokens.js';
-import { hostWebSocket } from './tokens.js';
+import type { WebSocketClass } from './web-socket.js';
+import { hostWebSocket } from './web-socket.js';
 
 export interface CouncilClientOptions {
   /** Where the service is, such as `http://127.0.0.1:8000`. Default: where the page came from. */
@@ -105,7 +105,8 @@ export { Run } from './run.js';
 export type { ForkOptions, ForkPoint, StateOptions } from './run.js';
 export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
-export type { ClientSocket, LiveMessage, WebSocketClass } from './tokens.js';
+export type { LiveMessage } from './tokens.js';
+export type { ClientSocket, WebSocketClass } from './web-socket.js';
 export type { RunFilters, StartOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';

@@ -6,7 +6,7 @@ import { hostFetch } from './host-fetch.js';
 import type { RetryOptions } from './retry.js';
 import { openOutage } from './retry.js';
 import type { ClientSystem } from './system.js';
-import type { WebSocketClass } from './tokens.js';
+import type { WebSocketClass } from './web-socket.js';
 
 /** Longest silence of the service, in milliseconds: its streams send comments every 15 s. */
 export const SILENCE_MS = 60_000;

@@ -16,6 +16,7 @@ import type { Api, CallOptions } from './http.js';
 import { SILENCE_MS, escaped, jsonIn, pathOf, queryText } from './http.js';
 import type { Outage } from './retry.js';
 import type { ClientSystem } from './system.js';
+import type { ClientSocket, WebSocketClass } from './web-socket.js';
 
 /** Most messages that wait for a reader who is slow; then the line is cut and opened anew. */
 const MAX_WAITING = 10_000;
@@ -86,23 +87,6 @@ function messageIn(text: string): ChannelMessage | RichMessage {
 
 function isMessage(value: unknown): value is ChannelMessage | RichMessage {
   return typeof value === 'object' && value !== null && 'event' in value && typeof value.event === 'string';
-}
-
-// Sockets.
-
-/** A socket as browsers have it, as far as it is used; that of `ws` will do. */
-export interface ClientSocket {
-  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
-  addEventListener(type: 'close' | 'error', listener: () => void): void;
-  close(): void;
-}
-
-export type WebSocketClass = new (url: string) => ClientSocket;
-
-/** The host's own; undefined: it has none, as Node 20. */
-export function hostWebSocket(): WebSocketClass | undefined {
-  const { WebSocket } = globalThis as { readonly WebSocket?: WebSocketClass };
-  return WebSocket;
 }
 
 /** What a socket is sent, until it is closed from either side or the signal aborts. */

@@ -5,6 +5,7 @@ import type { LiveMessage } from '../../src/client/client.js';
 import { CouncilClient, NotFoundError, UnauthorizedError } from '../../src/client/client.js';
 import { allOf } from '../support/all-of.js';
 import { hurriedSystem } from '../support/client-system.js';
+import type { CuttingProxy } from '../support/cutting-proxy.js';
 import { openCuttingProxy } from '../support/cutting-proxy.js';
 import { graphOf } from '../support/given.js';
 import { approveAll, pausedBefore, startGodRun } from '../support/god-run.js';
@@ -16,13 +17,14 @@ import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import { streamingModel } from '../support/streaming-model.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** What the line to a socket is cut after, in bytes: its handshake, and two or three events of a run. */
+/** What the line to a socket is cut after, in bytes: its handshake, and fewer events than follow a decision. */
 const PIECE_BYTES = 1_500;
 
 describe("The client's tokens of a run", () => {
   let service: RunningService;
   /** `connected` messages so far. */
   let connections = 0;
+  let proxy: CuttingProxy | null = null;
 
   class CountedSocket extends WebSocket {
     constructor(url: string) {
@@ -36,17 +38,19 @@ describe("The client's tokens of a run", () => {
     new CouncilClient({ url, key, webSocket: CountedSocket, system: hurriedSystem() });
 
   beforeEach(async () => {
-    connections = 0;
+    [connections, proxy] = [0, null];
     service = await startService({ model: streamingModel(scriptedModel(councilScript([8]))) });
   });
-  afterEach(() => service.stop());
+  afterEach(async () => {
+    await proxy?.close();
+    await service.stop();
+  });
 
   /** A run that waits, and what is told of it once it goes on. */
   const followed = async (
     client: CouncilClient,
-    graph = 'write -> polish',
   ): Promise<{ readonly id: string; readonly told: Promise<readonly LiveMessage[]> }> => {
-    const id = await startGodRun(service.engine, graphOf(graph));
+    const id = await startGodRun(service.engine, graphOf('write -> polish'));
     await pausedBefore(service.engine, id, 'write');
     const told = allOf(client.run(id).tokens());
     await untilTrue(() => connections > 0);
@@ -68,15 +72,14 @@ describe("The client's tokens of a run", () => {
   });
 
   it('go on over cuts, each start of a node told once', async () => {
-    const proxy = await openCuttingProxy(service.url, () => PIECE_BYTES);
-    const { id, told } = await followed(clientOf(proxy.url), 'write -> b -> c -> d -> e -> f');
+    proxy = await openCuttingProxy(service.url, () => PIECE_BYTES);
+    const { id, told } = await followed(clientOf(proxy.url));
+    await (await clientOf(service.url).run(id).pause())?.approve();
+    await untilTrue(() => connections > 1);
     await approveAll(service.engine, id);
     const started = (await told).filter(({ event }) => event === 'node_start').map(({ node }) => node);
-    expect(connections).to.be.greaterThan(1);
-    expect(started)
-      .to.deep.equal([...new Set(started)])
-      .and.include('write');
-    await proxy.close();
+    // The run may end while the line is cut.
+    expect(started).to.deep.equal(['write', 'polish'].slice(0, started.length)).and.include('write');
   });
 
   it('come with a ticket to who has a key, and with a reason to who may not read', async () => {
