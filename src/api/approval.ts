@@ -17,6 +17,7 @@ const MAX_EDITS = 1_000;
 export function approval({ run, gate, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
   const { request, progress } = run;
   const { draft, score } = progress.shown;
+  const deadlineThen = approvals?.deadlineThen ?? null;
   return {
     run_id: run.runId,
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
@@ -25,6 +26,7 @@ export function approval({ run, gate, approvals, mayDecide, lastDecision }: Wait
     expected_seq: gate.seq,
     waiting_since: gate.pausedAt,
     deadline: approvals?.deadline ?? null,
+    ...(deadlineThen !== null && { deadline_then: deadlineThen }),
     may_decide: mayDecide,
     // Where nothing is said of it, the first decision counts.
     quorum: approvals?.quorum ?? 1,

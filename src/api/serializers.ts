@@ -104,7 +104,7 @@ export function godModeState({ run, gate, seq, branches, approvals }: PauseView,
 
 /** Who decides a pause, and who has voted. */
 function pauseApprovals(
-  { by, notByStarter, quorum, votes, deadline }: PauseApprovals,
+  { by, notByStarter, quorum, votes, deadline, deadlineThen }: PauseApprovals,
   isAllowed: boolean,
 ): PauseApprovalsShown {
   return {
@@ -112,6 +112,7 @@ function pauseApprovals(
     not_by_starter: notByStarter,
     quorum,
     deadline,
+    ...(deadlineThen !== null && { deadline_then: deadlineThen }),
     votes: votes.map(pauseVote),
     may_decide: isAllowed,
   };

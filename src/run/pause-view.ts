@@ -1,4 +1,5 @@
 /** What a human decides on: a God Mode run as shown at its pauses, between them and after its end. */
+import type { ApprovalDeadline } from '../generated/schemas.js';
 import type { ApprovalRule } from '../graph/approvals.js';
 import { deadlineOf, ruleAt } from './approvals.js';
 import { branchInto } from './frontier.js';
@@ -22,6 +23,8 @@ export interface PauseApprovals extends Omit<ApprovalRule, 'deadline'> {
   readonly votes: readonly Vote[];
   /** When it ends undecided, ISO 8601; null: it waits for ever. */
   readonly deadline: string | null;
+  /** What happens then; null: it has no deadline. */
+  readonly deadlineThen: ApprovalDeadline['then'] | null;
 }
 
 /** A live branch: the node it is at or waits for, and its draft. */
@@ -42,7 +45,9 @@ export function pauseViewOf(run: RunState): PauseView | null {
 /** What holds at a pause; null: nothing is said of it. */
 export function approvalsAt(run: RunState, gate: Gate): PauseApprovals | null {
   const rule = ruleAt(run, gate);
-  return rule && { ...rule, votes: gate.votes, deadline: deadlineOf(run, gate) };
+  if (rule === null) return null;
+  const deadlineThen = rule.deadline?.then ?? null;
+  return { ...rule, votes: gate.votes, deadline: deadlineOf(run, gate), deadlineThen };
 }
 
 /** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */

@@ -119,6 +119,7 @@ describe('A pause with a deadline', () => {
     const { approvals, paused_at: pausedAt } = await stateOf(rest, long);
     expect(approvals).to.include({
       deadline: new Date(Date.parse(pausedAt ?? '') + 3_600_000).toISOString(),
+      deadline_then: 'reject',
       may_decide: true,
     });
     const reply = await rest.post(approvePath(long), { action: 'approve' });

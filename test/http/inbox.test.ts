@@ -114,6 +114,15 @@ describe('The inbox', () => {
     expect(item).to.deep.include({ run_id: runId, changes: null });
   });
 
+  it('tells what happens at a deadline, and of a pause without one nothing', async () => {
+    const then = { escalate: ['bob'] };
+    await paused(await saved('slow', { approvals: { deadline: { after_ms: 3_600_000, then } } }));
+    await paused(await saved('pair'));
+    const [slow, pair] = await list();
+    expect(slow?.deadline_then).to.deep.equal(then);
+    expect(pair).not.to.have.property('deadline_then');
+  });
+
   it('is all of it under mine=1 where there are no keys, also what nobody can decide', async () => {
     const runId = await paused(await saved('two', { approvals: { quorum: 2 } }));
     const [item] = await list('?mine=1');
