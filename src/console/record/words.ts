@@ -1,0 +1,355 @@
+/** What happens in a run, in plain words. Complete by type: a kind of event or status that is added does not compile without. */
+import type { RunEvent } from '../../client/run-events.js';
+import type { GateAction, NodeUsage, RunFailedData, StateOverride } from '../../generated/schemas.js';
+import type { RunUsage } from '../../run/effort.js';
+import type { RunStatus } from '../../run/state.js';
+import { lengthText } from './durations.js';
+import type { ExecutionState, Upcoming } from './executions.js';
+import type { NodeStanding } from './graph.js';
+import type { Waiting } from './timeline.js';
+
+/** Most characters of a text that is quoted in a sentence. */
+const EXCERPT_CHARS = 120;
+
+/** An event as one plain sentence; of a type that this version does not know, its name. */
+export function eventWords(event: RunEvent): string {
+  switch (event.type) {
+    case 'RunRequested':
+      return requestWords(event.data);
+    case 'RunClaimed':
+      return CLAIMS[event.data.reason].replace('{}', event.data.instanceId);
+    case 'RunReleased':
+      return `${event.data.instanceId} let go of the run: ${event.data.reason === 'paused' ? 'it waits for a human' : 'the instance stopped'}.`;
+    case 'RunStarted':
+      return 'The council began its work.';
+    case 'RunResumed':
+      return event.data.nextNodes.length === 0
+        ? 'The run went on.'
+        : `The run went on with ${list(event.data.nextNodes)}.`;
+    case 'NodeStarted':
+      return startWords(event.data);
+    case 'ToolCalled':
+      return toolWords(event.data);
+    case 'NodeCompleted':
+      return completionWords(event.data);
+    case 'NodeFailed':
+      return attemptFailureWords(event.data);
+    case 'RunPaused':
+      return `The run paused${before(event.data.nextNodes)} and waits for a human.`;
+    case 'VoteCast':
+      return `${who(event.data.actor)} voted to ${event.data.action}${saying(event.data.comment)}. More approvers are needed.`;
+    case 'PauseEscalated':
+      return `Nobody decided in time: ${list(event.data.to)} ${event.data.to.length === 1 ? 'is' : 'are'} asked now.`;
+    case 'GateDecided':
+      return decisionWords(event.data);
+    case 'RunCompleted':
+      return endWords(event.data);
+    case 'RunFailed':
+      return `The run ended without a result: ${failureOf(event.data).what}`;
+    default:
+      return nameOf(event);
+  }
+}
+
+type Data<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>['data'];
+
+function requestWords({ inputTopic, blueprintName, godMode, parent, actor }: Data<'RunRequested'>): string {
+  const council = blueprintName === null ? 'the built-in council' : `the council “${excerpt(blueprintName)}”`;
+  const mode = godMode ? ', pausing before each step' : '';
+  const origin = parent === null ? '' : `, as a fork of run ${parent.runId} at event ${parent.at}`;
+  return `${who(actor)} asked ${council} for “${excerpt(inputTopic)}”${mode}${origin}.`;
+}
+
+const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {
+  started: '{} took the run on.',
+  resumed: '{} took the run on again.',
+  recovered: '{} took the run over from an instance that was lost.',
+  handover: '{} took the run on from an instance that stopped.',
+};
+
+function startWords({ node, attempt, model, delayMs, iteration }: Data<'NodeStarted'>): string {
+  const again = attempt > 1 ? ` again, attempt ${attempt}` : '';
+  const wait = delayMs > 0 ? ` after a wait of ${lengthText(delayMs)}` : '';
+  const draft = iteration > 0 ? `, ${countOf(iteration, 'draft')} so far` : '';
+  return `${node} started${again} with ${model}${wait}${draft}.`;
+}
+
+function toolWords({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>): string {
+  const query = typeof given === 'object' && 'query' in given ? String(given['query']) : '';
+  const asked = query === '' ? tool : `${tool} for “${excerpt(query)}”`;
+  if (error !== null) return `${node} asked ${asked} in vain: ${excerpt(error)}`;
+  return `${node} asked ${asked} and got ${countOf(hits.length, 'passage')} in ${lengthText(durationMs)}.`;
+}
+
+function completionWords({ node, output, route }: Data<'NodeCompleted'>): string {
+  if ('draft' in output) {
+    const then = route.next.length === 0 ? 'its branch ended' : `sent it to ${list(route.next)}`;
+    return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}${because(route.reason)}.`;
+  }
+  const { score, feedback } = output;
+  const said = feedback.trim() === '' ? '' : `: ${excerpt(feedback)}`;
+  return `${node} scored ${score} and ${scoredThen(route)}${said}`;
+}
+
+/** What a critic's route means. */
+function scoredThen({ next, reason }: Data<'NodeCompleted'>['route']): string {
+  if (next.length === 0) return 'ended its branch';
+  if (reason === 'condition rework') return `sent the draft back to ${list(next)}`;
+  if (reason === 'condition approve') return `let the draft go on to ${list(next)}`;
+  return `sent the draft to ${list(next)}${because(reason)}`;
+}
+
+function because(reason: string): string {
+  const [, condition] = /^condition (.*)$/s.exec(reason) ?? [];
+  return condition === undefined ? '' : ` because of ${excerpt(condition)}`;
+}
+
+function attemptFailureWords({ node, attempt, kind, message, retryable, outageMs }: Data<'NodeFailed'>): string {
+  const { what } = modelFailure(kind);
+  const then =
+    outageMs !== undefined
+      ? `The run waits for the server up to ${lengthText(outageMs)}.`
+      : retryable
+        ? ''
+        : 'It is not tried again.';
+  return `${node} failed at attempt ${attempt}: ${what ?? excerpt(message)}${then === '' ? '' : ` ${then}`}`;
+}
+
+function decisionWords(data: Data<'GateDecided'>): string {
+  const { action, actor, comment = null, nextNodes, by } = data;
+  const subject = by === 'deadline' ? 'Nobody decided in time: the deadline' : who(actor);
+  const changed = action === 'modify' ? changes(data.modifiedState) : '';
+  const then = nextNodes.length === 0 ? '' : ` Next: ${list(nextNodes)}.`;
+  return `${subject} ${DECIDED[action]}${changed}${saying(comment)}.${then}`;
+}
+
+const DECIDED: Readonly<Record<GateAction, string>> = {
+  approve: 'approved',
+  reject: 'rejected the run',
+  modify: 'let the run go on',
+};
+
+function changes(override: StateOverride | null): string {
+  const fields = Object.keys(override ?? {});
+  return fields.length === 0 ? ' unchanged' : ` with ${fields.map(fieldWords).join(', ')} changed`;
+}
+
+/** A field of a run's state, as a person names it. */
+export function fieldWords(field: string): string {
+  return Object.hasOwn(FIELDS, field) ? (FIELDS[field] ?? field) : field;
+}
+
+const FIELDS: Readonly<Record<string, string>> = {
+  ...{ input_topic: 'topic', current_draft: 'draft', final_draft: 'final draft', critic_score: 'score' },
+  ...{ iteration_count: 'number of drafts', feedback_history: 'feedback', route_decision: 'verdict' },
+  ...{ branches: 'drafts of branches', active_node: 'active node', next_nodes: 'next nodes' },
+};
+
+function endWords({ criticScore, iterationCount, finalDraft }: Data<'RunCompleted'>): string {
+  const score = criticScore === null ? '' : `, scored ${criticScore}`;
+  const drafts = iterationCount === null ? '' : ` after ${countOf(iterationCount, 'draft')}`;
+  return `The council finished${drafts}${score}${finalDraft === null ? ', without a draft' : ''}.`;
+}
+
+function nameOf({ type }: { readonly type: string }): string {
+  return type;
+}
+
+/** What went wrong, and what to do about it. */
+export interface FailureWords {
+  readonly what: string;
+  readonly todo: string;
+}
+
+/** Why a run ended without a result. */
+export function failureOf({ kind, error, node, actor = null }: RunFailedData): FailureWords {
+  const at = node === null ? '' : ` at ${node}`;
+  const { what, todo } = RUN_FAILURES[kind];
+  const by = kind === 'cancelled' && actor !== null ? ` by ${actor}` : '';
+  return { what: `${what}${by}${at === '' || kind === 'cancelled' || kind === 'rejected' ? '' : at}. ${error}`, todo };
+}
+
+const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureWords>> = {
+  cancelled: { what: 'It was cancelled', todo: 'Fork it at the event before, to go on from there.' },
+  rejected: { what: 'A human rejected it', todo: 'Fork it at the pause, to decide otherwise.' },
+  node_failed: { what: 'A node failed', todo: 'See its last attempt; then fork the run before it.' },
+  no_route: { what: 'No edge of a node held', todo: 'Give the node a linear edge, or a condition that always holds.' },
+  draft_too_large: {
+    what: 'A draft grew too large',
+    todo: 'Ask for shorter texts in the prompt, or join fewer branches.',
+  },
+  execution_limit: {
+    what: 'It ran in circles',
+    todo: 'Look at the conditions of its loop; a fork may raise the bound.',
+  },
+  takeover_limit: {
+    what: 'Instances were lost over it again and again',
+    todo: 'Look at the log of the service around these times.',
+  },
+  not_runnable: { what: 'Its council cannot run', todo: 'Open the blueprint: its faults are shown where they are.' },
+  internal: { what: 'The service failed', todo: 'Look at the log of the service at this time.' },
+};
+
+/** A kind of failed attempt in plain words; `what` is null for kinds that this version does not know. */
+export function modelFailure(kind: string): { readonly what: string | null; readonly todo: string } {
+  const known = Object.hasOwn(MODEL_FAILURES, kind) ? MODEL_FAILURES[kind] : undefined;
+  return known === undefined ? { what: null, todo: 'See the message.' } : { what: known[0], todo: known[1] };
+}
+
+const WAIT = 'Nothing: it is tried again by itself.';
+const SETTINGS = 'Check the key and the address of the model in the settings of the service.';
+const MODEL_FAILURES: Readonly<Record<string, readonly [what: string, todo: string]>> = {
+  aborted: ['The call was broken off.', WAIT],
+  timeout: ['The model did not answer in time.', 'Give the node more time, or choose a faster model.'],
+  request_timeout: ['The server gave the call up.', WAIT],
+  rate_limited: ['The provider asked to slow down.', 'Nothing: it is tried again later. Often: raise the quota.'],
+  overloaded: ['The provider is overloaded.', WAIT],
+  unavailable: ['The provider is not available.', WAIT],
+  bad_gateway: ['The provider cannot be reached behind its gateway.', WAIT],
+  gateway_timeout: ['The provider did not answer its gateway in time.', WAIT],
+  server_error: ['The provider had an error.', WAIT],
+  http_error: ['The provider answered with an error.', 'See the message.'],
+  not_implemented: ['The provider cannot do what was asked.', 'Choose another model.'],
+  bad_request: ['The provider refused the request.', 'See the message; often the prompt is too long for the model.'],
+  unauthorized: ['The provider did not accept the key.', SETTINGS],
+  forbidden: ['The key may not use this model.', SETTINGS],
+  model_unknown: ['There is no such model.', 'Choose another model at the node or in the settings of the service.'],
+  connection_refused: [
+    'Nobody answers at the address of the model.',
+    'Start the server of the model, or check its address.',
+  ],
+  connection_lost: ['The connection broke.', WAIT],
+  host_unknown: ['The host of the model was not found.', SETTINGS],
+  unreachable: ['The host of the model could not be reached.', SETTINGS],
+  network_error: ['The connection failed.', WAIT],
+  tls_failed: ['No trusted connection came about.', 'Check the certificate of the server and its address.'],
+  empty_answer: ['The model answered with nothing.', WAIT],
+  no_text: ['The model answered without text.', WAIT],
+  thoughts_only: ['The model thought and did not answer.', 'Allow longer answers, or choose another model.'],
+  unusable_critique: [
+    'The answer held no score from 0 to 10.',
+    'Choose a model that follows instructions for the critic.',
+  ],
+  draft_too_large: ['The draft was too large.', 'Ask for shorter texts in the prompt.'],
+  feedback_too_large: ['The feedback was too large.', 'Ask for shorter feedback in the prompt.'],
+  model_error: ['The model failed.', 'See the message.'],
+};
+
+/** A run's status. */
+export function statusWords(status: RunStatus): string {
+  return STATUSES[status];
+}
+
+const STATUSES: Readonly<Record<RunStatus, string>> = {
+  ...{
+    pending: 'Waits for room',
+    running: 'At work',
+    paused: 'Waits for you',
+    completed: 'Finished',
+    failed: 'Failed',
+  },
+};
+
+/** How an execution stands. */
+export function executionWords(state: ExecutionState): string {
+  return EXECUTIONS[state];
+}
+
+const EXECUTIONS: Readonly<Record<ExecutionState, string>> = {
+  ...{ waiting: 'waits', active: 'at work', done: 'done', failed: 'failed', cancelled: 'broken off' },
+};
+
+/** How a node stands. */
+export function standingWords(standing: NodeStanding): string {
+  return STANDINGS[standing];
+}
+
+const STANDINGS: Readonly<Record<NodeStanding, string>> = {
+  ...{ failed: 'failed', active: 'at work', waiting: 'waits for the model', next: 'next, when you let it' },
+  ...{ done: 'done', idle: 'has not run' },
+};
+
+/** What a node that has not started waits for. */
+export function awaitedWords(awaits: Upcoming['awaits']): string {
+  return AWAITED[awaits];
+}
+
+const AWAITED: Readonly<Record<Upcoming['awaits'], string>> = {
+  room: 'waits until the service has room',
+  pause: 'waits for a human',
+  others: 'waits for other branches',
+  owner: 'waits for an instance',
+  turn: 'starts next',
+};
+
+/** Why a run waits, as a timeline's break tells it. */
+export function waitingWords(kind: Waiting): string {
+  return WAITINGS[kind];
+}
+
+const WAITINGS: Readonly<Record<Waiting, string>> = {
+  human: 'waited for a human',
+  'back-off': 'waited before another attempt',
+  outage: 'waited for the model’s server',
+  'no-owner': 'nobody ran it',
+  room: 'waited for room',
+  idle: 'nothing happened',
+};
+
+// Counts.
+
+/** Tokens of one execution; null: the provider told none. */
+export function tokenWords(usage: NodeUsage | null): string {
+  if (usage === null) return 'tokens not told';
+  return `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`;
+}
+
+/** What a run has used: calls and tokens, no money. */
+export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunUsage): string {
+  const again = repeatedCalls === 0 ? '' : ` (${repeatedCalls} repeated)`;
+  const asked = `${countOf(calls, 'call')}${again}`;
+  if (inputTokens === null && outputTokens === null) return `${asked}, tokens not told`;
+  const tokens = tokenWords({ inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 });
+  return `${asked}, ${tokens}${toldCalls < calls ? `, ${calls - toldCalls} not told` : ''}`;
+}
+
+/** A count that is read at a glance: `950`, `1.2k`, `34k`, `1.5M`. */
+export function shortCount(count: number): string {
+  if (count < 1_000) return String(Math.round(count));
+  const [size, unit] = count < 999_500 ? [1_000, 'k'] : [1_000_000, 'M'];
+  const share = count / size;
+  return `${share < 9.95 ? share.toFixed(1).replace(/\.0$/, '') : Math.round(share)}${unit}`;
+}
+
+/** A number of things, such as `1 draft`. */
+export function countOf(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
+
+// Parts of sentences.
+
+function who(actor: string | null | undefined): string {
+  return actor ?? 'Someone';
+}
+
+function saying(comment: string | null): string {
+  return comment === null || comment.trim() === '' ? '' : `, saying “${excerpt(comment)}”`;
+}
+
+function before(nodes: readonly string[]): string {
+  return nodes.length === 0 ? '' : ` before ${list(nodes)}`;
+}
+
+function list(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+/** The beginning of a text on one line; of what people and models write only so much is looked at. */
+export function excerpt(text: string, most = EXCERPT_CHARS): string {
+  const line = text
+    .slice(0, 4 * most)
+    .replace(/\s+/g, ' ')
+    .trim();
+  const points = [...line];
+  return points.length <= most && text.length <= 4 * most ? line : `${points.slice(0, most - 1).join('')}…`;
+}

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import type { RunEvent } from '../../../src/client/run-events.js';
+import { agoText, lengthText } from '../../../src/console/record/durations.js';
+import {
+  eventWords,
+  excerpt,
+  failureOf,
+  modelFailure,
+  shortCount,
+  tokenWords,
+  usageWords,
+} from '../../../src/console/record/words.js';
+import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
+import { history, recordOf } from '../../support/console-records.js';
+import { goldenHistories } from '../../support/golden-histories.js';
+
+describe('Events in plain words', () => {
+  it('tell a whole run as a story', () => {
+    expect(history('fixed-graph').map(eventWords)).to.deep.equal([
+      'Someone asked the built-in council for “Trees”.',
+      'one took the run on.',
+      'The council began its work.',
+      'master_agent started with model-1.',
+      'master_agent wrote a draft of 11 characters and sent it to critic_agent.',
+      'critic_agent started with model-1, 1 draft so far.',
+      'critic_agent scored 6.5 and sent the draft back to master_agent: More depth',
+      'master_agent started with model-1, 1 draft so far.',
+      'master_agent wrote a draft of 12 characters and sent it to critic_agent.',
+      'critic_agent started with model-1, 2 drafts so far.',
+      'critic_agent scored 8 and let the draft go on to writer_agent: from critic_agent',
+      'writer_agent started with model-1, 2 drafts so far.',
+      'writer_agent wrote a draft of 10 characters and its branch ended.',
+      'The council finished after 2 drafts, scored 8.',
+    ]);
+  });
+
+  it('tell who decided what', () => {
+    const said = (name: string, type: string) =>
+      history(name)
+        .filter((event) => event.type === type)
+        .map(eventWords);
+    expect(said('god-quorum', 'VoteCast')[0]).to.equal('ann voted to approve. More approvers are needed.');
+    expect(said('god-quorum', 'GateDecided')).to.deep.equal([
+      'ann let the run go on with draft changed. Next: write.',
+      'eve rejected the run.',
+    ]);
+    expect(said('god-deadline', 'GateDecided')[0]).to.equal(
+      'Nobody decided in time: the deadline approved. Next: write.',
+    );
+    expect(said('god-deadline', 'PauseEscalated')).to.deep.equal(['Nobody decided in time: eve is asked now.']);
+  });
+
+  it('are one sentence for every event of every history', () => {
+    for (const [name, events] of goldenHistories()) {
+      for (const event of events) {
+        const words = eventWords(event);
+        expect(words, `${name} ${event.seq}`).to.match(/^\S[^\n]{5,500}$/);
+        expect(words, `${name} ${event.seq}`).not.to.match(/undefined|null|\[object/);
+      }
+    }
+  });
+
+  it('are the name of a type that a later version has added', () => {
+    const [first] = history('cancel');
+    expect(eventWords(JSON.parse(JSON.stringify({ ...first, type: 'RunDreamt' })) as RunEvent)).to.equal('RunDreamt');
+  });
+
+  it('stay short whatever models and people write', () => {
+    expect(excerpt('word '.repeat(50_000))).to.have.lengthOf(120);
+    expect(excerpt(' a\n\n b ')).to.equal('a b');
+    expect([...excerpt('🌳'.repeat(200))]).to.have.lengthOf(120);
+  });
+});
+
+describe('Failures in plain words', () => {
+  it('say what to do about each kind that a model’s server can fail with', () => {
+    const source = readFileSync(new URL('../../../../src/models/failed-exchange.ts', import.meta.url), 'utf8');
+    const kinds = new Set([...source.matchAll(/kind: '(\w+)'/g)].map(([, kind = '']) => kind));
+    expect(kinds.size).to.be.greaterThan(10);
+    for (const kind of kinds) expect(modelFailure(kind).what, kind).to.be.a('string');
+    for (const kind of ['__proto__', 'toString', 'of_tomorrow']) expect(modelFailure(kind).what).to.equal(null);
+  });
+
+  it('say why a run ended', () => {
+    const failure = recordOf(history('failure-without-route')).momentAt(99)?.error ?? '';
+    const words = failureOf({ kind: 'no_route', error: failure, node: 'judge' });
+    expect(words.what).to.match(/^No edge of a node held at judge\. No outgoing edge/);
+    expect(failureOf({ kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: 'ann' }).what).to.equal(
+      'It was cancelled by ann. Cancelled by the user',
+    );
+  });
+});
+
+describe('Counts and times in words', () => {
+  it('are read at a glance', () => {
+    expect([0, 950, 1_000, 1_249, 9_960, 34_400, 999_499, 999_500, 1_500_000].map(shortCount)).to.deep.equal([
+      ...['0', '950', '1k', '1.2k', '10k', '34k', '999k', '1M', '1.5M'],
+    ]);
+    expect([-5, 20, 1_500, 61_000, 3_600_000, 90_000_000].map(lengthText)).to.deep.equal([
+      ...['0 ms', '20 ms', '1.5 s', '1 min 1 s', '1 h', '1 d 1 h'],
+    ]);
+    expect([0, 180_000].map(agoText)).to.deep.equal(['just now', '3 min ago']);
+  });
+
+  it('say what a provider does not tell', () => {
+    expect(tokenWords(null)).to.equal('tokens not told');
+    expect(usageWords(usageOf(NO_EFFORT))).to.equal('0 calls, tokens not told');
+    const usage = recordOf(history('failure-after-retries')).momentAt(99)?.usage;
+    expect(usage === undefined ? '' : usageWords(usage)).to.equal('3 calls (2 repeated), tokens not told');
+  });
+});
