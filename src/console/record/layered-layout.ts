@@ -73,7 +73,8 @@ function inRanks(nodes: readonly NodeToPlace[], edges: readonly EdgeToPlace[]): 
   }
   const ranks: NodeToPlace[][] = [];
   for (const node of nodes) (ranks[rankOf.get(node.id) ?? 0] ??= []).push(node);
-  return Array.from(ranks, (rank) => rank ?? []).filter((rank) => rank.length > 0);
+  // Ranks that no node is in are holes, which are passed over.
+  return ranks.filter((rank) => rank.length > 0);
 }
 
 /** Down from border to border; back up and to itself around the right side. */

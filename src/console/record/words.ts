@@ -232,6 +232,18 @@ const MODEL_FAILURES: Readonly<Record<string, readonly [what: string, todo: stri
   ],
   draft_too_large: ['The draft was too large.', 'Ask for shorter texts in the prompt.'],
   feedback_too_large: ['The feedback was too large.', 'Ask for shorter feedback in the prompt.'],
+  max_tokens: ['The answer was cut off at its greatest length.', 'Allow longer answers at the node.'],
+  answer_too_large: ['The answer was too large to read.', 'Ask for shorter texts in the prompt.'],
+  unreadable_answer: ['The answer could not be read.', WAIT],
+  error_answer: ['The provider answered with an error.', 'See the message.'],
+  no_candidates: ['The provider gave no answer.', WAIT],
+  no_choices: ['The provider gave no answer.', WAIT],
+  unknown_finish: ['The answer ended for an unknown reason.', 'See the message.'],
+  content_filter: ['The provider withheld the answer.', 'Change the topic or the prompt, or choose another model.'],
+  prompt_blocked: ['The provider refused the prompt.', 'Change the topic or the prompt, or choose another model.'],
+  quota_used_up: ['The quota is used up.', 'Raise it at the provider, or choose another model.'],
+  redirected: ['The address of the model leads elsewhere.', SETTINGS],
+  model_unusable: ['The name of the model cannot be one.', 'Choose another model at the node.'],
   model_error: ['The model failed.', 'See the message.'],
 };
 

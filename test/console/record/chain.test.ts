@@ -40,11 +40,11 @@ describe('The check of a chain in the browser', () => {
       seq: 4,
       what: 'event 5 stands where event 4 belongs',
     });
-    const renumbered = without.map((event, seq) => ({ ...event, seq }) as RunEvent);
+    const renumbered = without.map((event, seq) => ({ ...event, seq }));
     expect((await checkChain(renumbered, subtle))?.firstDifference?.seq).to.equal(4);
     const [a, b, ...rest] = events.slice(4);
     if (a === undefined || b === undefined) throw new Error('too short');
-    const swapped = [...events.slice(0, 4), { ...b, seq: 4 }, { ...a, seq: 5 }, ...rest] as RunEvent[];
+    const swapped = [...events.slice(0, 4), { ...b, seq: 4 }, { ...a, seq: 5 }, ...rest];
     expect((await checkChain(swapped, subtle))?.firstDifference?.seq).to.equal(4);
   });
 

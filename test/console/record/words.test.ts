@@ -15,6 +15,9 @@ import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 
+const SOURCES = new URL('../../../../src/models/', import.meta.url);
+const MODELS = ['failed-exchange.ts', 'exchange.ts', 'gemini/answer.ts', 'gemini/client.ts', 'openai/client.ts'];
+
 describe('Events in plain words', () => {
   it('tell a whole run as a story', () => {
     expect(history('fixed-graph').map(eventWords)).to.deep.equal([
@@ -75,9 +78,11 @@ describe('Events in plain words', () => {
 
 describe('Failures in plain words', () => {
   it('say what to do about each kind that a model’s server can fail with', () => {
-    const source = readFileSync(new URL('../../../../src/models/failed-exchange.ts', import.meta.url), 'utf8');
-    const kinds = new Set([...source.matchAll(/kind: '(\w+)'/g)].map(([, kind = '']) => kind));
-    expect(kinds.size).to.be.greaterThan(10);
+    const source = MODELS.map((path) => readFileSync(new URL(path, SOURCES), 'utf8')).join('\n');
+    const kinds = new Set(
+      [...source.matchAll(/(?:kind: |, )'([a-z]+_[a-z_]+|timeout)'/g)].map(([, kind = '']) => kind),
+    );
+    expect(kinds.size).to.be.greaterThan(25);
     for (const kind of kinds) expect(modelFailure(kind).what, kind).to.be.a('string');
     for (const kind of ['__proto__', 'toString', 'of_tomorrow']) expect(modelFailure(kind).what).to.equal(null);
   });
