@@ -10,6 +10,8 @@ import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
+import { ViewsBehind } from '../projections/errors.js';
+import { inTime } from '../system/async/deadline.js';
 import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -64,7 +66,7 @@ export interface Engine {
   readonly documentList: DocumentList;
   /** Who is let in: keys, sessions, tickets. */
   readonly authenticator: Authenticator;
-  /** Whether the read models have caught up and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
+  /** Whether the read models keep up with the log and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   readonly unreachableModels: RunServices['unreachableModels'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
@@ -127,7 +129,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     },
     ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints, authenticator, unreachableModels },
     ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }),
-    isReady: readiness({ log, projector, library, history, cluster }),
+    isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
     async stop() {
       feed.stop();
@@ -171,6 +173,9 @@ function foldAgain({
   projector.refold();
 }
 
+/** How long the read models may take to fold what is recorded when readiness is asked for, in milliseconds. */
+const MAX_LAG_MS = 1_000;
+
 /** See `Engine.isReady`. */
 function readiness({
   log,
@@ -178,16 +183,32 @@ function readiness({
   library,
   history,
   cluster,
+  system,
 }: Pick<RecoveryDeps, 'history' | 'cluster'> & {
   readonly log: EventLog;
   readonly projector: Projector;
   readonly library: DocumentServices;
+  readonly system: EngineDeps['system'];
 }): Engine['isReady'] {
   return async () => {
     const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
-    if (isReady) await log.ping();
-    return isReady;
+    if (!isReady) return false;
+    await log.ping();
+    return await isFolded(projector, { head: await log.head(), system });
   };
+}
+
+/** Whether everything recorded is folded, or soon is. */
+async function isFolded(
+  projector: Projector,
+  { head, system }: { readonly head: Position | null; readonly system: EngineDeps['system'] },
+): Promise<boolean> {
+  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
+  const late = (): Error => new ViewsBehind();
+  return await inTime(reaching, { system, maxMs: MAX_LAG_MS, late }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Types of the events that end a run. */

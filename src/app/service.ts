@@ -6,10 +6,13 @@ import type { Config } from '../config.js';
 import type { Engine } from './engine.js';
 import type { EngineDeps, Logger } from './context.js';
 import { openEngine } from './engine.js';
-import { ConfigInvalid } from '../errors.js';
 import type { StartLogger } from './start-rule.js';
 import { assertGuarded } from './start-rule.js';
+import { ConfigInvalid, ServiceStopping } from '../errors.js';
+import type { HttpDeps } from '../http/app.js';
 import { httpApp } from '../http/app.js';
+import type { UnfinishedRun } from '../run/state.js';
+import { settledWithin } from '../system/async/deadline.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { AuthenticationRules } from '../api/authentication.js';
@@ -21,6 +24,8 @@ import { ownHosts } from '../api/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
 
+/** How long the port stays closed for runs that are read and checked, in milliseconds; longer is waited for in the open. */
+const MAX_DEAF_MS = 2_000;
 /** How long a start endpoint waits for the log, in milliseconds, before it answers 503. */
 const APPEND_DEADLINE_MS = 10_000;
 
@@ -37,12 +42,13 @@ export interface ServiceDeps extends EngineDeps {
 }
 
 /**
- * Opens the engine and serves it; resolves once requests are accepted and unfinished runs are taken up.
+ * Opens the engine and serves it; resolves once requests are accepted. Unfinished runs are taken up before, but where
+ * much has to be folded first: then the service is not ready meanwhile, and what changes a run waits.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
  */
 export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
-  const { system, logger, model } = deps;
+  const { system, logger, model, onLogBroken = () => undefined } = deps;
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const limits = limitsOf(config.limits, system);
@@ -54,7 +60,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
     { requireHostHeader: false },
     httpApp({
-      registry: engine.registry,
+      registry: onceTakenUp(engine.registry, () => takenUp),
       queries: engine.queries,
       feed: engine.feed,
       logFeed: engine.logFeed,
@@ -92,13 +98,40 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     ...access,
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
-  const unfinished = await engine.unfinished();
-  await engine.check(unfinished);
-  const url = await listen(server, config, address);
+  const checking = checkedRuns(engine);
+  await settledWithin(checking, { system, maxMs: MAX_DEAF_MS });
+  const listening = listen(server, config, address);
+  const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
+  takenUp.catch((error: unknown) => {
+    if (!(error instanceof ServiceStopping || error instanceof ConfigInvalid)) onLogBroken(error);
+  });
+  const url = await listening;
   logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   logger.info({}, `the console is at ${url}/console/`);
-  engine.recover(unfinished);
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
+}
+
+/** The runs to take up, checked. */
+async function checkedRuns(engine: Engine): Promise<readonly UnfinishedRun[]> {
+  const unfinished = await engine.unfinished();
+  await engine.check(unfinished);
+  return unfinished;
+}
+
+/** What changes runs, once those of before are taken up: no new one overtakes them. */
+function onceTakenUp(registry: Engine['registry'], takenUp: () => Promise<void>): HttpDeps['registry'] {
+  const then = async <T>(work: () => Promise<T>): Promise<T> => {
+    await takenUp();
+    return await work();
+  };
+  return {
+    start: (requested) => then(() => registry.start(requested)),
+    refuse: (requested, failure) => then(() => registry.refuse(requested, failure)),
+    cancel: (runId, actor) => then(() => registry.cancel(runId, actor)),
+    decideGate: (runId, request) => then(() => registry.decideGate(runId, request)),
+    foresee: (requested) => registry.foresee(requested),
+    repeated: (runId, bodyHashes) => registry.repeated(runId, bodyHashes),
+  };
 }
 
 /** Who is let in, with one count of failures for both edges. */

@@ -12,8 +12,15 @@ import { isFinished } from '../run/state.js';
 import { assertFollows, foldNext } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 
-/** Most runs kept without a watcher; beyond, the least recently used are evicted and folded again when needed. */
-const MAX_UNWATCHED = 3_000;
+/** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
+export interface UnwatchedBounds {
+  readonly runs: number;
+  /** Characters of topics and drafts. */
+  readonly text: number;
+}
+
+/** More runs than two instances admit at a time, each 10,000 that are pending and 1,000 that are active. */
+const BOUNDS = { runs: 25_000, text: 200_000_000 } as const;
 
 type RunStore = ReturnType<typeof runStore>;
 
@@ -24,6 +31,8 @@ interface View {
    */
   store: RunStore | null;
   watchers: number;
+  /** Characters of its topic and draft that count against the bound. */
+  text: number;
   /** Called when the run is found corrupt. */
   readonly onCorrupt: Set<() => void>;
 }
@@ -38,13 +47,16 @@ export interface Watcher {
 
 export class RunViews {
   readonly #reader: Pick<RunReader, 'fold' | 'events'>;
+  readonly #bounds: UnwatchedBounds;
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
+  #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold' | 'events'>) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>, bounds: UnwatchedBounds = BOUNDS) {
     this.#reader = reader;
+    this.#bounds = bounds;
   }
 
   /** Runs held in memory. */
@@ -157,7 +169,7 @@ export class RunViews {
   }
 
   #keep(runId: string, run: RunState): View {
-    const view = { run, store: null, watchers: 0, onCorrupt: new Set<() => void>() };
+    const view = { run, store: null, watchers: 0, text: 0, onCorrupt: new Set<() => void>() };
     this.#views.set(runId, view);
     return view;
   }
@@ -167,15 +179,20 @@ export class RunViews {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view;
     const rests = isFinished(run) || (run.phase.status === 'paused' && run.ownership.owner === null);
-    this.#views.delete(runId);
+    this.#drop(runId, view);
     if (rests) return;
     this.#views.set(runId, view);
-    if (this.#views.size - this.#watched <= MAX_UNWATCHED) return;
-    for (const [oldest, { watchers }] of this.#views) {
-      if (watchers > 0) continue;
-      this.#views.delete(oldest);
-      break;
+    view.text = run.progress.inputTopic.length + (run.progress.shown.draft?.length ?? 0);
+    this.#text += view.text;
+    for (const [oldest, each] of this.#views) {
+      if (this.#views.size - this.#watched <= this.#bounds.runs && this.#text <= this.#bounds.text) return;
+      if (each.watchers === 0) this.#drop(oldest, each);
     }
+  }
+
+  #drop(runId: string, view: View): void {
+    this.#views.delete(runId);
+    this.#text -= view.text;
   }
 }
 

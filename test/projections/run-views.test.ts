@@ -4,6 +4,8 @@ import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { RunViews } from '../../src/projections/run-views.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { elementAt, present } from '../../src/system/element.js';
 import { isFinished } from '../../src/run/state.js';
 import { changedLog } from '../support/changed-log.js';
 import { instantModel } from '../support/instant-model.js';
@@ -174,6 +176,54 @@ describe(`RunViews (SEED=${SEED})`, () => {
     await engine.stop();
     engineDir.remove();
   });
+
+  it('folds no run from the log again while 4,000 unfinished ones move', async () => {
+    let folds = 0;
+    const views = new RunViews({
+      ...storyReader(log),
+      fold: async () => {
+        folds += 1;
+        return null;
+      },
+    });
+    const runs = await manyRuns(4_000, 3);
+    for (const seq of [0, 1, 2]) for (const { id, events } of runs) await views.apply(id, elementAt(events, seq));
+    expect(folds).to.equal(0);
+    expect(views.size).to.equal(4_000);
+  });
+
+  it('evicts the runs unused for longest beyond its bounds of runs and of text, and no watched one', async () => {
+    const runs = await manyRuns(6, 2);
+    const [first, ...others] = runs.map(({ id }) => id);
+    for (const bounds of [
+      { runs: 3, text: Number.MAX_SAFE_INTEGER },
+      { runs: 100, text: 4 * 'The sea'.length },
+    ]) {
+      const views = new RunViews({ ...storyReader(log), fold: async () => null, async *events() {} }, bounds);
+      const leaving = new AbortController();
+      const [one] = runs;
+      await views.apply(present(first, 'run'), elementAt(present(one, 'run').events, 0));
+      await views.watch(present(first, 'run'), { onState: () => undefined, signal: leaving.signal });
+      for (const { id, events } of runs.slice(1)) await views.apply(id, elementAt(events, 0));
+      const held = runs.filter(({ id, events }) => views.applyHeld(id, elementAt(events, 1)) !== null);
+      expect(held.map(({ id }) => id)).to.deep.equal([first, ...others.slice(-3)]);
+      leaving.abort();
+    }
+  });
+
+  /** The first events of runs that differ in nothing but their id. */
+  async function manyRuns(
+    count: number,
+    length: number,
+  ): Promise<readonly { id: string; events: readonly RunEvent[] }[]> {
+    const told = uuid();
+    await tell(log, told, story, 0, length);
+    const events = await recordOf(log, told);
+    return Array.from({ length: count }, () => {
+      const id = uuid();
+      return { id, events: JSON.parse(JSON.stringify(events).replaceAll(told, id)) as readonly RunEvent[] };
+    });
+  }
 
   it('passes over events that it has folded already', async () => {
     const views = new RunViews(storyReader(log));
