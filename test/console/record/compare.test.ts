@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import type { RunEvent } from '../../../src/client/run-events.js';
+import type { ComparedRuns } from '../../../src/console/record/compare.js';
+import { compareRuns } from '../../../src/console/record/compare.js';
+import { history, longHistory, recordOf } from '../../support/console-records.js';
+import { given, graphOf, scored, wrote } from '../../support/given.js';
+
+const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+
+describe('Two runs side by side', () => {
+  it('finds a run the same as itself', () => {
+    const events = history('branches');
+    const { pairs, prefix, sharedEvents } = compared(events, events);
+    expect(pairs.every(({ likeness, isPrefix }) => likeness === 'same' && isPrefix)).to.equal(true);
+    expect([prefix, sharedEvents]).to.deep.equal([pairs.length, events.length - 1]);
+  });
+
+  it('aligns by node and turn, and folds what both begin with', () => {
+    const begun = given(COUNCIL).when(wrote('write')).when(scored('judge', 4));
+    const left = begun.whenAll(
+      wrote('write', 'Second'),
+      scored('judge', 5),
+      wrote('write', 'Third'),
+      scored('judge', 9),
+    );
+    const right = begun.whenAll(wrote('write', 'Another'), scored('judge', 8), wrote('polish'));
+    const { pairs, prefix, sharedEvents } = compared(left.events, right.events);
+    expect(pairs.map(({ node, turn, likeness }) => `${node} ${turn} ${likeness}`)).to.deep.equal([
+      'write 1 same',
+      'judge 1 same',
+      'write 2 differs',
+      'judge 2 differs',
+      'write 3 left',
+      'judge 3 left',
+      'polish 1 differs',
+    ]);
+    expect(prefix).to.equal(2);
+    expect(sharedEvents).to.be.greaterThan(5);
+  });
+
+  it('shows what only the right one has where it ran there', () => {
+    const begun = given(COUNCIL).when(wrote('write'));
+    const left = begun.whenAll(scored('judge', 9), wrote('polish'));
+    const right = begun.whenAll(scored('judge', 4), wrote('write', 'Again'), scored('judge', 9), wrote('polish'));
+    expect(
+      compared(left.events, right.events).pairs.map(({ node, turn, likeness }) => `${node} ${turn} ${likeness}`),
+    ).to.deep.equal(['write 1 same', 'judge 1 differs', 'write 2 right', 'judge 2 right', 'polish 1 same']);
+  });
+
+  it('takes what a fork has taken over for the same', () => {
+    const [parent, fork] = [history('branches'), history('fork-of-branches')];
+    for (const [one, other, side] of [
+      [parent, fork, 'left'],
+      [fork, parent, 'right'],
+    ] as const) {
+      const result = compared(one, other);
+      expect(result.fork?.parent).to.equal(side);
+      // The fork has done `left` anew, and it came to the same.
+      expect(result.pairs.slice(0, 3).map(({ node }) => node)).to.deep.equal(['plan', 'left', 'right']);
+      expect(result.prefix).to.be.at.least(3);
+      expect(result.pairs.filter(({ isPrefix }) => isPrefix).map(({ turn }) => turn)).to.include(1);
+    }
+  });
+
+  it('grows while one of them is still running', () => {
+    const events = history('fixed-graph');
+    const { pairs } = compared(events, events.slice(0, 4));
+    expect(pairs.map(({ likeness }) => likeness)).to.deep.equal(['differs', 'left', 'left', 'left', 'left']);
+    expect(compareRuns({ record: recordOf([]), seq: -1 }, { record: recordOf(events), seq: 99 }, '')).to.equal(null);
+  });
+
+  it('compares long runs', () => {
+    const events = longHistory(1_000);
+    expect(compared(events, events.slice(0, 900)).pairs.length).to.be.greaterThan(200);
+  });
+});
+
+function compared(left: readonly RunEvent[], right: readonly RunEvent[]): ComparedRuns {
+  const side = (events: readonly RunEvent[]) => ({ record: recordOf(events), seq: events.length - 1 });
+  const result = compareRuns(side(left), side(right), left.at(-1)?.at ?? '');
+  if (result === null) throw new Error('nothing to compare');
+  return result;
+}

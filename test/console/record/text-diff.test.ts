@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import type { TextDiff } from '../../../src/console/record/text-diff.js';
+import { fieldDiff, textDiff } from '../../../src/console/record/text-diff.js';
+import { hostileTexts } from '../../support/hostile-texts.js';
+import { seededRandom } from '../../support/seeded-random.js';
+
+describe('The difference of two drafts', () => {
+  it('tells words apart within a line', () => {
+    const { blocks, addedWords, removedWords } = textDiff('Oaks grow slowly here.', 'Oaks grow very fast here.');
+    expect(blocks.map(({ segments }) => segments)).to.deep.equal([
+      [
+        { kind: 'same', text: 'Oaks grow ' },
+        { kind: 'removed', text: 'slowly' },
+        { kind: 'added', text: 'very fast' },
+        { kind: 'same', text: ' here.' },
+      ],
+    ]);
+    expect([addedWords, removedWords]).to.deep.equal([2, 1]);
+  });
+
+  it('groups by lines, long unchanged parts foldable', () => {
+    const lines = Array.from({ length: 20 }, (_, at) => `Line ${at}`);
+    const changed = lines.with(10, 'Another');
+    const { blocks } = textDiff(lines.join('\n'), changed.join('\n'));
+    expect(blocks.map(({ kind, linesAfter, isFoldable }) => [kind, linesAfter, isFoldable])).to.deep.equal([
+      ['same', 10, true],
+      ['changed', 1, false],
+      ['same', 9, true],
+    ]);
+  });
+
+  it('begins with nothing and may end with nothing', () => {
+    expect(textDiff(null, 'All new').blocks[0]?.segments).to.deep.equal([{ kind: 'added', text: 'All new' }]);
+    expect(textDiff('All gone', null).blocks[0]?.segments).to.deep.equal([{ kind: 'removed', text: 'All gone' }]);
+    expect(textDiff(null, null).blocks).to.deep.equal([]);
+    expect(textDiff('Same\n\ntext', 'Same\n\ntext').blocks).to.have.lengthOf(1);
+  });
+
+  it('tells letters apart where words have no spaces', () => {
+    const { blocks } = textDiff('日本語を話す', '日本語で話す');
+    expect(blocks[0]?.segments.map(({ text }) => text)).to.deep.equal(['日本語', 'を', 'で', '話す']);
+  });
+
+  it('gives both texts back from its pieces, whatever they are', () => {
+    const random = seededRandom(11);
+    const words = ['Oak', 'elm', ' ', '  ', '\n', '\n\n', '.', 'naïve', '🌳', '木', "don't", '\t', ...hostileTexts()];
+    const text = () => Array.from({ length: 40 }, () => words[Math.floor(random() * words.length)] ?? '').join('');
+    for (let round = 0; round < 200; round += 1) {
+      const [before, after] = [text(), text()];
+      const diff = textDiff(before, after);
+      expect(sideOf(diff, 'removed')).to.equal(before);
+      expect(sideOf(diff, 'added')).to.equal(after);
+    }
+  });
+
+  it('stays bounded for the largest drafts that have nothing in common', () => {
+    const random = seededRandom(3);
+    const draft = (separator: string) => {
+      let text = '';
+      while (text.length < 128 * 1024) text += Math.floor(random() * 1e9).toString(36) + separator;
+      return text;
+    };
+    for (const separator of [' ', '\n', '.', '. ', '木']) {
+      const [before, after] = [draft(separator), draft(separator)];
+      const began = process.cpuUsage().user;
+      const diff = textDiff(before, after);
+      // About 0.3 s of work at most; without a bound it is minutes.
+      expect(process.cpuUsage().user - began, JSON.stringify(separator)).to.be.below(10_000_000);
+      expect([sideOf(diff, 'removed'), sideOf(diff, 'added')]).to.deep.equal([before, after]);
+    }
+  });
+});
+
+describe('The difference of two states', () => {
+  it('names the fields that differ, with both values', () => {
+    expect(fieldDiff({ score: 3, route: 'rework', same: 1 }, { score: 8, same: 1, extra: null })).to.deep.equal([
+      { path: ['score'], before: 3, after: 8 },
+      { path: ['extra'], before: undefined, after: null },
+      { path: ['route'], before: 'rework', after: undefined },
+    ]);
+  });
+
+  it('looks into lists whose items have ids', () => {
+    const nodes = [
+      { id: 'write', label: 'Write', tools: { webSearch: false } },
+      { id: 'judge', label: 'Judge' },
+    ];
+    const changed = [
+      { id: 'judge', label: 'Judge' },
+      { id: 'write', label: 'Write', tools: { webSearch: true } },
+      { id: 'new' },
+    ];
+    expect(fieldDiff({ nodes }, { nodes: changed })).to.deep.equal([
+      { path: ['nodes', 'write', 'tools', 'webSearch'], before: false, after: true },
+      { path: ['nodes', 'new'], before: undefined, after: { id: 'new' } },
+    ]);
+  });
+
+  it('takes other lists as one value', () => {
+    expect(fieldDiff({ feedback: ['a'] }, { feedback: ['a', 'b'] })).to.deep.equal([
+      { path: ['feedback'], before: ['a'], after: ['a', 'b'] },
+    ]);
+    expect(fieldDiff([1, 2], [1, 2])).to.deep.equal([]);
+    expect(fieldDiff('a', { a: 1 })).to.deep.equal([{ path: [], before: 'a', after: { a: 1 } }]);
+  });
+
+  it('does not trip over names that every object has', () => {
+    const after = JSON.parse('{"__proto__": {"x": 1}, "constructor": 2}') as unknown;
+    expect(fieldDiff({}, after).map(({ path }) => path.join('.'))).to.deep.equal(['__proto__', 'constructor']);
+  });
+});
+
+/** The old text ('removed') or the new one ('added'). */
+function sideOf({ blocks }: TextDiff, side: 'removed' | 'added'): string {
+  const own = blocks.filter((each) => (side === 'removed' ? each.linesBefore : each.linesAfter) > 0);
+  const texts = own.map(({ segments }) =>
+    segments.filter(({ kind }) => kind === 'same' || kind === side).map(({ text }) => text),
+  );
+  return texts.map((pieces) => pieces.join('')).join('\n');
+}
