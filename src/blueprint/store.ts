@@ -17,6 +17,8 @@ import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlue
 import type { Saving } from './record.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
 import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
+import type { VersionsPage, VersionsRange } from './versions.js';
+import { blueprintVersions } from './versions.js';
 
 /** Tries before a change gives up; changes of this process come one after the other and need one try each. */
 const MAX_TRIES = 20;
@@ -59,6 +61,11 @@ export class BlueprintStore {
   /** The blueprint as recorded; null when there is none, or none any more. @throws {BlueprintCorrupt} */
   async find(blueprintId: string): Promise<Blueprint | null> {
     return currentOf(await this.#last(blueprintId));
+  }
+
+  /** Its saves, newest first, also when it is deleted; null when there was never one. @throws {BlueprintCorrupt} */
+  versions(blueprintId: string, range: VersionsRange): Promise<VersionsPage | null> {
+    return blueprintVersions(this.#options.log, blueprintId, range);
   }
 
   /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */

@@ -4,6 +4,7 @@ import type {
   BlueprintCreate,
   BlueprintUpdate,
   BlueprintValidation,
+  BlueprintVersion,
   ChartConfig,
 } from '../generated/schemas.js';
 import type { Api, ApiRequest, CallOptions } from './http.js';
@@ -14,6 +15,11 @@ import { pagesOf } from './pages.js';
 export interface ChangeOptions extends CallOptions {
   /** `etag` of the blueprint as it was read: when it has been changed since, nothing is. Default: whatever it is now. */
   readonly ifMatch?: string | null | undefined;
+}
+
+export interface VersionsOptions extends CallOptions {
+  /** Versions a page. Default: the service's. */
+  readonly limit?: number | undefined;
 }
 
 /** A blueprint with the tag that names this state of it. */
@@ -50,6 +56,11 @@ export class Blueprints {
   /** Its runs stay as they are. @throws {PreconditionFailedError} */
   async delete(id: string, { ifMatch, signal }: ChangeOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('councils', id), headers: condition(ifMatch), signal });
+  }
+
+  /** Every save of it, whole, newest first; also of one that is deleted. @throws {NotFoundError} */
+  versions(id: string, { limit, signal }: VersionsOptions = {}): Pages<BlueprintVersion> {
+    return pagesOf(this.#api, { path: pathOf('councils', id, 'versions'), query: { limit }, signal });
   }
 
   /** The statechart that a run of it would have. @throws {ConflictError} it cannot run, for a reason that is told */

@@ -110,7 +110,7 @@ export type { ClientSocket, WebSocketClass } from './web-socket.js';
 export type { RunFilters, StartOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';
-export type { ChangeOptions, TaggedBlueprint } from './blueprints.js';
+export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprints.js';
 export type { CursorStream } from './cursor-stream.js';
 export type { FeedEvent, FeedOptions } from './feed.js';
 export type { AddKeyOptions, KeyEventsOptions } from './keys.js';
@@ -126,6 +126,7 @@ export type {
   BlueprintCreate,
   BlueprintUpdate,
   BlueprintValidation,
+  BlueprintVersion,
   ChartConfig,
   ChartState,
   Document,

@@ -117,8 +117,8 @@ export function cursorLink(ctx: Context, limit: number, cursor: string): Readonl
   return linkTo(ctx, { limit, offset: null, cursor });
 }
 
-/** Sets parameters of the query, or takes them out. */
-function linkTo(
+/** The same with other parameters, or, where they are null, without. */
+export function linkTo(
   ctx: Context,
   parameters: Readonly<Record<string, string | number | null>>,
 ): Readonly<Record<'Link', string>> {

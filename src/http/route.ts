@@ -54,7 +54,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
-  readonly blueprints: Pick<BlueprintStore, 'find' | 'create' | 'update' | 'remove'>;
+  readonly blueprints: Pick<BlueprintStore, 'find' | 'versions' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;

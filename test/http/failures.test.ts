@@ -54,7 +54,7 @@ describe('A request that cannot be served', () => {
       inbox: { list: always, follow: always },
       verify: always,
       genealogy: always,
-      blueprints: { find: always, create: always, update: always, remove: always },
+      blueprints: { find: always, versions: always, create: always, update: always, remove: always },
       blueprintList: always,
       documents: { find: always, verify: always, ingest: always, reached: always, remove: always },
       documentList: always,

@@ -119,6 +119,8 @@ async function keepBlueprint(client: Client): Promise<void> {
   await client.GET('/api/councils/{blueprint_id}', { params });
   await client.PUT('/api/councils/{blueprint_id}', { params, body: { name: 'Couple' } });
   await client.GET('/api/councils/{blueprint_id}/chart', { params });
+  const { data: versions } = await client.GET('/api/councils/{blueprint_id}/versions', { params });
+  given(given(versions)[0]).version.toFixed();
 }
 
 async function decidePause(client: Client): Promise<void> {

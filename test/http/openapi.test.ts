@@ -39,6 +39,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/genealogy': ['get'],
   '/api/runs/{run_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/chart': ['get'],
+  '/api/councils/{blueprint_id}/versions': ['get'],
   '/api/keys': ['get', 'post'],
   '/api/keys/events': ['get'],
   '/api/keys/{name}': ['delete'],

@@ -59,7 +59,7 @@ describe('A client of the rich stream that does not read', () => {
         feed,
         logFeed: { start: never, follow: never },
         inbox: { list: never, follow: never },
-        blueprints: { find: never, create: never, update: never, remove: never },
+        blueprints: { find: never, versions: never, create: never, update: never, remove: never },
         blueprintList: never,
         documents: { find: never, verify: never, ingest: never, reached: never, remove: never },
         documentList: never,

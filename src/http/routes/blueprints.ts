@@ -19,6 +19,7 @@ import { chunkedBody } from '../chunked-body.js';
 import { queryOf } from '../query.js';
 import { crowded, permitsFor } from '../concurrency.js';
 import { whenClosed } from '../answer.js';
+import { blueprintVersionsRoute } from './blueprint-versions.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
 export function blueprintRoutes(http: HttpContext): readonly Route[] {
@@ -27,6 +28,7 @@ export function blueprintRoutes(http: HttpContext): readonly Route[] {
     blueprintListRoute(http),
     createRoute(http),
     getRoute(http),
+    blueprintVersionsRoute(http),
     putRoute(http),
     deleteRoute(http),
   ];
