@@ -1,0 +1,63 @@
+/** What changed between two texts: words added and removed, unchanged lines folded. */
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { DiffBlock } from '../record/text-diff.js';
+import { textDiff } from '../record/text-diff.js';
+import { countOf } from '../record/words.js';
+
+/** Lines at either end of a fold that are shown. */
+const SHOWN_LINES = 2;
+
+export interface TextDiffProps {
+  /** Null: there is none. */
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+export function TextDiff({ before, after }: TextDiffProps) {
+  const diff = useMemo(() => textDiff(before, after), [before, after]);
+  const { addedWords, removedWords, blocks } = diff;
+  if (blocks.every(({ kind }) => kind === 'same')) return <p class="muted">Nothing has changed.</p>;
+  return (
+    <div class="stack">
+      <p class="small muted">
+        {countOf(addedWords, 'word')} added, {removedWords} removed
+      </p>
+      <div class="text-diff">
+        {blocks.map((block, index) => (
+          <Block key={`${index} ${block.kind}`} block={block} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Block({ block: { kind, segments, isFoldable } }: { readonly block: DiffBlock }) {
+  const isOpen = useSignal(false);
+  const [first] = segments;
+  if (kind === 'same' && isFoldable && first !== undefined && !isOpen.value) {
+    const lines = first.text.split('\n');
+    return (
+      <>
+        <div>{lines.slice(0, SHOWN_LINES).join('\n')}</div>
+        <button type="button" class="fold small" onClick={() => (isOpen.value = true)}>
+          {countOf(lines.length - 2 * SHOWN_LINES, 'unchanged line')}
+        </button>
+        <div>{lines.slice(-SHOWN_LINES).join('\n')}</div>
+      </>
+    );
+  }
+  return (
+    <div>
+      {segments.map((segment, index) => {
+        if (segment.kind === 'same') return segment.text;
+        const Mark = segment.kind === 'added' ? 'ins' : 'del';
+        return (
+          <Mark key={index} class={segment.kind}>
+            {segment.text}
+          </Mark>
+        );
+      })}
+    </div>
+  );
+}
