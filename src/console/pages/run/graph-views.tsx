@@ -1,0 +1,89 @@
+/** The graph of a run: as it is, the council with marks of where the run stands; and as it ran, each execution a step. */
+import { useSignal } from '@preact/signals';
+import type { NodeView } from '../../record/graph.js';
+import type { Camera } from '../../ui/camera.js';
+import { Segments } from '../../ui/controls.js';
+import type { GraphNodeShown, GraphProps } from '../../ui/graph.js';
+import { Graph } from '../../ui/graph.js';
+import type { RunStore } from './store.js';
+import { pageOf, stepId, unrolled } from './unrolled.js';
+
+const VIEWS = [
+  { value: 'is', text: 'As it is' },
+  { value: 'ran', text: 'As it ran' },
+] as const;
+
+/** Either view; each keeps where the person looks. */
+export function RunGraph({ store }: { readonly store: RunStore }) {
+  const [is, ran] = [useSignal<Camera | null>(null), useSignal<Camera | null>(null)];
+  const view = store.view.value;
+  return (
+    <section class="run-graph" aria-label="Graph">
+      <Segments label="Graph" value={view} options={VIEWS} onChange={(next) => store.setView(next)} />
+      {view === 'is' ? (
+        <AsItIsView key="is" store={store} camera={is} />
+      ) : (
+        <AsItRanView key="ran" store={store} camera={ran} />
+      )}
+    </section>
+  );
+}
+
+interface ViewProps {
+  readonly store: RunStore;
+  readonly camera: NonNullable<GraphProps['camera']>;
+}
+
+function AsItIsView({ store, camera }: ViewProps) {
+  const { nodes, edges } = store.graph.value ?? { nodes: [], edges: [] };
+  const selected = store.selectedStep.value;
+  const { node = null } = store.executions.value?.executions.find(({ step }) => step === selected) ?? {};
+  return (
+    <Graph
+      name="The council, and where the run stands in it"
+      camera={camera}
+      nodes={nodes.map(nodeShown)}
+      edges={edges.map((edge) => ({ ...edge, label: edge.condition }))}
+      selectedNode={node}
+      onSelectNode={(id) => store.select(nodes.find((each) => each.id === id)?.lastStep ?? null)}
+    />
+  );
+}
+
+function nodeShown({ id, label, role, standing, doneTimes, lastScore, failedTimes }: NodeView): GraphNodeShown {
+  const words = [role, lastScore !== null && `score ${lastScore}`, failedTimes > 0 && `${failedTimes} failed`];
+  const kind = role === 'critic' ? 'critic' : 'agent';
+  return { id, label, kind, standing, times: doneTimes, about: words.filter(Boolean).join(' · ') };
+}
+
+function AsItRanView({ store, camera }: ViewProps) {
+  const [now, whole] = [store.executions.value, store.whole.value];
+  const turned = useSignal<{ readonly of: number; readonly page: number } | null>(null);
+  const ownPage = pageOf(now?.executions.length ?? 0);
+  // Whoever moves on to other steps is shown those.
+  const page = turned.value?.of === ownPage ? turned.value.page : ownPage;
+  if (now === null || whole === null) return <Graph name="The run as it ran" camera={camera} nodes={[]} edges={[]} />;
+  const { nodes, edges, targets } = unrolled(now, whole, page);
+  const step = store.selectedStep.value;
+  return (
+    <Graph
+      name="The run as it ran"
+      direction="right"
+      grows
+      camera={camera}
+      nodes={nodes}
+      edges={edges}
+      selectedNode={step === null ? null : stepId(step)}
+      onSelectNode={(id) => {
+        const target = id === null ? undefined : targets.get(id);
+        if (target === undefined) store.select(null);
+        else if ('step' in target) store.select(target.step);
+        else if ('seq' in target) store.goTo(target.seq);
+        else {
+          turned.value = { of: ownPage, page: target.page };
+          camera.value = null;
+        }
+      }}
+    />
+  );
+}

@@ -1,0 +1,227 @@
+/** A run as it ran as a graph: steps, the pauses between them, what waits, and the end. */
+import type { AsItRan, Execution, ExecutionEdge, PauseItem, Upcoming } from '../../record/executions.js';
+import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph.js';
+
+/** Steps drawn at once, and how many of the page before among them. */
+const [PAGE, BEFORE] = [60, 10];
+
+/** What a node of it leads to when it is chosen; another page of it shows other steps. */
+export type Target = { readonly step: number } | { readonly seq: number } | { readonly page: number };
+
+export interface Unrolled {
+  readonly nodes: readonly GraphNodeShown[];
+  readonly edges: readonly GraphEdgeShown[];
+  readonly targets: ReadonlyMap<string, Target>;
+}
+
+/** The page on which the last of so many steps is. */
+export function pageOf(steps: number): number {
+  return Math.floor(Math.max(0, steps - 1) / PAGE);
+}
+
+/**
+ * One page of a run as it ran. Places are found for all that there is of it in `whole`, so that nothing moves when another
+ * moment is looked at; what has not happened at `now` is absent.
+ */
+export function unrolled(now: AsItRan, whole: AsItRan, page: number): Unrolled {
+  return new Unroller(now, whole, page).unrolled();
+}
+
+class Unroller {
+  readonly #now: AsItRan;
+  readonly #whole: AsItRan;
+  readonly #page: number;
+  readonly #from: number;
+  readonly #until: number;
+  readonly #nodes: GraphNodeShown[] = [];
+  readonly #edges = new Map<string, GraphEdgeShown>();
+  readonly #targets = new Map<string, Target>();
+
+  constructor(now: AsItRan, whole: AsItRan, page: number) {
+    this.#now = now;
+    this.#whole = whole;
+    this.#page = page;
+    this.#from = Math.max(0, page * PAGE - (page > 0 ? BEFORE : 0));
+    this.#until = (page + 1) * PAGE;
+  }
+
+  unrolled(): Unrolled {
+    const before = this.#putBefore();
+    const then = new Map(this.#now.executions.map((each) => [each.step, each]));
+    const waiting = waitingSteps(this.#now, this.#whole);
+    for (const execution of this.#whole.executions.slice(this.#from, this.#until)) {
+      const { step } = execution;
+      this.#put(executionShown(execution, then.get(step), waiting.get(step)), { step });
+      this.#drawInto(execution, before);
+    }
+    if (this.#until < this.#whole.executions.length) this.#putAfter();
+    else this.#putHead();
+    return { nodes: this.#nodes, edges: this.#marked(), targets: this.#targets };
+  }
+
+  /** What the first step follows; null: the run's start. */
+  #putBefore(): string | null {
+    const { inherited } = this.#now;
+    if (this.#from > 0) this.#put(mark('before', `${this.#from} steps before`), { page: this.#page - 1 });
+    else if (inherited !== null) this.#put(mark('before', `Fork of event ${inherited.at}`, 'done'), { seq: 0 });
+    else return null;
+    return 'before';
+  }
+
+  #putAfter(): void {
+    const leaves = this.#leaves();
+    this.#put(mark('after', `${this.#whole.executions.length - this.#until} steps after`), { page: this.#page + 1 });
+    for (const leaf of leaves) this.#draw(leaf, 'after');
+  }
+
+  #drawInto({ step, gate }: Execution, before: string | null): void {
+    const pause = gate === null ? undefined : this.#whole.pauses.find((each) => each.gate === gate);
+    if (pause !== undefined) {
+      this.#putPause(pause);
+      this.#draw(pauseId(pause.gate), stepId(step));
+    }
+    const target = pause === undefined ? stepId(step) : pauseId(pause.gate);
+    const into = this.#whole.edges.filter((each) => each.to === step);
+    if (into.length === 0 && before !== null) this.#draw(before, target);
+    for (const edge of into) {
+      const source = this.#targets.has(stepId(edge.from)) ? stepId(edge.from) : before;
+      if (source !== null) this.#draw(source, target, wayWords(edge));
+    }
+  }
+
+  /** What waits at the head, and how the run ended. */
+  #putHead(): void {
+    const { pauses, upcoming, end } = this.#whole;
+    const last = pauses.at(-1);
+    if (last !== undefined && !this.#targets.has(pauseId(last.gate))) {
+      const leaves = this.#leaves();
+      this.#putPause(last);
+      for (const leaf of leaves) this.#draw(leaf, pauseId(last.gate));
+    }
+    for (const next of upcoming) this.#putUpcoming(next);
+    if (end === null) return;
+    const leaves = this.#leaves();
+    const isFailed = end.how === 'failed';
+    const shown = mark('end', isFailed ? 'Failed' : 'Completed', isFailed ? 'failed' : 'done');
+    this.#put({ ...shown, isAbsent: this.#now.end === null }, { seq: end.seq });
+    for (const leaf of leaves) this.#draw(leaf, 'end');
+  }
+
+  #putUpcoming(next: Upcoming): void {
+    const id = `next ${next.node}`;
+    const { executions, upcoming } = this.#now;
+    const isThen =
+      executions.length === this.#whole.executions.length && upcoming.some(({ node }) => node === next.node);
+    const pause = this.#whole.pauses.find((each) => each.ended === null && each.nextNodes.includes(next.node));
+    this.#nodes.push(upcomingShown({ id, kind: 'agent' }, next, !isThen));
+    if (pause !== undefined) this.#draw(pauseId(pause.gate), id);
+    else for (const from of next.from) if (this.#targets.has(stepId(from))) this.#draw(stepId(from), id);
+  }
+
+  #putPause(pause: PauseItem): void {
+    if (this.#targets.has(pauseId(pause.gate))) return;
+    const then = this.#now.pauses.find(({ gate }) => gate === pause.gate);
+    const { seq } = then?.decision ?? pause.paused;
+    this.#put({ ...pauseShown(then ?? pause), isAbsent: then === undefined }, { seq });
+  }
+
+  #put(node: GraphNodeShown, target: Target): void {
+    this.#nodes.push(node);
+    this.#targets.set(node.id, target);
+  }
+
+  #draw(source: string, target: string, label: string | null = null): void {
+    const id = `${source} ${target}`;
+    if (!this.#edges.has(id)) this.#edges.set(id, { id, source, target, label });
+  }
+
+  /** What nothing follows yet. */
+  #leaves(): readonly string[] {
+    const sources = new Set([...this.#edges.values()].map(({ source }) => source));
+    return this.#nodes.flatMap(({ id }) => (sources.has(id) ? [] : [id]));
+  }
+
+  /** Ways that were gone at the moment; those to what goes on there stand out. */
+  #marked(): readonly GraphEdgeShown[] {
+    const standings = new Map(
+      this.#nodes.map(({ id, standing, isAbsent }) => [id, isAbsent === true ? null : standing]),
+    );
+    return [...this.#edges.values()].map((edge) => {
+      const standing = standings.get(edge.target) ?? null;
+      const isLastTaken = standing === 'active' || standing === 'next';
+      return { ...edge, takenTimes: standing === null ? 0 : 1, isLastTaken };
+    });
+  }
+}
+
+/** Steps that have not begun, of nodes that branches have reached. */
+function waitingSteps(now: AsItRan, whole: AsItRan): ReadonlyMap<number, Upcoming> {
+  const known = new Set(now.executions.map(({ step }) => step));
+  return new Map(
+    now.upcoming.flatMap((next) => {
+      const found = whole.executions.find(({ step, node }) => node === next.node && !known.has(step));
+      return found === undefined ? [] : [[found.step, next] as const];
+    }),
+  );
+}
+
+function wayWords({ condition, by }: ExecutionEdge): string | null {
+  return by === 'human' ? `${condition ?? 'sent on'} (by a human)` : condition;
+}
+
+function executionShown(whole: Execution, then: Execution | undefined, waits: Upcoming | undefined): GraphNodeShown {
+  const { step, label, role } = whole;
+  const node = { id: stepId(step), kind: role === 'critic' ? 'critic' : 'agent' } as const;
+  if (then === undefined) {
+    return waits === undefined ? { ...node, label, isAbsent: true } : upcomingShown(node, waits, false);
+  }
+  const { output, attempts, isInherited, state } = then;
+  const words = [
+    `step ${step}`,
+    output !== null && 'score' in output.value && `score ${output.value.score}`,
+    attempts.length > 1 && `${attempts.length} attempts`,
+    isInherited && 'of the parent',
+    state === 'cancelled' && 'cut short',
+  ];
+  const standing = state === 'cancelled' ? 'idle' : state;
+  return { ...node, label, standing, about: words.filter(Boolean).join(' · ') };
+}
+
+const AWAITS: Readonly<Record<Upcoming['awaits'], string>> = {
+  room: 'waits for room',
+  pause: 'waits for a decision',
+  others: 'waits for the others',
+  owner: 'waits for an instance',
+  turn: 'starts next',
+};
+
+function upcomingShown(
+  node: Pick<GraphNodeShown, 'id' | 'kind'>,
+  { label, awaits }: Upcoming,
+  isAbsent: boolean,
+): GraphNodeShown {
+  return { ...node, label, standing: awaits === 'pause' ? 'next' : 'waiting', about: AWAITS[awaits], isAbsent };
+}
+
+const DECIDED = { approve: 'Approved', modify: 'Modified', reject: 'Rejected' } as const;
+
+function pauseShown({ gate, decision, ended }: PauseItem): GraphNodeShown {
+  const id = pauseId(gate);
+  if (decision === null) return ended === null ? mark(id, 'Paused', 'next') : mark(id, 'Pause ended');
+  const by = decision.actor ?? (decision.by === 'deadline' ? 'deadline' : null);
+  const told = DECIDED[decision.action];
+  return mark(id, by === null ? told : `${told} by ${by}`, decision.action === 'reject' ? 'failed' : 'done');
+}
+
+function mark(id: string, label: string, standing: GraphNodeShown['standing'] = 'idle'): GraphNodeShown {
+  return { id, label, kind: 'mark', standing };
+}
+
+/** The node of a step. */
+export function stepId(step: number): string {
+  return `step ${step}`;
+}
+
+function pauseId(gate: number): string {
+  return `pause ${gate}`;
+}

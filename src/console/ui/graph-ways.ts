@@ -1,0 +1,186 @@
+/** Where the nodes and edges of a graph are drawn. */
+import { layoutGraph } from '../record/graph-layout.js';
+import type { EdgeToPlace, GraphLayout, NodeToPlace, PlacedEdge, PlacedNode, Point } from '../record/placement.js';
+import type { Box } from './camera.js';
+import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
+
+/** Where nodes and edges are. */
+export type Places = Pick<GraphLayout, 'nodes' | 'edges'>;
+
+const HEAD = 9;
+/** How far an edge swings aside for one that leads the other way. */
+const SWING = 46;
+
+/** A smooth line along points, which ends where its arrowhead begins. */
+export function lineOf(points: readonly Point[]): string {
+  const way = [...points];
+  const [tip, before] = [way.at(-1), way.at(-2)];
+  const [first] = way;
+  if (tip === undefined || before === undefined || first === undefined) return '';
+  way[way.length - 1] = towards(tip, before, HEAD - 1);
+  const middles = way.slice(1, -1).map((point, index) => {
+    const next = way[index + 2] ?? point;
+    const end = index === way.length - 3 ? next : between(point, next);
+    return `Q${spot(point)} ${spot(end)}`;
+  });
+  const [second = tip] = way.slice(1);
+  return `M${spot(first)} ${middles.length === 0 ? `L${spot(second)}` : middles.join(' ')}`;
+}
+
+/** The arrowhead at the end of a line. */
+export function headOf(points: readonly Point[]): string {
+  const [tip, before] = [points.at(-1), points.at(-2)];
+  if (tip === undefined || before === undefined) return '';
+  const foot = towards(tip, before, HEAD);
+  const [dx, dy] = [((tip.y - foot.y) / HEAD) * 4.5, ((foot.x - tip.x) / HEAD) * 4.5];
+  return `M${spot(tip)} L${spot({ x: foot.x + dx, y: foot.y + dy })} L${spot({ x: foot.x - dx, y: foot.y - dy })}Z`;
+}
+
+/** A node's size, and where a person has put it. */
+export interface SizedNode extends NodeToPlace {
+  readonly position: Point | null;
+}
+
+/** The size of a node, by its label: what else is told at it may change. */
+export function sizeOf({ id, label, kind }: Pick<GraphNodeShown, 'id' | 'label' | 'kind'>): NodeToPlace {
+  if (kind === 'mark') return { id, width: 156, height: 32 };
+  return { id, width: Math.max(168, Math.min(264, textWidth(label, 8.6) + 56)), height: 56 };
+}
+
+/** The space that an edge wants, with what is written at it. */
+export function spaceOf({ id, source, target, label, isBack = false }: GraphEdgeShown): EdgeToPlace {
+  const width = label === null ? 28 : Math.min(220, textWidth(label, 6.8) + 44);
+  return { id, source, target, isBack, label: { width, height: 22 } };
+}
+
+/** About how wide a text is; signs of some scripts are as wide as high. */
+function textWidth(text: string, each: number): number {
+  let width = 0;
+  for (const sign of text) width += sign > '\u2e80' ? each * 2 : each;
+  return Math.round(width);
+}
+
+/** Where all of it is: as a person has put it, where all nodes have been put somewhere, else as it is laid out. */
+export function placesOf(
+  nodes: readonly SizedNode[],
+  edges: readonly EdgeToPlace[],
+  direction: 'down' | 'right',
+): Places {
+  const put = nodes.flatMap(({ position, ...node }) => (position === null ? [] : [{ ...node, ...position }]));
+  return put.length === nodes.length ? freePlaces(put, edges) : anchoredPlaces(nodes, edges, direction);
+}
+
+/** Laid out, with the first node as the origin, so that what comes later does not shove what stands. */
+function anchoredPlaces(
+  nodes: readonly NodeToPlace[],
+  edges: readonly EdgeToPlace[],
+  direction: 'down' | 'right',
+): Places {
+  const layout = layoutGraph(nodes, edges, { direction, gap: 36, rankGap: 40 });
+  const first = layout.nodes.get(nodes[0]?.id ?? '');
+  if (first === undefined) return layout;
+  const moved = <T extends Point>(point: T): T => ({ ...point, x: point.x - first.x, y: point.y - first.y });
+  return {
+    nodes: new Map([...layout.nodes].map(([id, node]) => [id, moved(node)])),
+    edges: new Map(
+      [...layout.edges].map(([id, { points, label }]) => {
+        return [id, { id, points: points.map(moved), label: label === null ? null : moved(label) }];
+      }),
+    ),
+  };
+}
+
+/** Edges between nodes that stand where a person has put them. */
+function freePlaces(nodes: readonly PlacedNode[], edges: readonly EdgeToPlace[]): Places {
+  const placed = new Map(nodes.map((node) => [node.id, node]));
+  const times = new Map<string, number>();
+  const isPair = new Set(edges.map(({ source, target }) => JSON.stringify([source, target])));
+  const ways = edges.flatMap(({ id, source, target }): PlacedEdge[] => {
+    const [from, to] = [placed.get(source), placed.get(target)];
+    if (from === undefined || to === undefined) return [];
+    const pair = JSON.stringify([source, target]);
+    const earlier = times.get(pair) ?? 0;
+    times.set(pair, earlier + 1);
+    if (from === to) return [loopAt(id, from, earlier)];
+    const isAside = isPair.has(JSON.stringify([target, source]));
+    return [freeWay(id, from, to, (earlier + (isAside ? 1 : 0)) * SWING)];
+  });
+  return { nodes: placed, edges: new Map(ways.map((way) => [way.id, way])) };
+}
+
+/** The box around all of it. */
+export function boundsOf({ nodes, edges }: Places): Box {
+  const ends = [...nodes.values()].flatMap((node) => [node, { x: node.x + node.width, y: node.y + node.height }]);
+  const points = [...ends, ...[...edges.values()].flatMap((edge) => edge.points)];
+  const [left = 0, top = 0] = [least(points.map(({ x }) => x)), least(points.map(({ y }) => y))];
+  const [right = 0, bottom = 0] = [least(points.map(({ x }) => -x)), least(points.map(({ y }) => -y))];
+  return { x: left, y: top, width: -right - left, height: -bottom - top };
+}
+
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : numbers.reduce((one, other) => Math.min(one, other));
+}
+
+/** The node that lies nearest in a direction; null: none does. */
+export function neighbourOf(from: PlacedNode, nodes: readonly PlacedNode[], direction: Point): PlacedNode | null {
+  const start = centreOf(from);
+  const found = nodes.flatMap((node) => {
+    const [dx, dy] = [centreOf(node).x - start.x, centreOf(node).y - start.y];
+    const along = dx * direction.x + dy * direction.y;
+    const aside = Math.abs(dx * direction.y) + Math.abs(dy * direction.x);
+    return along > 1 ? [{ node, far: along + 2 * aside }] : [];
+  });
+  return found.sort((one, other) => one.far - other.far)[0]?.node ?? null;
+}
+
+function freeWay(id: string, from: PlacedNode, to: PlacedNode, swing: number): PlacedEdge {
+  const [start, end] = [centreOf(from), centreOf(to)];
+  const length = Math.max(1, Math.hypot(end.x - start.x, end.y - start.y));
+  const aside = {
+    x: (start.x + end.x) / 2 - ((end.y - start.y) / length) * swing,
+    y: (start.y + end.y) / 2 + ((end.x - start.x) / length) * swing,
+  };
+  const [first, last] = [atBorder(from, aside), atBorder(to, aside)];
+  const label = { x: (first.x + 2 * aside.x + last.x) / 4, y: (first.y + 2 * aside.y + last.y) / 4 };
+  return { id, points: [first, aside, last], label };
+}
+
+function loopAt(id: string, { x, y, width, height }: PlacedNode, earlier: number): PlacedEdge {
+  const right = x + width;
+  const out = right + SWING * (earlier + 1);
+  const points = [
+    { x: right, y: y + height * 0.25 },
+    { x: out, y: y - height * 0.1 },
+    { x: out, y: y + height * 1.1 },
+    { x: right, y: y + height * 0.75 },
+  ];
+  return { id, points, label: { x: out, y: y + height / 2 } };
+}
+
+/** Where the way from a node's centre to a point leaves the node. */
+function atBorder(node: PlacedNode, point: Point): Point {
+  const centre = centreOf(node);
+  const [dx, dy] = [point.x - centre.x, point.y - centre.y];
+  const part = Math.min(
+    node.width / 2 / Math.max(0.001, Math.abs(dx)),
+    node.height / 2 / Math.max(0.001, Math.abs(dy)),
+  );
+  return { x: centre.x + dx * Math.min(1, part), y: centre.y + dy * Math.min(1, part) };
+}
+
+export function centreOf({ x, y, width, height }: PlacedNode): Point {
+  return { x: x + width / 2, y: y + height / 2 };
+}
+
+function towards(from: Point, to: Point, far: number): Point {
+  const length = Math.max(0.001, Math.hypot(to.x - from.x, to.y - from.y));
+  return { x: from.x + ((to.x - from.x) / length) * far, y: from.y + ((to.y - from.y) / length) * far };
+}
+
+function between(one: Point, other: Point): Point {
+  return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+}
+
+function spot({ x, y }: Point): string {
+  return `${x.toFixed(1)},${y.toFixed(1)}`;
+}

@@ -1,0 +1,201 @@
+/** A graph: drawn, looked around in, walked through by keyboard and, where its owner lets it, changed. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { LayoutOptions, PlacedNode, Point } from '../record/placement.js';
+import type { CameraState, ViewCamera } from './camera.js';
+import { ARROWS, useCamera } from './camera.js';
+import { Button } from './controls.js';
+import type { GraphEditing } from './graph-editing.js';
+import { useGraphEditing } from './graph-editing.js';
+import { EdgeLabel, EdgeLine, LineInWork } from './graph-edge.js';
+import { NodeBox } from './graph-node.js';
+import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
+import { edgeWords } from './graph-shown.js';
+import type { Places } from './graph-ways.js';
+import { boundsOf, neighbourOf, placesOf, sizeOf, spaceOf } from './graph-ways.js';
+
+export type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
+
+export interface GraphProps {
+  /** What it is the graph of. */
+  readonly name: string;
+  readonly nodes: readonly GraphNodeShown[];
+  readonly edges: readonly GraphEdgeShown[];
+  readonly direction?: LayoutOptions['direction'];
+  /** It gets longer while it is looked at: it is first shown from its beginning. */
+  readonly grows?: boolean;
+  /** Where the person looks, to keep it while the graph is away. */
+  readonly camera?: CameraState;
+  readonly selectedNode?: string | null;
+  readonly selectedEdge?: string | null;
+  /** Null: what is no node was clicked. */
+  readonly onSelectNode?: (id: string | null) => void;
+  readonly onSelectEdge?: (id: string) => void;
+  /** A node was put somewhere, by dragging or Shift and arrows. */
+  readonly onMove?: (id: string, position: Point) => void;
+  /** An edge was drawn, from a node's port or with the key C. */
+  readonly onConnect?: (source: string, target: string) => void;
+  /** More buttons beside those of the camera. */
+  readonly tools?: ComponentChildren;
+}
+
+/** The camera is fitted at first, and then stays where the person puts it, whatever becomes of the graph. */
+export function Graph(props: GraphProps) {
+  const { name, nodes, edges, onSelectNode, onMove, tools } = props;
+  const editing = useGraphEditing({ onMove, onConnect: props.onConnect });
+  const places = usePlaces(props, editing);
+  const drawing = useMemo(() => boundsOf(places), [places]);
+  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows });
+  const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
+  return (
+    <div class="graph">
+      <div
+        class={`graph-view${onMove === undefined ? '' : ' editable'}`}
+        ref={camera.view}
+        role="group"
+        aria-label={name}
+        aria-roledescription="graph"
+        tabIndex={0}
+        {...{ onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown }}
+        onClick={(event) => event.target === event.currentTarget && onSelectNode?.(null)}
+      >
+        <Seen camera={camera.state}>
+          <Edges {...{ props, places, editing }} />
+          <Nodes {...{ props, places, editing, camera }} />
+        </Seen>
+      </div>
+      <div class="graph-tools" role="group" aria-label="View">
+        {tools}
+        <Button slim label="Zoom out" onClick={camera.zoomOut}>
+          −
+        </Button>
+        <Button slim label="Zoom in" onClick={camera.zoomIn}>
+          +
+        </Button>
+        <Button slim label="Fit the graph into view" onClick={camera.fit}>
+          Fit
+        </Button>
+      </div>
+      <ul class="unseen" aria-label="Edges">
+        {edges.map((edge) => (
+          <li key={edge.id}>{edgeWords(edge, nodes)}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** Moves what is drawn under the camera, without drawing it anew. */
+function Seen({ camera, children }: { readonly camera: CameraState; readonly children: ComponentChildren }) {
+  const { x, y, scale } = camera.value ?? { x: 0, y: 0, scale: 1 };
+  const visibility = camera.value === null ? 'hidden' : undefined;
+  return (
+    <div class="graph-drawing" style={{ transform: `translate(${x}px, ${y}px) scale(${scale})`, visibility }}>
+      {children}
+    </div>
+  );
+}
+
+interface PartProps {
+  readonly props: GraphProps;
+  readonly places: Places;
+  readonly editing: GraphEditing;
+}
+
+function Edges({ props: { nodes, edges, selectedEdge = null, onSelectEdge: onSelect }, places, editing }: PartProps) {
+  const standings = new Map(
+    nodes.flatMap((node) => (node.isAbsent === true ? [] : [[node.id, node.standing] as const])),
+  );
+  const shown = edges.flatMap((edge) => {
+    const way = places.edges.get(edge.id);
+    if (way === undefined || !standings.has(edge.source) || !standings.has(edge.target)) return [];
+    const isMoving = edge.isLastTaken === true && standings.get(edge.target) === 'active';
+    return [{ edge, way, words: edgeWords(edge, nodes), isMoving, isSelected: selectedEdge === edge.id, onSelect }];
+  });
+  const { source = '', to = null } = editing.edge.value ?? {};
+  const from = places.nodes.get(source);
+  return (
+    <>
+      <svg class="graph-edges" aria-hidden="true">
+        {shown.map((each) => (
+          <EdgeLine key={each.edge.id} {...each} />
+        ))}
+        {from !== undefined && to !== null && <LineInWork from={from} to={to} />}
+      </svg>
+      {shown.map((each) => (
+        <EdgeLabel key={each.edge.id} {...each} />
+      ))}
+    </>
+  );
+}
+
+function Nodes({ props, places, editing, camera }: PartProps & { readonly camera: ViewCamera }) {
+  const { nodes, selectedNode = null, onSelectNode, onMove, onConnect } = props;
+  const focused = useSignal<string | null>(null);
+  const shown = nodes.flatMap((node) => {
+    const place = places.nodes.get(node.id);
+    return node.isAbsent === true || place === undefined ? [] : [{ node, place }];
+  });
+  const ids = shown.map(({ node }) => node.id);
+  const reached = [focused.value, selectedNode].find((id) => id !== null && ids.includes(id)) ?? ids[0];
+
+  function onKey(event: KeyboardEvent, place: PlacedNode): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = ARROWS[event.key];
+    if (arrow !== undefined) onArrow(arrow, place, event.shiftKey);
+    else if (event.key === 'c' && onConnect !== undefined) editing.begin(place.id);
+    else if (event.key === 'Escape' && editing.edge.value !== null) editing.begin(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  function onArrow(arrow: Point, place: PlacedNode, isMove: boolean): void {
+    if (isMove) return onMove?.(place.id, { x: place.x + arrow.x * STEP, y: place.y + arrow.y * STEP });
+    const next = neighbourOf(
+      place,
+      shown.map((each) => each.place),
+      arrow,
+    );
+    if (next === null) return;
+    camera.reveal(next);
+    controlOf(camera.view.current, next.id)?.focus({ preventScroll: true });
+  }
+
+  return shown.map(({ node, place }) => (
+    <NodeBox
+      key={node.id}
+      {...{ node, place }}
+      isSelected={selectedNode === node.id}
+      isLinking={editing.edge.value?.source === node.id}
+      isReached={reached === node.id}
+      onFocus={(element) => {
+        focused.value = node.id;
+        if (element.matches(':focus-visible')) camera.reveal(place);
+      }}
+      onClick={() => (editing.edge.value === null ? onSelectNode?.(node.id) : editing.end(node.id))}
+      onKeyDown={(event) => onKey(event, place)}
+      onDrag={onMove && ((event) => editing.dragNode(event, place, camera))}
+      onDraw={onConnect && ((event) => editing.drawEdge(event, node.id, camera))}
+    />
+  ));
+}
+
+/** How far a key moves a node. */
+const STEP = 16;
+
+function controlOf(view: HTMLElement | null, id: string): HTMLElement | null {
+  const all = [...(view?.querySelectorAll<HTMLElement>('[data-node]') ?? [])];
+  return all.find((each) => each.dataset['node'] === id)?.querySelector('button') ?? null;
+}
+
+/** Places that change only with what is drawn, not with its marks. */
+function usePlaces({ nodes, edges, direction = 'down' }: GraphProps, { drag }: GraphEditing): Places {
+  const moved = drag.value;
+  const sized = nodes.map((node) => {
+    const position = moved?.id === node.id ? moved.position : (node.position ?? null);
+    return { ...sizeOf(node), position };
+  });
+  const spaced = edges.map(spaceOf);
+  return useMemo(() => placesOf(sized, spaced, direction), [JSON.stringify([sized, spaced, direction])]);
+}
