@@ -102,9 +102,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   await settledWithin(checking, { system, maxMs: MAX_DEAF_MS });
   const listening = listen(server, config, address);
   const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
-  takenUp.catch((error: unknown) => {
-    if (!(error instanceof ServiceStopping || error instanceof ConfigInvalid)) onLogBroken(error);
-  });
+  takenUp.catch((error: unknown) => isOfStop(error) || onLogBroken(error));
   const url = await listening;
   logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
   logger.info({}, `the console is at ${url}/console/`);
@@ -116,6 +114,11 @@ async function checkedRuns(engine: Engine): Promise<readonly UnfinishedRun[]> {
   const unfinished = await engine.unfinished();
   await engine.check(unfinished);
   return unfinished;
+}
+
+/** Whether an error of taking up runs tells no more than that the service stops, or does not begin. */
+function isOfStop(error: unknown): boolean {
+  return error instanceof ServiceStopping || error instanceof ConfigInvalid;
 }
 
 /** What changes runs, once those of before are taken up: no new one overtakes them. */

@@ -3,7 +3,7 @@
  * event and token, until the run has ended.
  */
 import type { WebSocket } from 'ws';
-import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
+import type { ChannelMessage, RichMessage, RunCompletedData } from '../generated/schemas.js';
 import type { RunViews } from '../projections/run-views.js';
 import type { RunState } from '../run/state.js';
 import type { Announced } from './messages.js';
@@ -11,11 +11,9 @@ import {
   CLOSE_FAULT,
   CLOSE_NORMAL,
   CLOSE_RESTART,
-  CLOSE_TOO_SLOW,
   NOTHING_ANNOUNCED,
   announce,
   connectedMessage,
-  sendMessage,
   unknownRunMessage,
 } from './messages.js';
 import { ServiceStopping } from '../errors.js';
@@ -23,24 +21,26 @@ import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { Token, TokenBus } from '../run/live/tokens.js';
 import type { RunEvent } from '../run/events.js';
+import type { Outbox } from './outbox.js';
 
 export interface ChannelOptions {
   readonly views: Pick<RunViews, 'watch'>;
+  readonly outbox: Pick<Outbox, 'send'>;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Serves a run's channel on an open socket. */
-export function serveChannel(socket: WebSocket, runId: string, { views, onFault }: ChannelOptions): void {
+export function serveChannel(socket: WebSocket, runId: string, { views, outbox, onFault }: ChannelOptions): void {
   const closed = new AbortController();
   let announced: Announced | null = null;
 
   const push = (messages: readonly ChannelMessage[]): void => {
     for (const message of messages) {
-      if (!sendMessage(socket, message)) return end(CLOSE_TOO_SLOW, 'too slow');
+      if (!outbox.send(socket, message)) return closed.abort();
     }
   };
-  const end = (code: number, reason?: string): void => {
-    socket.close(code, reason);
+  const end = (code: number): void => {
+    socket.close(code);
     closed.abort();
   };
   const onState = (run: RunState): void => {
@@ -76,6 +76,7 @@ export interface RichChannelOptions {
   readonly feed: Pick<RunFeed, 'follow'>;
   readonly queries: Pick<RunQueries, 'state'>;
   readonly tokens: Pick<TokenBus, 'subscribe'>;
+  readonly outbox: Pick<Outbox, 'send'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -87,10 +88,11 @@ interface RichTarget {
 
 /** Serves the rich stream of a run on an open socket. */
 export function serveRichChannel(socket: WebSocket, target: RichTarget, options: RichChannelOptions): void {
+  const { outbox } = options;
   const closed = new AbortController();
   socket.on('close', () => closed.abort());
-  const end = (code: number, reason?: string): void => {
-    socket.close(code, reason);
+  const end = (code: number): void => {
+    socket.close(code);
     closed.abort();
   };
   /** Resolves once the client has taken enough to be sent more. */
@@ -99,7 +101,7 @@ export function serveRichChannel(socket: WebSocket, target: RichTarget, options:
       if (closed.signal.aborted) return;
       const isLast = index === messages.length - 1;
       const sent = new Promise<void>((resolve) => {
-        if (!sendMessage(socket, message, isLast ? resolve : undefined)) end(CLOSE_TOO_SLOW, 'too slow');
+        if (!outbox.send(socket, message, isLast ? resolve : undefined)) closed.abort();
       });
       if (isEnd(message)) end(CLOSE_NORMAL);
       if (isLast && socket.bufferedAmount > PAUSE_BYTES) await sent;
@@ -170,8 +172,7 @@ class MessageTranslator {
   event(event: RunEvent): readonly Message[] {
     const derived = this.#beside(event);
     if (event.seq <= this.#after) return derived.filter((message) => isEnd(message) || message.event === 'token');
-    const { seq, id, type, at, data, hash } = event;
-    return [{ event: 'run_event', run_id: this.#runId, seq, id, type, at, data: { ...data }, hash }, ...derived];
+    return [eventMessage(event, this.#runId), ...derived];
   }
 
   /** The messages for a token, which is sent after its node's start. */
@@ -197,11 +198,8 @@ class MessageTranslator {
         this.#waiting = this.#waiting.filter((token) => token.step !== step);
         return [{ event: 'node_complete', ...run, node, iteration, score: 'score' in output ? output.score : null }];
       }
-      case 'RunCompleted': {
-        const { finalDraft, criticScore, iterationCount } = data;
-        const result = { final_draft: finalDraft, critic_score: criticScore, iteration_count: iterationCount };
-        return [{ event: 'run_complete', ...run, ...result }];
-      }
+      case 'RunCompleted':
+        return [completeMessage(data, this.#runId)];
       case 'RunFailed':
         return [{ event: 'run_failed', ...run, error: data.error }];
       default:
@@ -219,6 +217,28 @@ class MessageTranslator {
   #isStarted({ step, attempt }: Token): boolean {
     return (this.#starts.get(step)?.attempt ?? 0) >= attempt;
   }
+}
+
+// The messages that may hold a whole draft are made once, so that they are encoded once for all who are sent them.
+
+const eventMessage = madeOnce(({ seq, id, type, at, data, hash }: RunEvent, runId: string): Message => {
+  return { event: 'run_event', run_id: runId, seq, id, type, at, data: { ...data }, hash };
+});
+
+const completeMessage = madeOnce((data: RunCompletedData, runId: string): Message => {
+  const { finalDraft, criticScore, iterationCount } = data;
+  const result = { final_draft: finalDraft, critic_score: criticScore, iteration_count: iterationCount };
+  return { event: 'run_complete', run_id: runId, ...result };
+});
+
+/** The same function, which gives what it gave before for the same object of the same run. */
+function madeOnce<From extends object>(make: (from: From, runId: string) => Message): typeof make {
+  const made = new WeakMap<From, Message>();
+  return (from, runId) => {
+    const message = made.get(from) ?? make(from, runId);
+    made.set(from, message);
+    return message;
+  };
 }
 
 /** Whether nothing follows: the service closes the connection. */

@@ -1,8 +1,7 @@
 /** What a socket is sent: messages of the default channel, a pure function of the run and of what was announced; closes. */
-import type { ChannelMessage, GateAction, RichMessage } from '../generated/schemas.js';
+import type { ChannelMessage, GateAction } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown, openGate } from '../run/state.js';
-import type { WebSocket } from 'ws';
 
 /** What one connection has been sent so far. */
 export interface Announced {
@@ -96,7 +95,7 @@ function pausedMessage(run: RunState, announced: number | null): StatusMessage {
   };
 }
 
-// How a message is sent, and why the service closes a socket: RFC 6455 section 7.4.1 and its registry, and one code of our own.
+// Why the service closes a socket: RFC 6455 section 7.4.1 and its registry, and one code of our own.
 
 /** The run has ended, or there is none: nothing more will come. */
 export const CLOSE_NORMAL = 1000;
@@ -108,21 +107,3 @@ export const CLOSE_FAULT = 1011;
 export const CLOSE_TOO_SLOW = 4408;
 /** The key by which the socket was opened was revoked or has expired, or its session has ended. */
 export const CLOSE_UNAUTHORIZED = 4401;
-
-/** Unsent bytes at which a slow reader is cut off (contract, section 3). It can connect again and lose nothing. */
-const MAX_UNSENT_BYTES = 1024 * 1024;
-
-/**
- * Sends a message on a socket that is open; on another it does nothing.
- *
- * @param onSent called once it has left this process, or cannot any more
- * @returns false when the reader has become too slow
- */
-export function sendMessage(socket: WebSocket, message: ChannelMessage | RichMessage, onSent?: () => void): boolean {
-  if (socket.readyState !== socket.OPEN) {
-    onSent?.();
-    return true;
-  }
-  socket.send(JSON.stringify(message), () => onSent?.());
-  return socket.bufferedAmount <= MAX_UNSENT_BYTES;
-}

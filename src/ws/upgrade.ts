@@ -19,6 +19,7 @@ import { serveChannel } from './channel.js';
 import { CLOSE_RESTART, CLOSE_UNAUTHORIZED } from './messages.js';
 import type { RichChannelOptions } from './channel.js';
 import { serveRichChannel } from './channel.js';
+import { Outbox } from './outbox.js';
 
 /** Time between pings in milliseconds (contract, section 3). */
 const PING_MS = 20_000;
@@ -31,7 +32,8 @@ const MAX_SOCKETS = 20_000;
 /** How long a client may take to complete the closing handshake, in milliseconds. */
 const GOODBYE_MS = 2_000;
 
-export interface ChannelServerOptions extends ChannelOptions, RichChannelOptions, SourceRules, AuthenticationRules {
+export interface ChannelServerOptions
+  extends Omit<ChannelOptions & RichChannelOptions, 'outbox'>, SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'uuid'>;
   readonly limits: Pick<Limits, 'request'>;
@@ -53,6 +55,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
   });
   const heartbeat = pinging(options.system);
+  const channel = { ...options, outbox: new Outbox(options) };
   let stopped = false;
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -79,8 +82,8 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       heartbeat.watch(client);
       const leave = options.authenticator.watch(caller, () => client.close(CLOSE_UNAUTHORIZED, 'the key has ended'));
       client.on('close', leave);
-      if (target.stream === 'default') serveChannel(client, target.runId, options);
-      else serveRichChannel(client, target, options);
+      if (target.stream === 'default') serveChannel(client, target.runId, channel);
+      else serveRichChannel(client, target, channel);
     });
   };
 

@@ -1,0 +1,104 @@
+/**
+ * How messages leave: each is encoded once for all who are sent it, and what is unsent is bounded, for a socket and for
+ * all of them, so that readers who stall cost little.
+ */
+import type { WebSocket } from 'ws';
+import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
+import type { System } from '../system/system.js';
+import { CLOSE_TOO_SLOW } from './messages.js';
+
+/** Unsent bytes at which a slow reader is cut off (contract, section 3). It can connect again and lose nothing. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+/** The same of all sockets together: beyond, those with most are cut off (contract, section 5). */
+const MAX_UNSENT_IN_ALL_BYTES = 64 * 1024 * 1024;
+/** How long a reader that is cut off may take to learn of it, in milliseconds: until then what is unsent is held. */
+const FAREWELL_MS = 2_000;
+
+type Message = ChannelMessage | RichMessage;
+
+export interface OutboxOptions {
+  readonly system: Pick<System, 'after'>;
+  /** Default: 64 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** What all sockets of the service send through. */
+export class Outbox {
+  readonly #system: Pick<System, 'after'>;
+  readonly #maxBytes: number;
+  readonly #encoded = new WeakMap<Message, Buffer>();
+  /** Unsent bytes by socket when it last sent or was looked at: never less than there are. */
+  readonly #unsent = new Map<WebSocket, number>();
+  #total = 0;
+
+  constructor({ system, maxBytes = MAX_UNSENT_IN_ALL_BYTES }: OutboxOptions) {
+    this.#system = system;
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * Sends a message on a socket that is open; on another it does nothing. A message is encoded once, however many are
+   * sent the same object.
+   *
+   * @param onSent called once it has left this process, or cannot any more
+   * @returns false when the reader was too slow and is cut off
+   */
+  send(socket: WebSocket, message: Message, onSent?: () => void): boolean {
+    if (!isOpen(socket)) {
+      onSent?.();
+      return true;
+    }
+    socket.send(this.#bytesOf(message), { binary: false }, () => onSent?.());
+    this.#note(socket);
+    if (socket.bufferedAmount > MAX_UNSENT_BYTES) this.#cutOff(socket);
+    while (this.#total > this.#maxBytes && this.#lookAgain() > this.#maxBytes) this.#cutOff(this.#slowest(socket));
+    return isOpen(socket);
+  }
+
+  #bytesOf(message: Message): Buffer {
+    let bytes = this.#encoded.get(message);
+    if (bytes === undefined) {
+      bytes = Buffer.from(JSON.stringify(message));
+      this.#encoded.set(message, bytes);
+    }
+    return bytes;
+  }
+
+  #note(socket: WebSocket): void {
+    const before = this.#unsent.get(socket);
+    const now = socket.bufferedAmount;
+    if (before === undefined && now === 0) return;
+    if (before === undefined) socket.once('close', () => this.#forget(socket));
+    this.#unsent.set(socket, now);
+    this.#total += now - (before ?? 0);
+  }
+
+  /** What is unsent now: sockets that have sent nothing lately may have caught up. */
+  #lookAgain(): number {
+    for (const socket of this.#unsent.keys()) this.#note(socket);
+    return this.#total;
+  }
+
+  #slowest(sender: WebSocket): WebSocket {
+    let [slowest, most] = [sender, -1];
+    for (const [socket, bytes] of this.#unsent) if (bytes > most) [slowest, most] = [socket, bytes];
+    return slowest;
+  }
+
+  /** Closes a socket; it can take the rest and the reason for a moment. */
+  #cutOff(socket: WebSocket): void {
+    this.#forget(socket);
+    socket.close(CLOSE_TOO_SLOW, 'too slow');
+    const cancel = this.#system.after(FAREWELL_MS, () => socket.terminate());
+    socket.once('close', cancel);
+  }
+
+  #forget(socket: WebSocket): void {
+    this.#total -= this.#unsent.get(socket) ?? 0;
+    this.#unsent.delete(socket);
+  }
+}
+
+function isOpen({ readyState, OPEN }: WebSocket): boolean {
+  return readyState === OPEN;
+}
