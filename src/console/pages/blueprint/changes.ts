@@ -1,0 +1,79 @@
+/** What differs between two versions of a blueprint: nodes and edges that came, went or changed, field by field. */
+import { fieldDiff } from '../../record/text-diff.js';
+import type { Draft } from './draft.js';
+
+export interface FieldChange {
+  readonly field: string;
+  /** Undefined: there was none. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export interface PartChange {
+  /** Whose id or name it is; of the blueprint's own fields its name. */
+  readonly kind: 'blueprint' | 'node' | 'edge';
+  readonly name: string;
+  readonly how: 'added' | 'removed' | 'changed';
+  /** Of one that was added or removed, all it has. */
+  readonly fields: readonly FieldChange[];
+}
+
+/** The blueprint's own changes first, then nodes, then edges. None: both say the same. */
+export function changesBetween(before: Draft, after: Draft): readonly PartChange[] {
+  const parts = new Map<string, PartChange>();
+  const add = (kind: PartChange['kind'], name: string, change: Omit<PartChange, 'kind' | 'name'>): void => {
+    const key = JSON.stringify([kind, name]);
+    parts.set(key, { kind, name, how: change.how, fields: [...(parts.get(key)?.fields ?? []), ...change.fields] });
+  };
+  for (const { path, before: old, after: now } of fieldDiff(comparable(before), comparable(after))) {
+    const [list, id, ...inner] = path;
+    const kind = list === 'nodes' ? 'node' : list === 'edges' ? 'edge' : 'blueprint';
+    if (kind === 'blueprint' || id === undefined) {
+      add('blueprint', after.name, { how: 'changed', fields: [{ field: path.join('.'), before: old, after: now }] });
+    } else if (inner.length > 0) {
+      add(kind, String(id), { how: 'changed', fields: [{ field: inner.join('.'), before: old, after: now }] });
+    } else if (old === undefined) {
+      add(kind, String(id), {
+        how: 'added',
+        fields: fieldsOf(now).map(([field, value]) => ({ field, before: undefined, after: value })),
+      });
+    } else {
+      add(kind, String(id), {
+        how: 'removed',
+        fields: fieldsOf(old).map(([field, value]) => ({ field, before: value, after: undefined })),
+      });
+    }
+  }
+  for (const list of ['nodes', 'edges'] as const) {
+    const field = orderChange(list, comparable(before)[list], comparable(after)[list]);
+    if (field !== null) add('blueprint', after.name, { how: 'changed', fields: [field] });
+  }
+  return [...parts.values()].sort((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind));
+}
+
+const KINDS: readonly PartChange['kind'][] = ['blueprint', 'node', 'edge'];
+
+/** Edges without an id are called after their ends, and no rule of approvals is an empty one. */
+function comparable({ name, nodes, edges, approvals = {} }: Draft) {
+  return {
+    name,
+    approvals,
+    nodes,
+    edges: edges.map((edge) => ({ ...edge, id: edge.id ?? `${edge.source}->${edge.target}` })),
+  };
+}
+
+function fieldsOf(part: unknown): readonly (readonly [string, unknown])[] {
+  return typeof part === 'object' && part !== null ? Object.entries(part) : [];
+}
+
+/** Which node runs first and which condition is asked first is a matter of order. */
+function orderChange(
+  list: string,
+  before: readonly { readonly id: string }[],
+  after: readonly { readonly id: string }[],
+): FieldChange | null {
+  const [old, now] = [before.map(({ id }) => id), after.map(({ id }) => id)];
+  const [was, is] = [old.filter((id) => now.includes(id)).join(', '), now.filter((id) => old.includes(id)).join(', ')];
+  return was === is ? null : { field: `order of ${list}`, before: was, after: is };
+}

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { changesBetween } from '../../../src/console/pages/blueprint/changes.js';
+import type { Draft } from '../../../src/console/pages/blueprint/draft.js';
+import {
+  STARTER,
+  withEdgeChanged,
+  withNode,
+  withNodeChanged,
+  withoutNode,
+} from '../../../src/console/pages/blueprint/draft.js';
+
+describe('Changes between two versions of a blueprint', () => {
+  const told = (before: Draft, after: Draft): readonly string[] =>
+    changesBetween(before, after).map(
+      ({ kind, name, how, fields }) => `${kind} ${name} ${how}: ${fields.map(({ field }) => field).join(' ')}`,
+    );
+
+  it('are none where only the order of fields differs', () => {
+    const turned = {
+      ...STARTER,
+      nodes: STARTER.nodes.map((node) => ({ ...Object.fromEntries(Object.entries(node).reverse()), id: node.id })),
+    };
+    expect(told(STARTER, turned)).to.deep.equal([]);
+  });
+
+  it('name what came, what went and which fields changed', () => {
+    const after = withEdgeChanged(
+      withNodeChanged({ ...withoutNode(withNode(STARTER, null), 2), name: 'Other' }, 0, { systemPrompt: 'Think.' }),
+      1,
+      { condition: 'score < 5' },
+    );
+    expect(told(STARTER, after)).to.deep.equal([
+      'blueprint Other changed: name',
+      'node writer changed: systemPrompt',
+      'node agent-4 added: id label systemPrompt',
+      'node editor removed: id label type systemPrompt'.replace(' type', ''),
+      'edge critic->writer changed: condition',
+      'edge critic->editor removed: id source target type condition',
+    ]);
+  });
+
+  it('tell that nodes or edges stand in another order, which decides who comes first', () => {
+    expect(told(STARTER, { ...STARTER, nodes: STARTER.nodes.toReversed() })).to.deep.equal([
+      'blueprint Writer and critic changed: order of nodes',
+    ]);
+  });
+});
