@@ -1,8 +1,195 @@
-/** Saved councils. */
+/** Saved councils: find one, start a run of it, make another. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import type { Blueprint } from '../../../generated/schemas.js';
+import { council } from '../../shell/council.js';
+import { pageUrl, query, setQuery } from '../../shell/router.js';
+import { may, onRefused } from '../../shell/session.js';
+import { toast, toastError } from '../../shell/toasts.js';
+import { Badge, Button, Field } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Empty, Failure, Loading } from '../../ui/states.js';
+import { Ago } from '../../ui/time.js';
+import { counted } from '../../ui/words.js';
+import { ImportButton } from './import-dialog.js';
+import { StartDialog } from './run-dialogs.js';
+import { BlueprintList } from './store.js';
+
+/** Rows that are shown at once. */
+const SHOWN = 200;
+
 export function BlueprintsPage() {
+  const list = useMemo(() => new BlueprintList(council), []);
+  useEffect(() => void list.more(), [list]);
+  useEffect(() => onRefused(list.error.value), [list.error.value]);
   return (
-    <main id="page">
-      <h1>Blueprints</h1>
+    <main id="page" class="blueprints">
+      <div class="page-head">
+        <div>
+          <h1>Blueprints</h1>
+          <p class="muted">Saved councils: who deliberates, and who comes after whom.</p>
+        </div>
+        {may('author') && (
+          <div class="row">
+            <ImportButton />
+            <a class="button primary" href={pageUrl(['blueprints', 'new'])}>
+              New blueprint
+            </a>
+          </div>
+        )}
+      </div>
+      {list.error.value !== null && <Failure error={list.error.value} onRetry={() => void list.more()} />}
+      {list.isEmpty.value && <NoBlueprints />}
+      {list.records.value.length > 0 && <Records list={list} />}
+      {list.isLoading.value && <Loading what="blueprints" />}
     </main>
+  );
+}
+
+function Records({ list }: { readonly list: BlueprintList }) {
+  const started = useSignal<Blueprint | null>(null);
+  const deleted = useSignal<Blueprint | null>(null);
+  const shown = useSignal(SHOWN);
+  const wanted = (query.value.get('q') ?? '').toLowerCase();
+  const found = list.records.value.filter(({ id, name }) => `${name}\n${id}`.toLowerCase().includes(wanted));
+  const isMore = found.length > shown.value || !list.isWhole.value;
+  function showMore(): void {
+    shown.value += SHOWN;
+    if (found.length < shown.value) void list.more();
+  }
+  return (
+    <>
+      <Find />
+      {found.length === 0 && list.isWhole.value && <p class="muted">No blueprint is called so.</p>}
+      <ul class="blueprint-list" aria-label="Blueprints">
+        {found.slice(0, shown.value).map((each) => (
+          <Row
+            key={each.id}
+            blueprint={each}
+            onStart={() => (started.value = each)}
+            onDelete={() => (deleted.value = each)}
+          />
+        ))}
+      </ul>
+      {isMore && !list.isLoading.value && (
+        <div class="row">
+          <Button onClick={showMore}>Show more</Button>
+        </div>
+      )}
+      {started.value !== null && <StartDialog blueprint={started.value} onClose={() => (started.value = null)} />}
+      {deleted.value !== null && (
+        <DeleteDialog {...{ list }} blueprint={deleted.value} onClose={() => (deleted.value = null)} />
+      )}
+    </>
+  );
+}
+
+function Find() {
+  return (
+    <Field label="Find by name or id" isLabelUnseen>
+      {(control) => (
+        <input
+          {...control}
+          class="input"
+          type="search"
+          placeholder="Find by name or id"
+          value={query.value.get('q') ?? ''}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+}
+
+function NoBlueprints() {
+  return (
+    <Empty title="No blueprint is saved yet">
+      <p>A blueprint is a council of your own: its members, their prompts, and the ways between them.</p>
+      {may('author') && <a href={pageUrl(['blueprints', 'new'])}>Make the first one</a>}
+    </Empty>
+  );
+}
+
+interface RowProps {
+  readonly blueprint: Blueprint;
+  readonly onStart: () => void;
+  readonly onDelete: () => void;
+}
+
+function Row({ blueprint, onStart, onDelete }: RowProps) {
+  const { id, name, version, nodes, edges, updatedAt, warnings } = blueprint;
+  return (
+    <li>
+      <div class="grow">
+        <a class="name break" href={pageUrl(['blueprints', id])}>
+          {name}
+        </a>
+        <div class="muted small break">
+          <span class="mono">{id}</span>
+        </div>
+      </div>
+      <div class="small muted numeric facts">
+        <span>
+          {counted(nodes.length, 'node')}, {counted(edges.length, 'edge')}
+        </span>
+        <span>
+          <a href={pageUrl(['blueprints', id], { tab: 'versions' })}>Version {version}</a>, <Ago at={updatedAt} />
+        </span>
+      </div>
+      <div class="warned">
+        {warnings.length > 0 && <Badge tone="wait">{counted(warnings.length, 'warning')}</Badge>}
+      </div>
+      <div class="row actions">
+        <a class="button plain slim" href={pageUrl([], { blueprint_id: id })}>
+          Runs<span class="unseen"> of {name}</span>
+        </a>
+        {may('run') && (
+          <Button slim label={`Start a run of ${name}`} onClick={onStart}>
+            Start a run
+          </Button>
+        )}
+        {may('author') && (
+          <Button slim tone="plain" label={`Delete ${name}`} onClick={onDelete}>
+            Delete
+          </Button>
+        )}
+      </div>
+    </li>
+  );
+}
+
+interface DeleteDialogProps {
+  readonly list: BlueprintList;
+  readonly blueprint: Blueprint;
+  readonly onClose: () => void;
+}
+
+function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
+  const isBusy = useSignal(false);
+  async function remove(): Promise<void> {
+    isBusy.value = true;
+    try {
+      await list.remove(blueprint);
+      toast(`“${blueprint.name}” is deleted`, 'good');
+    } catch (error) {
+      toastError(error);
+    }
+    onClose();
+  }
+  const foot = (
+    <>
+      <Button onClick={onClose}>Keep it</Button>
+      <Button tone="danger" disabled={isBusy.value} onClick={() => void remove()}>
+        Delete
+      </Button>
+    </>
+  );
+  return (
+    <Dialog title="Delete this blueprint?" {...{ onClose, foot }}>
+      <p class="break">
+        “{blueprint.name}” can start no more runs. Those it has started stay as they are, and its versions stay in the
+        record.
+      </p>
+    </Dialog>
   );
 }

@@ -1,0 +1,113 @@
+/** A blueprint from a file: what of it was understood is shown before it is opened in the editor. */
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import { navigate, pageUrl } from '../../shell/router.js';
+import { toast } from '../../shell/toasts.js';
+import { Button } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import type { Draft } from '../blueprint/draft.js';
+import type { Imported } from '../blueprint/import.js';
+import { importBlueprint } from '../blueprint/import.js';
+import { counted } from '../../ui/words.js';
+
+let opened: Draft | null = null;
+
+/** What was imported and is to be edited, once; null: nothing was. */
+export function takeImported(): Draft | null {
+  const draft = opened;
+  opened = null;
+  return draft;
+}
+
+export function ImportButton() {
+  const input = useRef<HTMLInputElement>(null);
+  const found = useSignal<Imported | null>(null);
+  async function read(file: File | undefined): Promise<void> {
+    if (file === undefined) return;
+    try {
+      found.value = importBlueprint(await file.text(), file.name.replace(/\.[^.]*$/, ''));
+    } catch (error) {
+      toast(`“${file.name}” is no blueprint: ${error instanceof Error ? error.message : String(error)}`, 'bad');
+    }
+  }
+  return (
+    <>
+      <input
+        ref={input}
+        class="unseen"
+        type="file"
+        accept=".json,application/json"
+        aria-label="File to import"
+        tabIndex={-1}
+        onChange={({ currentTarget }) => {
+          void read(currentTarget.files?.[0]);
+          currentTarget.value = '';
+        }}
+      />
+      <Button onClick={() => input.current?.click()}>Import a file</Button>
+      {found.value !== null && <Preview imported={found.value} onClose={() => (found.value = null)} />}
+    </>
+  );
+}
+
+function Preview({
+  imported: { draft, notes },
+  onClose,
+}: {
+  readonly imported: Imported;
+  readonly onClose: () => void;
+}) {
+  function open(): void {
+    opened = draft;
+    navigate(pageUrl(['blueprints', 'new']));
+  }
+  const foot = (
+    <>
+      <Button onClick={onClose}>Cancel</Button>
+      <Button tone="primary" onClick={open}>
+        Open in the editor
+      </Button>
+    </>
+  );
+  return (
+    <Dialog title={`Import “${draft.name}”`} broad {...{ onClose, foot }}>
+      <p class="muted">
+        {counted(draft.nodes.length, 'node')} and {counted(draft.edges.length, 'edge')} were understood. Nothing is
+        saved before you save it.
+      </p>
+      {notes.length > 0 && (
+        <ul class="notice wait break import-notes" aria-label="What was read otherwise">
+          {notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+      <ul class="import-parts" aria-label="Nodes">
+        {draft.nodes.map(({ id, label = id, type, model, systemPrompt = '', tools }, at) => (
+          <li key={at}>
+            <strong class="break">{label}</strong>
+            <span class="muted small break">
+              {[type, model, tools?.webSearch === true && 'web search', tools?.pdfReader === true && 'PDF reader']
+                .filter(Boolean)
+                .join(', ')}
+            </span>
+            <p class="small break">{systemPrompt === '' ? 'No prompt' : excerpt(systemPrompt)}</p>
+          </li>
+        ))}
+      </ul>
+      <ul class="import-parts small" aria-label="Edges">
+        {draft.edges.map(({ source, target, type, condition }, at) => (
+          <li key={at} class="break">
+            {source} → {target}
+            {type === 'conditional' && <code> if {condition}</code>}
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+function excerpt(text: string): string {
+  const start = [...text.slice(0, 400)].slice(0, 160).join('');
+  return start.length < text.length ? `${start}…` : text;
+}
