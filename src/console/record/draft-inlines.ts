@@ -160,11 +160,10 @@ class InlineReader {
     if (length > 3) return this.#pass(length);
     const marker = sign.repeat(length);
     const [before, after] = [charBefore(this.#text, this.#at), charAfter(this.#text, this.#at + length)];
-    const isInWord = sign === '_' && LETTER.test(before) && LETTER.test(after);
     const opened = this.#frames.findLastIndex((frame) => frame.marker === marker);
-    const closes = opened > 0 && /\S/.test(before) && !(sign === '_' && LETTER.test(after));
-    const opens = /\S/.test(after) && !(sign === '_' && LETTER.test(before));
-    if (isInWord || !(closes || (opens && this.#frames.length < MOST_OPEN))) return this.#pass(length);
+    const closes = opened > 0 && mayClose(sign, before, after);
+    const opens = this.#frames.length < MOST_OPEN && mayOpen(sign, before, after);
+    if (!closes && !opens) return this.#pass(length);
     this.#flush();
     if (closes) this.#close(opened, (inlines) => emphasized(length, inlines));
     else this.#frames.push({ marker, isAlive: false, inlines: [] });
@@ -257,6 +256,15 @@ function ticksIn(text: string): Map<number, number[]> {
     else starts.push(index);
   }
   return found;
+}
+
+/** Underscores within a word are part of it. */
+function mayOpen(sign: string, before: string, after: string): boolean {
+  return /\S/.test(after) && !(sign === '_' && LETTER.test(before));
+}
+
+function mayClose(sign: string, before: string, after: string): boolean {
+  return /\S/.test(before) && !(sign === '_' && LETTER.test(after));
 }
 
 function runAt(text: string, at: number, sign: string): number {
