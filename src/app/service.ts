@@ -104,9 +104,12 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
   takenUp.catch((error: unknown) => isOfStop(error) || onLogBroken(error));
   const url = await listening;
-  logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, `council-run-service at ${url}`);
-  logger.info({}, `the console is at ${url}/console/`);
+  logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, greeting(url));
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
+}
+
+function greeting(url: string): string {
+  return `council-run-service at ${url}, for people at ${url}/console/`;
 }
 
 /** The runs to take up, checked. */
