@@ -16,6 +16,9 @@ import { openSearchIndex } from '../search/index-client.js';
 import { embeddingsOf } from '../embeddings/provider.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import { DocumentStore } from '../documents/store.js';
+import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
+import type { Passage, PassageQuery } from '../council/tools/pdf-reader.js';
+import { findPassages } from '../council/tools/pdf-reader.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
@@ -32,6 +35,10 @@ const RETRY_VECTORS_MS = 60_000;
 export interface Documents {
   /** @throws {DocumentCorrupt} */
   find(documentId: string): Promise<DocumentRecord | null>;
+  /** Chunks of a document, in order; null when it is not there. @throws {DocumentCorrupt} */
+  chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null>;
+  /** What agents are given for a query, best first. Throws as the search. */
+  search(query: PassageQuery, options: { readonly signal: AbortSignal }): Promise<readonly Passage[]>;
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
   verify(documentId: string): Promise<DocumentCheck | null>;
   /** Resolves once it is recorded. */
@@ -103,17 +110,16 @@ export async function documentServices(
     await projector?.reached(position);
     await indexer.reached(position, signal);
   };
+  const chunkSearch = documentSearch({ indexer, embeddings, recordsVectors, filenameOf, isCorrupt });
   const audits = documentAudits({ log, history, corruptDocuments, projector: () => projector, system, logger });
   return {
-    corruptDocuments,
-    check: audits.check,
-    ...documentsOf({ store, corruptDocuments, reached, verify: audits.verify }),
+    ...{ corruptDocuments, chunkSearch, check: audits.check },
+    ...documentsOf({ store, corruptDocuments, chunkSearch, reached, verify: audits.verify }),
     hasCaughtUp: () => indexer.hasCaughtUp,
     recorded(event) {
       indexer.take(event);
       if (isDecisive(event)) audits.changed(event);
     },
-    chunkSearch: documentSearch({ indexer, embeddings, recordsVectors, filenameOf, isCorrupt }),
     async start(by) {
       projector = by;
       const [first] = await history.documents({ limit: 1, offset: 0 });
@@ -140,18 +146,24 @@ function trackCorrupt(logger: EngineDeps['logger'], drop: (documentId: string) =
 interface DocumentsDeps extends Pick<Documents, 'verify'> {
   readonly store: DocumentStore;
   readonly corruptDocuments: CorruptDocuments;
+  readonly chunkSearch: ChunkSearch;
   /** Resolves once what is recorded up to there is found, or found no more. */
   readonly reached: (position: Position, signal?: AbortSignal) => Promise<void>;
 }
 
 /** The documents whose records are valid. */
-function documentsOf({ store, corruptDocuments, reached, verify }: DocumentsDeps): Documents {
+function documentsOf({ store, corruptDocuments, chunkSearch, reached, verify }: DocumentsDeps): Documents {
   return {
     verify,
     async find(documentId) {
       corruptDocuments.assertNotCorrupt(documentId);
       return await corruptDocuments.noting(store.find(documentId));
     },
+    async chunks(documentId, range) {
+      corruptDocuments.assertNotCorrupt(documentId);
+      return await corruptDocuments.noting(store.chunks(documentId, range));
+    },
+    search: (query, options) => findPassages(chunkSearch, query, options),
     async ingest(file) {
       const ingested = await corruptDocuments.noting(store.ingest(file));
       // All that counts of its record was read for that.

@@ -114,7 +114,7 @@ export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprin
 export type { CursorStream } from './cursor-stream.js';
 export type { FeedEvent, FeedOptions } from './feed.js';
 export type { AddKeyOptions, KeyEventsOptions } from './keys.js';
-export type { UploadOptions } from './documents.js';
+export type { ChunkOptions, SearchOptions, UploadOptions } from './documents.js';
 export type { CallOptions } from './http.js';
 export type { RetryOptions, RetryWait } from './retry.js';
 export type { ClientSystem } from './system.js';
@@ -134,6 +134,7 @@ export type {
   FoldedRun,
   ForkPlan,
   ForkRequest,
+  FoundPassage,
   Genealogy,
   GodModeState,
   Health,
@@ -142,6 +143,7 @@ export type {
   KeyEventsPage,
   NewKey,
   NodeStartMessage,
+  NumberedChunk,
   Readiness,
   RunResult,
   RunStart,

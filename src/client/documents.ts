@@ -1,5 +1,5 @@
 /** PDF files that agents can search. */
-import type { Document, UploadResult } from '../generated/schemas.js';
+import type { Document, FoundPassage, NumberedChunk, UploadResult } from '../generated/schemas.js';
 import type { Api, CallOptions } from './http.js';
 import type { OnSent } from './host-fetch.js';
 import { pathOf } from './http.js';
@@ -14,6 +14,18 @@ export interface UploadOptions extends CallOptions {
   readonly filename?: string | undefined;
   /** Told how much is sent; where it cannot be known, as in Node or with a `fetch` handed over, never. */
   readonly onProgress?: OnSent | undefined;
+}
+
+export interface ChunkOptions extends CallOptions {
+  /** The page whose passages are wanted, from 1. Default: all. */
+  readonly page?: number | undefined;
+  /** Passages a page of the list. Default: the service's. */
+  readonly limit?: number | undefined;
+}
+
+export interface SearchOptions extends CallOptions {
+  /** Most passages, 1 to 20. Default: 5. */
+  readonly topK?: number | undefined;
 }
 
 export class Documents {
@@ -42,6 +54,16 @@ export class Documents {
   /** @throws {NotFoundError} */
   get(id: string, { signal }: CallOptions = {}): Promise<Document> {
     return this.#api.json({ path: pathOf('documents', id), signal });
+  }
+
+  /** Its passages, in order. @throws {NotFoundError} */
+  chunks(id: string, { page, limit, signal }: ChunkOptions = {}): Pages<NumberedChunk> {
+    return pagesOf(this.#api, { path: pathOf('documents', id, 'chunks'), query: { page, limit }, signal });
+  }
+
+  /** What an agent with the PDF reader would be given for these words, best first. */
+  search(q: string, { topK, signal }: SearchOptions = {}): Promise<readonly FoundPassage[]> {
+    return this.#api.json({ path: pathOf('documents', 'search'), query: { q, top_k: topK }, signal });
   }
 
   /** @throws {NotFoundError} */

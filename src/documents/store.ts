@@ -19,6 +19,8 @@ import type { DocumentRecord } from './events.js';
 import { documentRecordOf, documentStatusOf, documentStream, readDocument } from './events.js';
 import type { DocumentSource, DocumentState } from './state.js';
 import { evolveDocument, nextStep } from './state.js';
+import type { ChunkRange, NumberedChunk } from './stored-chunks.js';
+import { storedChunks } from './stored-chunks.js';
 import type { Embeddings } from '../embeddings/port.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import { vectorToBase64 } from '../embeddings/port.js';
@@ -76,6 +78,11 @@ export class DocumentStore {
   async find(documentId: string): Promise<DocumentRecord | null> {
     const { decisive } = await documentStatusOf(this.#options.log, documentId);
     return decisive === null ? null : documentRecordOf(decisive);
+  }
+
+  /** Chunks of the document, in order; null as for `find`. @throws {DocumentCorrupt} */
+  chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null> {
+    return storedChunks(this.#options, documentId, range);
   }
 
   /**

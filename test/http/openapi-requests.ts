@@ -153,6 +153,8 @@ async function keepDocument(client: Client, pdf: Blob): Promise<void> {
   const params = { path: { document_id: given(given(documents)[0]).id } };
   await client.GET('/api/documents/{document_id}', { params });
   await client.GET('/api/documents/{document_id}/verify', { params });
+  await client.GET('/api/documents/{document_id}/chunks', { params: { ...params, query: { page: 1 } } });
+  await client.GET('/api/documents/search', { params: { query: { q: 'Trees' } } });
   await client.DELETE('/api/documents/{document_id}', { params });
 }
 

@@ -40,6 +40,8 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/versions': ['get'],
+  '/api/documents/search': ['get'],
+  '/api/documents/{document_id}/chunks': ['get'],
   '/api/keys': ['get', 'post'],
   '/api/keys/events': ['get'],
   '/api/keys/{name}': ['delete'],

@@ -23,28 +23,64 @@ export function pdfReader(search: ChunkSearch): Tool {
     },
     isAvailable: () => search.hasChunks(),
     read(given) {
-      const query = queryOf(given['query'], MAX_QUERY_CHARS);
+      const query = readPassageQuery(given['query']);
       if (query === null) return { isUsable: false, fault: '"query" must be a text that is not empty' };
       const topK = countOf(given['top_k'], { min: 1, max: MAX_TOP_K, fallback: DEFAULT_TOP_K });
       return { isUsable: true, arguments: { query, top_k: topK } };
     },
     async run(given, { signal, maxBytes }) {
       const topK = Number(given['top_k'] ?? DEFAULT_TOP_K);
-      const chunks = await search.search(String(present(given['query'], 'query')), topK, { signal });
-      return { isFound: true, ...renderItems('passage', chunks.slice(0, topK).map(itemOf), maxBytes) };
+      const passages = await findPassages(
+        search,
+        { query: String(present(given['query'], 'query')), topK },
+        { signal },
+      );
+      return { isFound: true, ...renderItems('passage', passages.map(itemOf), maxBytes) };
     },
   };
 }
 
-function itemOf({ document, page, chunk, text, score, filename }: FoundChunk) {
+/** A chunk as it is given out. */
+export interface Passage extends FoundChunk {
+  /** The mark to cite it by. */
+  readonly cite: string;
+}
+
+export interface PassageQuery {
+  /** As `readPassageQuery` reads it. */
+  readonly query: string;
+  /** 1 to 20. */
+  readonly topK: number;
+}
+
+/** What the tool finds, best first. Throws as the search. */
+export async function findPassages(
+  search: Pick<ChunkSearch, 'search'>,
+  { query, topK }: PassageQuery,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly Passage[]> {
+  const chunks = await search.search(query, topK, { signal });
+  return chunks.slice(0, topK).map((chunk) => ({
+    ...chunk,
+    score: Number.isFinite(chunk.score) ? chunk.score : 0,
+    cite: `[${chunk.document.slice(0, MARK_CHARS)}:${chunk.page}]`,
+  }));
+}
+
+/** A query as it is searched for; null when nothing can be. */
+export function readPassageQuery(given: unknown): string | null {
+  return queryOf(given, MAX_QUERY_CHARS);
+}
+
+function itemOf({ document, page, chunk, text, score, filename, cite }: Passage) {
   return {
     attributes: {
-      cite: `[${document.slice(0, MARK_CHARS)}:${page}]`,
+      cite,
       ...(filename !== undefined && { document: filename.slice(0, 200) }),
       page: String(page),
     },
     text,
-    hit: { document, page, chunk, score: Number.isFinite(score) ? score : 0 },
+    hit: { document, page, chunk, score },
   };
 }
 

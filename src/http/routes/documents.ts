@@ -1,11 +1,14 @@
 /** Documents that agents read: upload, list, show, verify, delete. */
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
-import type { UploadResult } from '../../generated/schemas.js';
+import type { FoundPassage, UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
 import { documentStream, isDocumentId } from '../../documents/events.js';
 import type { Ingested } from '../../documents/store.js';
+import type { ChunkRange, NumberedChunk } from '../../documents/stored-chunks.js';
+import type { Passage } from '../../council/tools/pdf-reader.js';
+import { readPassageQuery } from '../../council/tools/pdf-reader.js';
 import { pageOf } from '../query.js';
-import { RequestRefused } from '../../api/problems.js';
+import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import { permitInTime, permitsFor, withPermit } from '../concurrency.js';
 import type { RouterContext } from '@koa/router';
@@ -21,7 +24,16 @@ const READINGS_AT_A_TIME = 4;
 
 /** POST /api/councils/upload-pdf and everything at /api/documents. */
 export function documentRoutes(http: HttpContext): readonly Route[] {
-  return [uploadRoute(http), listRoute(http), getRoute(http), verifyRoute(http), deleteRoute(http)];
+  return [
+    uploadRoute(http),
+    listRoute(http),
+    // A word comes before an id.
+    searchRoute(http),
+    getRoute(http),
+    chunksRoute(http),
+    verifyRoute(http),
+    deleteRoute(http),
+  ];
 }
 
 function uploadRoute(http: HttpContext): Route {
@@ -124,6 +136,75 @@ function getRoute(http: HttpContext): Route {
       return { status: 200, body: documentRecord(found) };
     },
   };
+}
+
+function chunksRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'document-chunks-query.json');
+  const permits = permitsFor(READINGS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/documents/{document_id}/chunks',
+    access: 'read',
+    name: 'listDocumentChunks',
+    summary: 'Lists the passages of a document, or of one of its pages, in order',
+    tag: 'documents',
+    query,
+    success: {
+      status: 200,
+      description: 'A page of the passages',
+      schema: 'document-chunk-list.json',
+      headers: ['Link'],
+    },
+    problems: [503],
+    async handle(ctx) {
+      const range = query.read(ctx);
+      const documentId = documentIdIn(ctx);
+      const list = async (part: ChunkRange): Promise<readonly NumberedChunk[]> => {
+        const found = await withPermit(permits, http, () => http.documents.chunks(documentId, part));
+        if (found === null) throw new DocumentUnknown({ documentId });
+        return found;
+      };
+      const { items, headers } = await pageOf(ctx, range, list);
+      return { status: 200, body: items, headers };
+    },
+  };
+}
+
+/** Searches at a time; further ones wait. */
+const SEARCHES_AT_A_TIME = 8;
+
+function searchRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'document-search-query.json');
+  const permits = permitsFor(SEARCHES_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/documents/search',
+    access: 'read',
+    name: 'searchDocuments',
+    summary: 'Finds the passages that an agent with the PDF reader would be given',
+    tag: 'documents',
+    query,
+    success: { status: 200, description: 'The nearest passages, best first', schema: 'document-search.json' },
+    problems: [503],
+    async handle(ctx) {
+      const { q, top_k: topK } = query.read(ctx);
+      const text = readPassageQuery(q);
+      if (text === null) throw brokenRules([{ loc: ['query', 'q'], msg: NO_WORDS, type: 'string_too_short' }]);
+      const late = new AbortController();
+      try {
+        const find = () => http.documents.search({ query: text, topK }, { signal: late.signal });
+        return { status: 200, body: (await withPermit(permits, http, find)).map(foundPassage) };
+      } finally {
+        late.abort();
+      }
+    },
+  };
+}
+
+const NO_WORDS = 'Input should have more than blanks';
+
+function foundPassage({ document, filename, page, chunk, text, score, cite }: Passage): FoundPassage {
+  return { document, filename: filename ?? null, page, chunk, text, score, cite };
 }
 
 function verifyRoute(http: HttpContext): Route {
