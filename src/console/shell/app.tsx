@@ -135,6 +135,12 @@ function Who() {
   );
 }
 
+const MADE_BY = (
+  <>
+    Made by <code>council keys add</code>
+  </>
+);
+
 function SignIn() {
   const key = useSignal('');
   const fault = useSignal<string | null>(null);
@@ -153,9 +159,9 @@ function SignIn() {
   return (
     <main id="page">
       <h1>Sign in</h1>
-      <form class="card" onSubmit={(event) => void submit(event)}>
+      <form class="card narrow" onSubmit={(event) => void submit(event)}>
         <p>This service wants a key. It is changed for a session of 12 hours and not kept by this page.</p>
-        <Field label="Key" hint="Made by `council keys add`" fault={fault.value}>
+        <Field label="Key" hint={MADE_BY} fault={fault.value}>
           {(control) => (
             <input
               {...control}
