@@ -139,7 +139,7 @@ describe('A run as it ran', () => {
 
   it('agrees with the fold on what is under way, at every moment of any history', () => {
     for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) expectSameAsFold(events, name);
-    for (let seed = 1; seed <= 40; seed += 1) {
+    for (let seed = 1; seed <= 12; seed += 1) {
       named(seed, () => expectSameAsFold(randomStory(seed).events, `seed ${seed}`));
     }
   });

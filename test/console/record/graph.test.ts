@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
+import { runChart } from '../../../src/audit/chart.js';
 import type { GraphView } from '../../../src/console/record/graph.js';
 import { graphViewAt } from '../../../src/console/record/graph.js';
+import type { ChartConfig } from '../../../src/generated/schemas.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 
@@ -56,6 +58,24 @@ describe('A run as it is', () => {
     expect([byCondition('rework'), byCondition('approve')]).to.deep.equal([0, 1]);
   });
 
+  it('marks the nodes that are active in the service’s own chart of the run, at every moment', () => {
+    for (const [name, events] of goldenHistories()) {
+      const record = recordOf(events);
+      for (const { seq, at } of events) {
+        const state = record.stateAt(seq);
+        if (state === null) throw new Error('nothing has happened');
+        const active = activeIn(runChart(state).states);
+        const shown = graphViewAt(record, seq, at)?.nodes ?? [];
+        const underWay = shown.filter(({ standing }) => standing === 'active' || standing === 'waiting');
+        expect(
+          underWay.map(({ id }) => id),
+          `${name} at ${seq}`,
+        ).to.include.members(active);
+        if (active.length > 0) expect(underWay, `${name} at ${seq}`).to.have.lengthOf(active.length);
+      }
+    }
+  });
+
   it('has the nodes and edges of the graph that was frozen into the run', () => {
     for (const [name, events] of goldenHistories()) {
       const [first] = events;
@@ -76,6 +96,14 @@ describe('A run as it is', () => {
     expect(graphViewAt(recordOf(history('cancel')), -1, '')).to.equal(null);
   });
 });
+
+/** Nodes that are marked active in a chart. */
+function activeIn(states: ChartConfig['states']): readonly string[] {
+  return Object.values(states).flatMap(({ meta, tags = [], states: inner = {} }) => [
+    ...(meta !== undefined && tags.includes('active') ? [meta.node] : []),
+    ...activeIn(inner),
+  ]);
+}
 
 function viewOf(events: readonly RunEvent[]): GraphView {
   const record = recordOf(events);

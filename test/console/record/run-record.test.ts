@@ -17,7 +17,7 @@ describe('The record of a run in the console', () => {
   });
 
   it('shows after every event of random histories what the service answers for it', () => {
-    for (let seed = 1; seed <= 60; seed += 1) {
+    for (let seed = 1; seed <= 20; seed += 1) {
       named(seed, () => expectSameAsService(randomStory(seed).events, `seed ${seed}`));
     }
   });
@@ -66,11 +66,11 @@ describe('The record of a run in the console', () => {
   it('goes to any moment of a thousand events without folding them all', () => {
     const record = recordOf(longHistory(1_000));
     for (const seq of [999, 0, 500, 31, 32, 33, 998, 64]) expect(record.momentAt(seq)?.seq).to.equal(seq);
-    const began = performance.now();
+    const began = process.cpuUsage().user;
     const looks = 300;
     for (let look = 0; look < looks; look += 1) record.momentAt((look * 617) % 1_000);
-    // 5 ms each are asked for; about 0.2 ms are needed: a slow machine passes too.
-    expect((performance.now() - began) / looks).to.be.below(5);
+    // 5 ms each are asked for; about 0.2 ms are needed, to fold all of them anew 10 ms.
+    expect((process.cpuUsage().user - began) / 1_000 / looks).to.be.below(5);
   });
 });
 
