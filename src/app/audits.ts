@@ -3,6 +3,8 @@ import type { System } from '../system/system.js';
 import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
 import { verifyRun } from '../audit/verify.js';
 import { genealogyOf } from '../audit/genealogy.js';
+import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
+import { promptOf } from '../audit/prompt.js';
 import { recordCheck } from '../audit/record-check.js';
 import type { Genealogy } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -27,6 +29,8 @@ export interface RunAudits {
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
+  /** What a node was sent. @throws {RunDamaged} */
+  readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;
   /** Ends that check. */
@@ -69,6 +73,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
         await history.replace(seen, fold);
       }),
     genealogy: (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical })),
+    prompt: (runId, at) => reader.folded(runId, (events) => promptOf(runId, events, { ...at, sha256 })),
     check: (unfinished) => check.start(notEnded(unfinished, history)),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);

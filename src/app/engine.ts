@@ -60,6 +60,7 @@ export interface Engine {
   readonly inbox: Inbox;
   readonly verify: RunAudits['verify'];
   readonly genealogy: RunAudits['genealogy'];
+  readonly prompt: RunAudits['prompt'];
   readonly blueprints: BlueprintStore;
   readonly blueprintList: BlueprintList;
   readonly documents: Documents;
@@ -123,7 +124,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const caughtUp = startReading(library, projector);
 
   return {
-    ...{ verify: audits.verify, genealogy: audits.genealogy, documents: library },
+    ...{ verify: audits.verify, genealogy: audits.genealogy, prompt: audits.prompt, documents: library },
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },

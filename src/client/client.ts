@@ -102,7 +102,7 @@ function serviceUrl(text: string): string {
 export { Pause, SeenPause } from './pause.js';
 export type { DecisionOptions } from './pause.js';
 export { Run } from './run.js';
-export type { ForkOptions, ForkPoint, StateOptions } from './run.js';
+export type { ForkOptions, ForkPoint, PromptOptions, StateOptions } from './run.js';
 export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { LiveMessage } from './tokens.js';
@@ -150,6 +150,7 @@ export type {
   Scope,
   Session as SignedIn,
   StateOverride,
+  StepPrompt,
   Ticket,
   TokenMessage,
   UploadResult,

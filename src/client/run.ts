@@ -9,6 +9,7 @@ import type {
   HistoryRecord,
   RunResult,
   RunStart,
+  StepPrompt,
   Verification,
 } from '../generated/schemas.js';
 import { ConflictError, NotFoundError } from './errors.js';
@@ -25,6 +26,11 @@ const CANCELLED = 'Cancelled by the user';
 export interface StateOptions extends CallOptions {
   /** `seq` of the last event that counts. Default: the newest. */
   readonly at?: number | undefined;
+}
+
+export interface PromptOptions extends CallOptions {
+  /** Which attempt of the step, from 1. Default: the last. */
+  readonly attempt?: number | undefined;
 }
 
 /** Where a fork begins, and what is changed there. */
@@ -122,6 +128,11 @@ export class Run {
   /** Which drafts and feedback led to which draft, and what humans decided. */
   genealogy({ signal }: CallOptions = {}): Promise<Genealogy> {
     return this.#api.json({ path: pathOf('runs', this.id, 'genealogy'), signal });
+  }
+
+  /** What a node was sent at a step of its own, by its last attempt or another. @throws {NotFoundError} */
+  prompt(step: number, { attempt, signal }: PromptOptions = {}): Promise<StepPrompt> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'prompt'), query: { step, attempt }, signal });
   }
 
   /** Whether its record is whole and true, and where it first is not. */

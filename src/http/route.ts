@@ -2,6 +2,7 @@
 import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
+import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import type { RunVerification } from '../audit/verify.js';
 import { isBlueprintId } from '../blueprint/record.js';
 import type { BlueprintStore } from '../blueprint/store.js';
@@ -56,6 +57,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** Where a run's drafts come from; null when there is no such run. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
+  /** What a node was sent. */
+  readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'find' | 'versions' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   readonly documents: {

@@ -1,4 +1,5 @@
 /** The start of a node's attempt, with the prompt it sends and the tools it has. */
+import type { RenderedPrompt } from '../council/prompt.js';
 import { renderPrompt } from '../council/prompt.js';
 import { renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
@@ -30,12 +31,17 @@ export function startNode(
       node,
       attempt,
       iteration: run.progress.iterationCount,
-      inputHash: context.sha256(`${rendered.system}\n${rendered.prompt}`),
+      inputHash: promptHash(rendered, context.sha256),
       model: run.plan.node(node).model ?? context.defaultModel,
       tools,
       delayMs,
     },
   });
+}
+
+/** The hash of a prompt, as the start of its attempt records it. */
+export function promptHash({ system, prompt }: RenderedPrompt, sha256: (text: string) => string): string {
+  return sha256(`${system}\n${prompt}`);
 }
 
 /** The prompt of an attempt: its input, and the rendered texts. */

@@ -54,6 +54,7 @@ describe('A request that cannot be served', () => {
       inbox: { list: always, follow: always },
       verify: always,
       genealogy: always,
+      prompt: always,
       blueprints: { find: always, versions: always, create: always, update: always, remove: always },
       blueprintList: always,
       documents: {

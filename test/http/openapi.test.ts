@@ -37,6 +37,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/verify': ['get'],
   '/api/runs/{run_id}/fork': ['post'],
   '/api/runs/{run_id}/genealogy': ['get'],
+  '/api/runs/{run_id}/prompt': ['get'],
   '/api/runs/{run_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/versions': ['get'],

@@ -56,6 +56,7 @@ describe('A client of the rich stream that does not read', () => {
         queries: { find: never, state, list: never, count: never, record: never, folded: never, forkPoint: never },
         verify: never,
         genealogy: never,
+        prompt: never,
         feed,
         logFeed: { start: never, follow: never },
         inbox: { list: never, follow: never },

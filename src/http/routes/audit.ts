@@ -1,11 +1,11 @@
 /** The record of a run: its events, its state after each, and its verification (contract, section 4). */
 import { exportLine } from '../../audit/export.js';
+import type { AttemptPlace } from '../../audit/prompt.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { isKnown, tagged } from '../answer.js';
 import { readBody } from '../chunked-body.js';
-import type { RequestRefused } from '../../api/problems.js';
-import { brokenRules } from '../../api/problems.js';
+import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import type { Semaphore } from '../../system/async/semaphore.js';
 import { crowded, withPermit, permitsFor } from '../concurrency.js';
@@ -22,10 +22,10 @@ const RECORDS_AT_A_TIME = 16;
 /** Records folded or verified at a time; each is read from its beginning. */
 const READINGS_AT_A_TIME = 16;
 
-/** GET /api/runs/{run_id}/events, …/state and …/verify. */
+/** GET /api/runs/{run_id}/events, …/state, …/prompt and …/verify. */
 export function auditRoutes(http: HttpContext): readonly Route[] {
   const permits = permitsFor(READINGS_AT_A_TIME);
-  return [eventsRoute(http), stateRoute(http, permits), verifyRoute(http, permits)];
+  return [eventsRoute(http), stateRoute(http, permits), promptRoute(http, permits), verifyRoute(http, permits)];
 }
 
 function eventsRoute(http: HttpContext): Route {
@@ -95,6 +95,35 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
       return { status: 200, body: foldedRun(run) };
     },
   };
+}
+
+function promptRoute(http: HttpContext, permits: Semaphore): Route {
+  const query = queryOf(http.schemas, 'prompt-query.json');
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/prompt',
+    access: 'read',
+    name: 'getStepPrompt',
+    summary: 'Shows what a node was sent at one of its steps',
+    description: 'Of a fork its own steps are known; those before it are steps of its parent.',
+    tag: 'audit',
+    query,
+    success: { status: 200, description: 'The prompt, and what it was made of', schema: 'step-prompt.json' },
+    problems: [503],
+    async handle(ctx) {
+      const at = query.read(ctx);
+      const runId = runIdIn(ctx);
+      const found = await withPermit(permits, http, () => http.prompt(runId, at));
+      if (found === 'no-run') throw new RunUnknown({ runId });
+      if (found === 'no-attempt') throw new RequestRefused(noAttempt(runId, at), { status: 404 });
+      return { status: 200, body: found };
+    },
+  };
+}
+
+function noAttempt(runId: string, { step, attempt }: AttemptPlace): string {
+  const what = attempt === undefined ? `step ${step}` : `attempt ${attempt} of step ${step}`;
+  return `No node was started at ${what} of run "${runId}"`;
 }
 
 function verifyRoute(http: HttpContext, permits: Semaphore): Route {

@@ -1,0 +1,71 @@
+/** What a node was sent: rendered anew from the record, and compared with the hash that was recorded. */
+import type { StepPrompt } from '../generated/schemas.js';
+import type { RunEvent } from '../run/events.js';
+import { upcast } from '../run/events.js';
+import { assignmentOf, promptHash } from '../run/node-start.js';
+import type { RunState } from '../run/state.js';
+import { foldNext } from '../run/stream.js';
+import { present } from '../system/element.js';
+
+/** An attempt of a step. */
+export interface AttemptPlace {
+  readonly step: number;
+  /** Absent: the last one. */
+  readonly attempt?: number | undefined;
+}
+
+/** `no-run`: there are no events; `no-attempt`: none of them starts it. */
+export type PromptFound = StepPrompt | 'no-run' | 'no-attempt';
+
+type Started = Extract<RunEvent, { type: 'NodeStarted' }>;
+type Completed = Extract<RunEvent, { type: 'NodeCompleted' }>;
+
+interface PromptDeps {
+  readonly sha256: (text: string) => string;
+}
+
+/**
+ * The prompt of an attempt. Of a fork its own steps are known; earlier ones are its parent's.
+ *
+ * @param events in order, from the first
+ * @throws {RunCorrupt} an event is invalid; also throws what the iteration throws
+ */
+export async function promptOf(
+  runId: string,
+  events: AsyncIterable<RunEvent>,
+  { step, attempt, sha256 }: AttemptPlace & PromptDeps,
+): Promise<PromptFound> {
+  let run: RunState | null = null;
+  let found: StepPrompt | null = null;
+  for await (const recorded of events) {
+    const event = upcast(recorded);
+    run = foldNext(runId, run, event);
+    if (!isOf(event) || event.data.step !== step) continue;
+    if (event.type === 'NodeCompleted') break;
+    if ((attempt ?? event.data.attempt) === event.data.attempt) found = promptAt(event, run, { sha256 });
+    if (event.data.attempt === attempt) break;
+  }
+  if (run === null) return 'no-run';
+  return found ?? 'no-attempt';
+}
+
+/** After the second no attempt of a step follows. */
+function isOf(event: RunEvent): event is Started | Completed {
+  return event.type === 'NodeStarted' || event.type === 'NodeCompleted';
+}
+
+function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptDeps): StepPrompt {
+  const { step, attempt, node, model, tools, inputHash } = data;
+  const started = present(
+    run.progress.frontier.find((each) => each.step === step),
+    `step ${step} once it is started`,
+  );
+  const { promptInput, rendered } = assignmentOf(run, started);
+  const { label, role, topic, draft, feedback } = promptInput;
+  return {
+    ...{ run_id: run.runId, seq, at, step, attempt, node, label, role, model, tools },
+    inputs: { input_topic: topic, current_draft: draft, feedback_history: [...feedback] },
+    ...{ system: rendered.system, prompt: rendered.prompt },
+    ...{ prompt_hash: inputHash, verified: promptHash(rendered, sha256) === inputHash },
+  };
+}

@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { promptOf } from '../../src/audit/prompt.js';
+import type { StepPrompt } from '../../src/generated/schemas.js';
+import { assertRunEvent } from '../../src/run/stream.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { eventIn, readGolden } from '../support/golden.js';
+
+const { sha256 } = nodeSystem();
+
+/** The events of a golden history. */
+function historyOf(lines: readonly string[]): readonly RunEvent[] {
+  return lines.map((line) => {
+    const event = eventIn(line);
+    assertRunEvent(event);
+    return event;
+  });
+}
+
+async function promptIn(
+  events: readonly RunEvent[],
+  at: { readonly step: number; readonly attempt?: number },
+): Promise<StepPrompt> {
+  const [first] = events;
+  const runId = first?.type === 'RunRequested' ? first.data.runId : '';
+  async function* recorded(): AsyncGenerator<RunEvent> {
+    yield* events;
+  }
+  const found = await promptOf(runId, recorded(), { ...at, sha256 });
+  if (typeof found === 'string') throw new Error(found);
+  return found;
+}
+
+const goldenNamed = (name: string): readonly RunEvent[] =>
+  historyOf(readGolden().find((each) => each.name === `v1-${name}`)?.lines ?? []);
+
+describe('The prompt of a step', () => {
+  for (const { name, lines } of readGolden()) {
+    it(`is rendered anew as it was sent at each attempt of ${name}`, async () => {
+      const events = historyOf(lines);
+      for (const event of events) {
+        if (event.type !== 'NodeStarted') continue;
+        const { step, attempt, node, inputHash } = event.data;
+        const told = await promptIn(events, { step, attempt });
+        expect(told).to.include({ seq: event.seq, step, attempt, node, prompt_hash: inputHash, verified: true });
+      }
+    });
+  }
+
+  it('is that of the last attempt unless another is asked for', async () => {
+    const events = goldenNamed('failure-after-retries');
+    const attempts = events.flatMap((event) => (event.type === 'NodeStarted' ? [event.data] : []));
+    const { step, attempt } = attempts.at(-1) ?? { step: -1, attempt: -1 };
+    expect(attempt).to.be.greaterThan(1);
+    expect(await promptIn(events, { step })).to.include({ attempt });
+    expect(await promptIn(events, { step, attempt: 1 })).to.include({ attempt: 1 });
+  });
+
+  it('says so where it is rendered otherwise today, with the inputs of then', async () => {
+    const events = goldenNamed('fixed-graph').map((event) =>
+      event.type === 'NodeStarted' ? { ...event, data: { ...event.data, inputHash: 'f'.repeat(64) } } : event,
+    );
+    const told = await promptIn(events, { step: 3 });
+    expect(told).to.include({ verified: false, prompt_hash: 'f'.repeat(64) });
+    expect(told.inputs.current_draft).to.equal('First draft');
+    expect(told.inputs.feedback_history).to.have.lengthOf(1);
+  });
+});
