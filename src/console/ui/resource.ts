@@ -1,44 +1,11 @@
 /** Something that is asked of the service for as long as a component shows it. */
-import type { ReadonlySignal } from '@preact/signals';
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { onRefused } from '../shell/session.js';
+import type { Resource } from './loaded.js';
+import { useLoaded } from './loaded.js';
 
-export type Loaded<T> =
-  | { readonly status: 'loading' }
-  | { readonly status: 'ready'; readonly value: T }
-  | { readonly status: 'failed'; readonly error: unknown };
+export type { Loaded, Resource } from './loaded.js';
 
-export interface Resource<T> {
-  readonly state: ReadonlySignal<Loaded<T>>;
-  /** Asks again; what is shown stays until the answer is there. */
-  reload(): void;
-}
-
-/**
- * Loads when the component appears and whenever `key` changes; what is under way then, or when it goes, is aborted.
- *
- * @param key names what is loaded
- */
+/** As {@link useLoaded}; a session that has ended is found out. */
 export function useResource<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
-  const state = useSignal<Loaded<T>>({ status: 'loading' });
-  const round = useSignal(0);
-  const isReload = useSignal('');
-  useEffect(() => {
-    const abort = new AbortController();
-    if (isReload.value !== key) state.value = { status: 'loading' };
-    isReload.value = key;
-    load(abort.signal).then(
-      (value) => {
-        if (!abort.signal.aborted) state.value = { status: 'ready', value };
-      },
-      (error: unknown) => {
-        if (abort.signal.aborted) return;
-        onRefused(error);
-        state.value = { status: 'failed', error };
-      },
-    );
-    return () => abort.abort();
-  }, [key, round.value]);
-  return { state, reload: () => (round.value += 1) };
+  return useLoaded(key, load, onRefused);
 }

@@ -1,0 +1,115 @@
+/** Whether the record that is looked at is whole and unchanged: checked here, in the browser, as its events come. */
+import { useSignal } from '@preact/signals';
+import type { ReadonlySignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import type { Verification } from '../../../generated/schemas.js';
+import type { ChainResult } from '../../record/chain.js';
+import { ChainCheck } from '../../record/chain.js';
+import { countOf } from '../../record/words.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { useLoaded } from '../../ui/loaded.js';
+import { tellError } from '../../ui/words.js';
+import type { RunStore } from './store.js';
+
+/** WebCrypto; null where browsers do not give it: on plain HTTP off loopback. */
+const subtle = window.isSecureContext ? window.crypto.subtle : null;
+
+/** What the check has found so far; null: nothing can be checked here. */
+export function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {
+  const check = useMemo(() => (subtle === null ? null : new ChainCheck(subtle)), [store]);
+  const result = useSignal(check?.result ?? null);
+  const { value: head } = store.head;
+  useEffect(() => {
+    if (check === null) return;
+    let isOver = false;
+    void check.check(store.record.events).then((found) => {
+      if (!isOver) result.value = found;
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [check, head]);
+  return result;
+}
+
+/** One line that says so, with the hash that stands for all of it. */
+export function Seal({ store }: { readonly store: RunStore }) {
+  const { value: result } = useChain(store);
+  return (
+    <section class="seal card" aria-label="Seal">
+      {result === null ? <ServersWord store={store} /> : <Found result={result} count={store.head.value + 1} />}
+    </section>
+  );
+}
+
+function Found({ result, count }: { readonly result: ChainResult; readonly count: number }) {
+  const { checked, firstDifference, headHash } = result;
+  if (firstDifference !== null) {
+    return (
+      <div role="alert" class="stack">
+        <div class="row">
+          <Badge tone="bad">Chain broken</Badge>
+          <span class="break">
+            Event {firstDifference.seq} does not bear out: {firstDifference.what}. {eventsOf(checked)} before it do.
+          </span>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <>
+      <div class="row">
+        {checked < count ? <Badge tone="busy">Checking</Badge> : <Badge tone="good">Chain whole</Badge>}
+        <span>{eventsOf(checked)} checked in this browser</span>
+      </div>
+      <HeadHash hash={headHash} />
+    </>
+  );
+}
+
+/** Where the browser cannot check, what the service finds of itself. */
+function ServersWord({ store: { source, head } }: { readonly store: RunStore }) {
+  const { state, reload } = useLoaded(`verify ${source.id}`, async (signal) => await source.verify?.(signal));
+  const { value: found } = state;
+  const word = found.status === 'ready' ? (found.value ?? null) : null;
+  return (
+    <>
+      <div class="row">
+        <Badge tone="wait">Not checked here</Badge>
+        <span>Browsers check hashes only over HTTPS or on the machine itself.</span>
+      </div>
+      {found.status === 'failed' && <p class="small">{tellError(found.error)}</p>}
+      {word !== null && (
+        <>
+          <div class="row">
+            <span class="break">The service says: {verdict(word)}</span>
+            {word.events <= head.value && (
+              <Button slim onClick={reload}>
+                Ask again
+              </Button>
+            )}
+          </div>
+          <HeadHash hash={word.head_hash} />
+        </>
+      )}
+    </>
+  );
+}
+
+function verdict({ events, first_difference: difference }: Verification): string {
+  return difference === null
+    ? `${eventsOf(events)}, chain whole.`
+    : `${eventsOf(events)} bear out, event ${difference.seq} does not: ${difference.what}`;
+}
+
+function HeadHash({ hash }: { readonly hash: string }) {
+  return (
+    <p class="small muted">
+      Head hash <code class="break">{hash}</code>
+    </p>
+  );
+}
+
+function eventsOf(count: number): string {
+  return countOf(count, 'event').replace(/^\d+/, (digits) => Number(digits).toLocaleString('en'));
+}

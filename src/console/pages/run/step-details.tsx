@@ -1,0 +1,253 @@
+/** One execution of a node: what it was given, what it asked, what it wrote, where that went, and what it cost. */
+import type { ComponentChildren } from 'preact';
+import type { Attempt, RouteTaken } from '../../record/course.js';
+import { lengthText } from '../../record/durations.js';
+import type { AsItRan, Execution, ExecutionState } from '../../record/executions.js';
+import { countOf, executionWords, modelFailure, tokenWords } from '../../record/words.js';
+import { pageUrl } from '../../shell/router.js';
+import type { Tone } from '../../ui/controls.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { Empty } from '../../ui/states.js';
+import { exactly } from '../../ui/time.js';
+import { StepPrompt } from './step-prompt.js';
+import type { RunStore } from './store.js';
+
+const TONES = {
+  active: 'busy',
+  waiting: 'wait',
+  done: 'good',
+  failed: 'bad',
+  cancelled: 'plain',
+} as const satisfies Record<ExecutionState, Tone>;
+
+/** The step that is selected, as it was at the moment that is looked at. */
+export function StepDetails({ store }: { readonly store: RunStore }) {
+  const [selected, ran] = [store.selectedStep.value, store.executions.value];
+  if (selected === null || ran === null) {
+    return (
+      <Empty title="No step is chosen">Choose a node of the graph to see what it was given and what it made.</Empty>
+    );
+  }
+  const execution = ran.executions.find(({ step }) => step === selected);
+  if (execution === undefined) return <NotYet store={store} step={selected} />;
+  return <Details key={selected} {...{ store, execution, ran }} />;
+}
+
+function NotYet({ store, step }: { readonly store: RunStore; readonly step: number }) {
+  const found = store.whole.value?.executions.find((each) => each.step === step);
+  const started = found?.attempts[0]?.started.seq;
+  return (
+    <Empty title={found === undefined ? 'There is no such step' : `${found.label} has not begun at this moment`}>
+      {started !== undefined && <Button onClick={() => store.goTo(started)}>Go to its start</Button>}
+    </Empty>
+  );
+}
+
+interface DetailsProps {
+  readonly store: RunStore;
+  readonly execution: Execution;
+  readonly ran: AsItRan;
+}
+
+function Details({ store, execution, ran }: DetailsProps) {
+  const { step, label, role, state, output, attempts, routes } = execution;
+  const { inherited } = ran;
+  return (
+    <div class="step stack">
+      <div class="row">
+        <h3>{label}</h3>
+        <Badge tone={TONES[state]}>{executionWords(state)}</Badge>
+        <span class="muted small">
+          {role}, step {step}
+        </span>
+      </div>
+      {execution.isInherited && inherited !== null && (
+        <p class="notice">
+          Taken over from the run it was forked from.
+          {store.source.isLive && <a href={pageUrl(['runs', inherited.runId], { step, tab: 'step' })}>See it there</a>}
+        </p>
+      )}
+      <Facts {...{ store, execution, ran }} />
+      {output !== null && <Output output={output.value} />}
+      {routes.map((route) => (
+        <Route key={route.seq} {...{ store, route }} />
+      ))}
+      {attempts.map((attempt) => (
+        <AttemptTold key={attempt.attempt} {...{ store, attempt }} isOnly={attempts.length === 1} />
+      ))}
+      {attempts.length > 0 && <StepPrompt {...{ store, execution }} />}
+    </div>
+  );
+}
+
+function Facts({ store, execution, ran }: DetailsProps) {
+  const { step, model, startedAt, durationMs, backedOffMs, usage, gate, iteration } = execution;
+  const pause = ran.pauses.find((each) => each.gate === gate)?.decision ?? null;
+  const from = ran.edges.filter((edge) => edge.to === step && edge.from > 0);
+  const nameOf = (id: number): string => ran.executions.find((each) => each.step === id)?.label ?? '';
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    ['Model', model],
+    ['Began', startedAt === null ? null : exactly(startedAt)],
+    ['Took', durationMs === null ? null : lengthText(durationMs)],
+    ['Of that, waited', backedOffMs > 0 ? lengthText(backedOffMs) : null],
+    ['Used', usage === null ? null : tokenWords(usage)],
+    ['Drafts before', iteration],
+    [
+      'Came from',
+      from.length === 0
+        ? null
+        : from.map((edge) => (
+            <Button key={edge.from} slim tone="plain" onClick={() => store.select(edge.from)}>
+              {nameOf(edge.from)}, step {edge.from}
+            </Button>
+          )),
+    ],
+    ['Let through by', pause === null ? null : (pause.actor ?? (pause.by === 'deadline' ? 'its deadline' : 'a human'))],
+  ];
+  return (
+    <dl class="facts">
+      {facts.flatMap(([name, value]) =>
+        value === null ? (
+          []
+        ) : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class="break">{value}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  );
+}
+
+function Output({ output }: { readonly output: NonNullable<Execution['output']>['value'] }) {
+  if ('draft' in output) {
+    return (
+      <details>
+        <summary>Wrote a draft of {countOf([...output.draft].length, 'character')}</summary>
+        <div class="prose plain-text">{output.draft}</div>
+      </details>
+    );
+  }
+  return (
+    <>
+      <p>
+        Scored <strong>{output.score}</strong> of 10
+      </p>
+      {output.feedback.trim() !== '' && <blockquote class="prose plain-text">{output.feedback}</blockquote>}
+    </>
+  );
+}
+
+function Route({ store, route: { seq, next, reason, by } }: { readonly store: RunStore; readonly route: RouteTaken }) {
+  return (
+    <p>
+      {next.length === 0 ? 'Its branch ended' : `Went on to ${next.join(', ')}`}
+      {by === 'human' ? ', corrected by a human' : ''}
+      {reason === '' ? '' : `: ${reason}`}{' '}
+      <Button slim tone="plain" onClick={() => store.goTo(seq)}>
+        event {seq}
+      </Button>
+    </p>
+  );
+}
+
+interface AttemptProps {
+  readonly store: RunStore;
+  readonly attempt: Attempt;
+  readonly isOnly: boolean;
+}
+
+function AttemptTold({ store, attempt, isOnly }: AttemptProps) {
+  const { attempt: number, started, delayMs, model, tools, toolCalls } = attempt;
+  return (
+    <section class="attempt stack" aria-label={`Attempt ${number}`}>
+      {!isOnly && (
+        <p class="row">
+          <strong>Attempt {number}</strong>
+          <span class="muted small">
+            {model}
+            {delayMs > 0 && `, after a wait of ${lengthText(delayMs)}`}
+          </span>
+          <Button slim tone="plain" onClick={() => store.goTo(started.seq)}>
+            event {started.seq}
+          </Button>
+        </p>
+      )}
+      <EndTold attempt={attempt} isOnly={isOnly} />
+      {tools.length > 0 && <p class="small muted">Could use {tools.join(', ')}</p>}
+      {toolCalls.map((call) => (
+        <ToolCall key={call.called.seq} {...{ store, call }} />
+      ))}
+    </section>
+  );
+}
+
+function EndTold({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt' | 'isOnly'>) {
+  switch (ended?.how) {
+    case undefined:
+      return isOnly ? null : <p>It is under way.</p>;
+    case 'completed':
+      return isOnly ? null : <p>It was done in {lengthText(ended.durationMs)}.</p>;
+    case 'lost':
+      return <p class="notice wait">It was lost with the instance that ran it, and begun anew.</p>;
+    case 'failed': {
+      const { kind, message, retryable } = ended.failure;
+      const { what, todo } = modelFailure(kind);
+      return (
+        <div class="notice bad">
+          <div class="stack grow break">
+            <strong>{what ?? message}</strong>
+            {what !== null && <span class="small">{message}</span>}
+            <span class="small">{retryable ? todo : `It is not tried again. ${todo}`}</span>
+          </div>
+        </div>
+      );
+    }
+    default:
+      return ended satisfies never;
+  }
+}
+
+type Call = Attempt['toolCalls'][number];
+
+function ToolCall({ store, call }: { readonly store: RunStore; readonly call: Call }) {
+  const { tool, arguments: given, hits, error, durationMs } = call;
+  const asked = typeof given === 'string' ? given : Object.values(given).map(String).join(', ');
+  return (
+    <div class="tool-call stack">
+      <p class="break">
+        <strong>{tool}</strong> {asked}
+        <span class="muted small"> in {lengthText(durationMs)}</span>
+      </p>
+      {error !== null && <p class="notice bad break">{error}</p>}
+      {hits.length > 0 && (
+        <ol>
+          {hits.map((hit, index) => (
+            <li key={index} class="break">
+              <Hit {...{ store, hit }} />
+              {hit.score !== null && <span class="muted small"> {hit.score.toFixed(2)}</span>}
+            </li>
+          ))}
+        </ol>
+      )}
+      {hits.length === 0 && error === null && <p class="muted small">It found nothing.</p>}
+    </div>
+  );
+}
+
+/** A passage leads to the page of its document; what was found elsewhere to where it lies. */
+function Hit({ store, hit }: { readonly store: RunStore; readonly hit: Call['hits'][number] }) {
+  if ('url' in hit) {
+    return /^https?:\/\//.test(hit.url) ? (
+      <a href={hit.url} target="_blank" rel="noopener noreferrer">
+        {hit.title}
+      </a>
+    ) : (
+      <>{hit.title}</>
+    );
+  }
+  const text = `page ${hit.page}, passage ${hit.chunk} of ${hit.document.slice(0, 8)}`;
+  if (!store.source.isLive) return <>{text}</>;
+  return <a href={pageUrl(['documents', hit.document], { page: hit.page })}>{text}</a>;
+}
