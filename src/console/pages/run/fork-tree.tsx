@@ -1,0 +1,146 @@
+/** The family of a run: what it was forked from, and what was forked from it. */
+import type { Run } from '../../../client/run.js';
+import { excerpt } from '../../record/words.js';
+import { council } from '../../shell/council.js';
+import { pageUrl } from '../../shell/router.js';
+import { Status } from '../../ui/controls.js';
+import { useResource } from '../../ui/resource.js';
+import { Failure, Loading } from '../../ui/states.js';
+import type { RunStore } from './store.js';
+
+/** Generations that are followed upwards and downwards, and forks of one run that are shown. */
+const [GENERATIONS, FORKS] = [20, 50];
+
+/** A run of the family, and the event of its parent that it goes on from. */
+interface Relative {
+  readonly id: string;
+  readonly topic: string;
+  /** Null: it has no parent. */
+  readonly at: number | null;
+  readonly status: string | null;
+}
+
+interface Family {
+  /** The oldest first; the run itself is not among them. */
+  readonly ancestors: readonly Relative[];
+  readonly forks: readonly Fork[];
+}
+
+interface Fork extends Relative {
+  readonly forks: readonly Fork[];
+}
+
+export function ForkTree({ store }: { readonly store: RunStore }) {
+  const { source, summary } = store;
+  const { parent = null, topic = '' } = summary.value ?? {};
+  const { state, reload } = useResource(`family ${source.id} ${parent?.runId}`, async (signal): Promise<Family> => {
+    const ancestors = parent === null ? [] : await ancestorsOf(parent.runId, signal);
+    return { ancestors, forks: await forksOf(source.id, 2, signal) };
+  });
+  const { value: found } = state;
+  if (found.status === 'loading') return <Loading what="the forks" lines={2} />;
+  if (found.status === 'failed') return <Failure error={found.error} onRetry={reload} />;
+  const { ancestors, forks } = found.value;
+  const self = { id: source.id, topic, at: parent?.at ?? null, status: null };
+  return (
+    <section class="forks stack" aria-label="Forks">
+      {ancestors.length === 0 && forks.length === 0 ? (
+        <p class="muted small">Nothing was forked from this run, and it is a fork of none.</p>
+      ) : (
+        <Line line={[...ancestors, self]} forks={forks} self={source.id} />
+      )}
+    </section>
+  );
+}
+
+interface LineProps {
+  readonly line: readonly Relative[];
+  readonly forks: readonly Fork[];
+  readonly self: string;
+  readonly parent?: string;
+}
+
+/** A run, in it the next one of the line; under the last its forks. */
+function Line({ line: [first, ...rest], forks, self, parent }: LineProps) {
+  if (first === undefined) return null;
+  return (
+    <ul class="fork-tree">
+      <li>
+        <Member run={first} isSelf={first.id === self} parent={parent} />
+        {rest.length > 0 ? (
+          <Line line={rest} forks={forks} self={self} parent={first.id} />
+        ) : (
+          <Forks forks={forks} parent={first.id} />
+        )}
+      </li>
+    </ul>
+  );
+}
+
+function Forks({ forks, parent }: { readonly forks: readonly Fork[]; readonly parent: string }) {
+  if (forks.length === 0) return null;
+  return (
+    <ul class="fork-tree">
+      {forks.map((fork) => (
+        <li key={fork.id}>
+          <Member run={fork} isSelf={false} parent={parent} />
+          <Forks forks={fork.forks} parent={fork.id} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface MemberProps {
+  readonly run: Relative;
+  readonly isSelf: boolean;
+  readonly parent: string | undefined;
+}
+
+function Member({ run: { id, topic, at, status }, isSelf, parent }: MemberProps) {
+  return (
+    <span class="row">
+      {isSelf ? <strong class="break">This run</strong> : <a href={pageUrl(['runs', id])}>{excerpt(topic, 60)}</a>}
+      {status !== null && <Status status={status} />}
+      {parent !== undefined && at !== null && (
+        <>
+          <a class="small" href={pageUrl(['runs', parent], { at })}>
+            from event {at}
+          </a>
+          <a class="small" href={pageUrl(['compare'], { a: parent, b: id })}>
+            compare
+          </a>
+        </>
+      )}
+    </span>
+  );
+}
+
+async function ancestorsOf(id: string, signal: AbortSignal): Promise<readonly Relative[]> {
+  const found: Relative[] = [];
+  for (let next: string | null = id; next !== null && found.length < GENERATIONS;) {
+    const { topic, parent } = await originOf(council.run(next), signal);
+    found.unshift({ id: next, topic, at: parent?.at ?? null, status: null });
+    next = parent?.runId ?? null;
+  }
+  return found;
+}
+
+async function forksOf(id: string, depth: number, signal: AbortSignal): Promise<readonly Fork[]> {
+  const found: Fork[] = [];
+  for await (const { id: child, input_topic: topic, status } of council.runs.list({ parent: id, signal })) {
+    const { parent } = await originOf(council.run(child), signal);
+    const forks = depth > 1 ? await forksOf(child, depth - 1, signal) : [];
+    found.push({ id: child, topic, status, at: parent?.at ?? null, forks });
+    if (found.length === FORKS) break;
+  }
+  return found;
+}
+
+/** What a run was asked for, and what it is a fork of: its first event tells. */
+async function originOf(run: Run, signal: AbortSignal) {
+  for await (const event of run.events({ signal })) {
+    if (event.type === 'RunRequested') return { topic: event.data.inputTopic, parent: event.data.parent };
+  }
+  return { topic: '', parent: null };
+}

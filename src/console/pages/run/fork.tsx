@@ -1,0 +1,255 @@
+/** Going on from the moment that is looked at in another way: what is changed there, its price, and its start. */
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { ForkRequest } from '../../../generated/schemas.js';
+import { countOf, usageWords } from '../../record/words.js';
+import { council } from '../../shell/council.js';
+import { navigate, pageUrl } from '../../shell/router.js';
+import { may } from '../../shell/session.js';
+import { toast } from '../../shell/toasts.js';
+import { Button, Field } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { useResource } from '../../ui/resource.js';
+import { tellError } from '../../ui/words.js';
+import type { ForkDraft } from './fork-draft.js';
+import { changesOf, draftOf } from './fork-draft.js';
+import type { RunStore } from './store.js';
+
+/** A button that opens the dialog; no button for keys that may not start runs. */
+export function ForkButton({ store }: { readonly store: RunStore }) {
+  const at = useSignal<number | null>(null);
+  const { value: shown } = store.shown;
+  if (!may('run') || shown < 0) return null;
+  // Nothing goes on from a run's end: what can be done otherwise is what came before it.
+  const isEnd = store.isOver.value && shown === store.head.value;
+  return (
+    <>
+      <Button slim onClick={() => (at.value = isEnd ? shown - 1 : shown)}>
+        Fork here
+      </Button>
+      {at.value !== null && <ForkDialog store={store} at={at.value} onClose={() => (at.value = null)} />}
+    </>
+  );
+}
+
+interface ForkDialogProps {
+  readonly store: RunStore;
+  /** The event it goes on from. */
+  readonly at: number;
+  readonly onClose: () => void;
+}
+
+export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
+  const original = useMemo(() => draftOf(store.record, at), [store, at]);
+  const draft = useSignal(original);
+  const isBusy = useSignal(false);
+  const fault = useSignal<string | null>(null);
+  const changes = changesOf(original, draft.value);
+  const change = (fields: Partial<ForkDraft>): void => void (draft.value = { ...draft.value, ...fields });
+
+  async function start(): Promise<void> {
+    isBusy.value = true;
+    fault.value = null;
+    try {
+      const fork = await council.run(store.source.id).fork({ at, changes });
+      onClose();
+      toast(`Forked at event ${at}.`, 'good');
+      navigate(pageUrl(['runs', fork.id]));
+    } catch (error) {
+      fault.value = tellError(error);
+    } finally {
+      isBusy.value = false;
+    }
+  }
+
+  return (
+    <Dialog
+      broad
+      title={`Fork at event ${at}`}
+      onClose={onClose}
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="primary" disabled={isBusy.value} onClick={() => void start()}>
+            Start the fork
+          </Button>
+        </>
+      }
+    >
+      <p class="muted">
+        A new run goes on from this moment; this one stays as it is. What is left unchanged here stays unchanged there.
+      </p>
+      <Price {...{ store, at, changes }} />
+      <ForkFields draft={draft.value} change={change} />
+      {fault.value !== null && (
+        <p class="notice bad break" role="alert">
+          {fault.value}
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+interface FieldsProps {
+  readonly draft: ForkDraft;
+  readonly change: (fields: Partial<ForkDraft>) => void;
+}
+
+function ForkFields({ draft, change }: FieldsProps) {
+  return (
+    <>
+      <Field label="Topic">
+        {(control) => (
+          <textarea
+            {...control}
+            class="input"
+            rows={2}
+            value={draft.topic}
+            onInput={({ currentTarget: { value } }) => change({ topic: value })}
+          />
+        )}
+      </Field>
+      <Field label="Draft" hint={draft.draft === '' ? 'There is none yet at this moment.' : undefined}>
+        {(control) => (
+          <textarea
+            {...control}
+            class="input"
+            rows={6}
+            value={draft.draft}
+            onInput={({ currentTarget: { value } }) => change({ draft: value })}
+          />
+        )}
+      </Field>
+      <Field label="Score" hint="From 0 to 10. Another one routes the last node again.">
+        {(control) => (
+          <input
+            {...control}
+            class="input numeric fork-score"
+            inputMode="decimal"
+            value={draft.score}
+            onInput={({ currentTarget: { value } }) => change({ score: value })}
+          />
+        )}
+      </Field>
+      <FeedbackFields {...{ draft, change }} />
+      <NodeFields {...{ draft, change }} />
+    </>
+  );
+}
+
+function FeedbackFields({ draft: { feedback }, change }: FieldsProps) {
+  const others = (index: number): readonly string[] => feedback.filter((_, other) => other !== index);
+  return (
+    <fieldset class="fork-group">
+      <legend>Feedback</legend>
+      {feedback.map((text, index) => (
+        <div key={index} class="row">
+          <div class="grow">
+            <Field label={`Feedback ${index + 1}`} isLabelUnseen>
+              {(control) => (
+                <textarea
+                  {...control}
+                  class="input"
+                  rows={2}
+                  value={text}
+                  onInput={({ currentTarget: { value } }) => change({ feedback: feedback.with(index, value) })}
+                />
+              )}
+            </Field>
+          </div>
+          <Button slim label={`Take feedback ${index + 1} out`} onClick={() => change({ feedback: others(index) })}>
+            ✕
+          </Button>
+        </div>
+      ))}
+      <div class="row">
+        <Button slim onClick={() => change({ feedback: [...feedback, ''] })}>
+          Add feedback
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
+function NodeFields({ draft: { nodes }, change }: FieldsProps) {
+  return (
+    <fieldset class="fork-group">
+      <legend>Nodes</legend>
+      {nodes.map((node, index) => {
+        const put = (fields: Partial<typeof node>): void =>
+          change({ nodes: nodes.with(index, { ...node, ...fields }) });
+        return (
+          <details key={node.id}>
+            <summary>{node.label}</summary>
+            <div class="stack">
+              <Field label={`Prompt of ${node.label}`}>
+                {(control) => (
+                  <textarea
+                    {...control}
+                    class="input"
+                    rows={4}
+                    value={node.systemPrompt}
+                    onInput={({ currentTarget: { value } }) => put({ systemPrompt: value })}
+                  />
+                )}
+              </Field>
+              <Field label={`Model of ${node.label}`} hint={node.model === '' ? 'The one of the service.' : undefined}>
+                {(control) => (
+                  <input
+                    {...control}
+                    class="input mono"
+                    value={node.model}
+                    onInput={({ currentTarget: { value } }) => put({ model: value })}
+                  />
+                )}
+              </Field>
+            </div>
+          </details>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+interface PriceProps {
+  readonly store: RunStore;
+  readonly at: number;
+  readonly changes: ForkRequest['changes'];
+}
+
+/** What it costs, by a dry run; or why it cannot be. */
+function Price({ store, at, changes }: PriceProps) {
+  const { state } = useResource(JSON.stringify([store.source.id, at, changes]), async (signal) => {
+    await pause(300, signal);
+    return await council.run(store.source.id).fork({ at, changes }, { dryRun: true, signal });
+  });
+  const { value: found } = state;
+  const spent = store.record.momentAt(at)?.usage;
+  return (
+    <section class="fork-price card sunken" aria-label="Price" aria-live="polite">
+      {found.status === 'loading' && <p class="muted">Working out the price…</p>}
+      {found.status === 'failed' && <p class="fault">{tellError(found.error)}</p>}
+      {found.status === 'ready' && (
+        <p>
+          <strong>{countOf(found.value.reused_results, 'result')} taken over</strong>, at least{' '}
+          <strong>{countOf(found.value.new_calls_at_least, 'new call')}</strong>
+          {found.value.next_nodes.length === 0
+            ? '. It ends at once.'
+            : `. It goes on with ${found.value.next_nodes.join(', ')}.`}
+        </p>
+      )}
+      {spent !== undefined && <p class="small muted">Spent so far: {usageWords(spent)}</p>}
+    </section>
+  );
+}
+
+/** Resolves after a while, or at once when nobody waits any more. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = window.setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      window.clearTimeout(timer);
+      resolve();
+    });
+  });
+}
