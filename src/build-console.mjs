@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = 'src/console/index.html';
 const ENTRY = 'src/console/main.tsx';
+/** Loaded by no page: a file that somebody shares takes these modules with it. */
+const SHARED_ENTRY = 'src/console/share/main.tsx';
 const STYLES = 'src/console/styles';
 /** Come before the other styles, in this order. */
 const FIRST_STYLES = ['tokens.css', 'base.css'];
@@ -22,7 +24,7 @@ export const CONSOLE_BUILDER = import.meta.url;
 export async function consoleFiles() {
   if (!existsSync(join(root, ENTRY))) return new Map();
   const { default: ts } = await import('typescript');
-  const modules = modulesFrom(ENTRY, ts);
+  const modules = modulesFrom([ENTRY, SHARED_ENTRY], ts);
   const styles = styleSheets();
   const files = new Map([...modules].map(([path, { text }]) => [path, text]));
   for (const [path, text] of styles) files.set(path, text);
@@ -32,10 +34,10 @@ export async function consoleFiles() {
   return placed;
 }
 
-/** The modules that an entry loads, by their path from the assets' folder: their texts, and what they load at once. */
-function modulesFrom(entry, ts) {
+/** The modules that entries load, by their path from the assets' folder: their texts, and what they load at once. */
+function modulesFrom(entries, ts) {
   const modules = new Map();
-  const waiting = [entry];
+  const waiting = [...entries];
   for (const source of waiting) {
     const output = outputOf(source);
     if (modules.has(output)) continue;

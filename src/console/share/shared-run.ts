@@ -1,0 +1,34 @@
+/** What a shared file holds of a run. */
+import type { RunEvent } from '../../client/run-events.js';
+import { runEventIn } from '../../client/run-events.js';
+
+/** In the file as JSON, in the element with this id. */
+export const SHARED_RUN = 'shared-run';
+
+export interface SharedRun {
+  readonly id: string;
+  /** When it was shared, ISO 8601. */
+  readonly sharedAt: string;
+  /** From the first on. */
+  readonly events: readonly RunEvent[];
+}
+
+/** The run in a file's text. @throws {Error} there is none */
+export function sharedRunIn(text: string): SharedRun {
+  const value: unknown = JSON.parse(text);
+  if (!isShared(value)) throw new Error('This file does not hold a run');
+  return { ...value, events: value.events.map((event) => runEventIn(JSON.stringify(event))) };
+}
+
+function isShared(value: unknown): value is Omit<SharedRun, 'events'> & { readonly events: readonly unknown[] } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    'sharedAt' in value &&
+    typeof value.sharedAt === 'string' &&
+    'events' in value &&
+    Array.isArray(value.events)
+  );
+}
