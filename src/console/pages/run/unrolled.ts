@@ -1,6 +1,6 @@
 /** A run as it ran as a graph: steps, the pauses between them, what waits, and the end. */
 import type { AsItRan, Execution, ExecutionEdge, PauseItem, Upcoming } from '../../record/executions.js';
-import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph.js';
+import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 
 /** Steps drawn at once, and how many of the page before among them. */
 const [PAGE, BEFORE] = [60, 10];
