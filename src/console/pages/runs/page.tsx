@@ -1,8 +1,148 @@
-/** The list of runs. */
+/** The list of runs: watched, narrowed down, and where new ones are started. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { council } from '../../shell/council.js';
+import { pageUrl, query } from '../../shell/router.js';
+import { may, onRefused, session } from '../../shell/session.js';
+import { Button } from '../../ui/controls.js';
+import { useResource } from '../../ui/resource.js';
+import { Empty, Failure } from '../../ui/states.js';
+import { filtersIn, isNarrowed } from './filters.js';
+import { FilterBar, Views } from './filter-bar.js';
+import { RunList } from './run-list.js';
+import { RunTable } from './run-table.js';
+import { FirstRun, StartDialog } from './start-form.js';
+import type { Council } from './start-run.js';
+
 export function RunsPage() {
+  const list = useMemo(
+    () =>
+      new RunList({
+        council,
+        onFrame: (act) => void window.requestAnimationFrame(act),
+        after: (delayMs, act) => void window.setTimeout(act, delayMs),
+        onFault: onRefused,
+      }),
+    [],
+  );
+  const councils = useCouncils();
+  const told = list.names.value;
+  const names = useMemo(
+    () => new Map([...told, ...councils.map(({ id, name }): [string, string] => [id, name])]),
+    [told, councils],
+  );
+  const isStarting = useSignal(false);
+  const chosen = useSignal<readonly string[]>([]);
+  const search = query.value.toString();
+  useEffect(() => {
+    void list.follow();
+    return () => list.stop();
+  }, [list]);
+  useEffect(() => list.show(filtersIn(query.peek())), [list, search]);
+
+  const isFirst = list.total.value === 0 && list.state.value === 'end' && !isNarrowed(query.value);
   return (
-    <main id="page">
-      <h1>Runs</h1>
+    <main id="page" class="runs-page">
+      <div class="page-head">
+        <h1>
+          Runs <Total list={list} />
+        </h1>
+        {may('run') && !isFirst && (
+          <Button tone="primary" onClick={() => (isStarting.value = true)}>
+            Start a run
+          </Button>
+        )}
+      </div>
+      {isFirst ? (
+        <NoRuns councils={councils} />
+      ) : (
+        <>
+          <div class="stack">
+            <Views />
+            <FilterBar names={names} />
+          </div>
+          <Listed {...{ list, chosen, names }} />
+        </>
+      )}
+      <Comparison chosen={chosen.value} onClear={() => (chosen.value = [])} />
+      {isStarting.value && <StartDialog councils={councils} onClose={() => (isStarting.value = false)} />}
     </main>
+  );
+}
+
+/** Saved councils, for their names. */
+function useCouncils(): readonly Council[] {
+  const { state } = useResource('councils', async (signal) => {
+    const found: Council[] = [];
+    for await (const { id, name } of council.blueprints.list({ signal })) found.push({ id, name });
+    return found;
+  });
+  return state.value.status === 'ready' ? state.value.value : [];
+}
+
+function Total({ list }: { readonly list: RunList }) {
+  const total = list.total.value;
+  return total === null || total === 0 ? null : <span class="total numeric">{total.toLocaleString('en')}</span>;
+}
+
+function NoRuns({ councils }: { readonly councils: readonly Council[] }) {
+  if (may('run')) return <FirstRun councils={councils} />;
+  return (
+    <Empty title="No runs yet">
+      <p>This key may look at runs, and start none. What others start appears here by itself.</p>
+    </Empty>
+  );
+}
+
+function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'list' | 'names' | 'chosen'>) {
+  const state = list.state.value;
+  const fresh = list.fresh.value;
+  const isOpen = session.value.status === 'in' && session.value.isOpen;
+  if (state === 'end' && list.rows.value.length === 0) {
+    return (
+      <Empty title="No run is like that">
+        <a href={pageUrl([])}>Show all runs</a>
+      </Empty>
+    );
+  }
+  return (
+    <div class="listed">
+      {list.feedFault.value !== null && (
+        <Failure error={list.feedFault.value} onRetry={() => window.location.reload()} />
+      )}
+      {fresh > 0 && (
+        <div class="fresh" role="status">
+          <Button
+            slim
+            onClick={() => {
+              list.reload();
+              window.scrollTo(0, 0);
+            }}
+          >
+            ↑ {fresh >= 100 ? '100 or more' : fresh} new {fresh === 1 ? 'run' : 'runs'}
+          </Button>
+        </div>
+      )}
+      <RunTable {...{ list, names, chosen }} hasActors={!isOpen} />
+      {typeof state === 'object' && <Failure error={state.error} onRetry={() => list.reload()} />}
+    </div>
+  );
+}
+
+/** Two runs, once they are chosen. */
+function Comparison({ chosen: [a, b], onClear }: { readonly chosen: readonly string[]; readonly onClear: () => void }) {
+  if (a === undefined) return null;
+  return (
+    <div class="comparison card" role="status">
+      <span class="grow">{b === undefined ? 'Choose one more run to compare.' : 'Two runs are chosen.'}</span>
+      <Button tone="plain" onClick={onClear}>
+        Clear
+      </Button>
+      {b !== undefined && (
+        <a class="button primary" href={pageUrl(['compare'], { a, b })}>
+          Compare
+        </a>
+      )}
+    </div>
   );
 }

@@ -1,0 +1,216 @@
+/** Saved views and filters: both change the address, and nothing else. */
+import type { ComponentChildren, TargetedInputEvent } from 'preact';
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { pageUrl, query, setQuery } from '../../shell/router.js';
+import { session } from '../../shell/session.js';
+import type { FieldControl } from '../../ui/controls.js';
+import { Button, Field } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import type { FilterName, View } from './filters.js';
+import {
+  COMMON_VIEWS,
+  FILTERS,
+  MAX_NAME,
+  SORTS,
+  STATUSES,
+  isNarrowed,
+  isShown,
+  removeView,
+  saveView,
+  savedViews,
+} from './filters.js';
+
+/** Rest after the last letter before it is looked for, in milliseconds. */
+const TYPING_MS = 300;
+
+export function Views() {
+  const isNaming = useSignal(false);
+  const views = [...COMMON_VIEWS, ...savedViews.value];
+  return (
+    <nav class="views" aria-label="Views">
+      {COMMON_VIEWS.map((view) => (
+        <ViewLink key={view.name} view={view} />
+      ))}
+      {savedViews.value.map((view) => (
+        <span key={view.name} class="saved">
+          <ViewLink view={view} />
+          <button type="button" aria-label={`Remove the view ${view.name}`} onClick={() => removeView(view.name)}>
+            ✕
+          </button>
+        </span>
+      ))}
+      {!views.some((view) => isShown(view, query.value)) && (
+        <Button slim tone="plain" onClick={() => (isNaming.value = true)}>
+          Save this view
+        </Button>
+      )}
+      {isNaming.value && <NameView onClose={() => (isNaming.value = false)} />}
+    </nav>
+  );
+}
+
+function ViewLink({ view }: { readonly view: View }) {
+  const { name, search } = view;
+  const isCurrent = isShown(view, query.value);
+  return (
+    <a href={pageUrl([]) + (search && `?${search}`)} aria-current={isCurrent ? 'true' : undefined}>
+      {name}
+    </a>
+  );
+}
+
+function NameView({ onClose }: { readonly onClose: () => void }) {
+  const name = useSignal('');
+  function save(event: Event): void {
+    event.preventDefault();
+    const text = name.value.trim();
+    if (text === '') return;
+    saveView({ name: text, search: query.value.toString() });
+    onClose();
+  }
+  return (
+    <Dialog title="Save this view" onClose={onClose}>
+      <form class="stack" onSubmit={save}>
+        <Field label="Name" hint="Its filters and its order are kept in this browser.">
+          {(control) => (
+            <input
+              {...control}
+              class="input"
+              maxLength={MAX_NAME}
+              value={name.value}
+              onInput={(event) => (name.value = event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" disabled={name.value.trim() === ''}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** @param names of blueprints, by id */
+export function FilterBar({ names }: { readonly names: ReadonlyMap<string, string> }) {
+  const isMore = ['actor', 'from', 'to', 'min_score', 'max_score', 'parent'].some((name) => query.value.has(name));
+  return (
+    <search class="filters">
+      <div class="main-filters">
+        <TextFilter name="q" label="Search">
+          {(control) => <input {...control} type="search" placeholder="Words of topic and draft" />}
+        </TextFilter>
+        <Choice name="status" label="Status" options={STATUSES.map((each) => [each, each])} all="Any status" />
+        <Choice name="blueprint_id" label="Council" options={[...names]} all="Any council" />
+        <Choice name="sort" label="Order" options={Object.entries(SORTS)} all={null} />
+      </div>
+      <details open={isMore}>
+        <summary>More filters</summary>
+        <div class="more-filters">
+          <TextFilter name="from" label="Started from (UTC)">
+            {(control) => <input {...control} type="date" />}
+          </TextFilter>
+          <TextFilter name="to" label="Started until (UTC)">
+            {(control) => <input {...control} type="date" />}
+          </TextFilter>
+          <TextFilter name="min_score" label="Score from">
+            {(control) => <input {...control} type="number" min="0" max="10" step="any" />}
+          </TextFilter>
+          <TextFilter name="max_score" label="Score to">
+            {(control) => <input {...control} type="number" min="0" max="10" step="any" />}
+          </TextFilter>
+          {session.value.status === 'in' && !session.value.isOpen && (
+            <TextFilter name="actor" label="Started by">
+              {(control) => <input {...control} />}
+            </TextFilter>
+          )}
+          <TextFilter name="parent" label="Forks of the run">
+            {(control) => <input {...control} placeholder="Its id" />}
+          </TextFilter>
+        </div>
+      </details>
+      {isNarrowed(query.value) && (
+        <Button slim tone="plain" onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
+          Clear all filters
+        </Button>
+      )}
+    </search>
+  );
+}
+
+interface TextFilterProps {
+  readonly name: FilterName;
+  readonly label: string;
+  readonly children: (control: TypedControl) => ComponentChildren;
+}
+
+interface TypedControl extends FieldControl {
+  readonly class: string;
+  readonly value: string;
+  readonly onInput: (event: TargetedInputEvent<HTMLInputElement>) => void;
+}
+
+/** What is typed goes into the address once the typing rests. */
+function TextFilter({ name, label, children }: TextFilterProps) {
+  const typed = useSignal<string | null>(null);
+  const text = typed.value;
+  useEffect(() => {
+    if (text === null) return undefined;
+    const timer = window.setTimeout(() => {
+      setQuery({ [name]: text.trim() });
+      typed.value = null;
+    }, TYPING_MS);
+    return () => window.clearTimeout(timer);
+  }, [text]);
+  return (
+    <Field label={label}>
+      {(control) =>
+        children({
+          ...control,
+          class: 'input',
+          value: text ?? query.value.get(name) ?? '',
+          onInput: (event) => (typed.value = event.currentTarget.value),
+        })
+      }
+    </Field>
+  );
+}
+
+interface ChoiceProps {
+  readonly name: FilterName;
+  readonly label: string;
+  /** Values and their names. */
+  readonly options: readonly (readonly [string, string])[];
+  /** The choice of none; null: the first of them is meant then. */
+  readonly all: string | null;
+}
+
+function Choice({ name, label, options, all }: ChoiceProps) {
+  const value = query.value.get(name) ?? (all === null ? options[0]?.[0] : '') ?? '';
+  const isKnown = value === '' || options.some(([each]) => each === value);
+  return (
+    <Field label={label}>
+      {(control) => (
+        <select
+          {...control}
+          class="input"
+          value={value}
+          onChange={({ currentTarget }) =>
+            setQuery({ [name]: all === null && currentTarget.value === options[0]?.[0] ? null : currentTarget.value })
+          }
+        >
+          {all !== null && <option value="">{all}</option>}
+          {!isKnown && <option value={value}>{value}</option>}
+          {options.map(([each, text]) => (
+            <option key={each} value={each}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

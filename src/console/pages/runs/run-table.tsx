@@ -1,0 +1,172 @@
+/** The list as a table, of which the lines in sight are drawn; on a phone each line is a card. */
+import type { Signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { lengthText } from '../../record/durations.js';
+import { pageUrl } from '../../shell/router.js';
+import { Badge, Status } from '../../ui/controls.js';
+import { Loading } from '../../ui/states.js';
+import { Ago, Since } from '../../ui/time.js';
+import { useWindowed } from '../../ui/windowed.js';
+import type { RunList } from './run-list.js';
+import type { RunRow } from './run-row.js';
+import { isOver } from './run-row.js';
+
+/** Height of a line before one was drawn, in pixels. */
+const LINE_PX = 58;
+/** How near its end the list is read on, in lines. */
+const READ_ON = 40;
+
+export interface RunTableProps {
+  readonly list: RunList;
+  /** Of blueprints, by id. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Whether runs are started by somebody: with keys. */
+  readonly hasActors: boolean;
+  /** Ids of the runs that are chosen to be compared, at most two. */
+  readonly chosen: Signal<readonly string[]>;
+}
+
+export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
+  const rows = list.rows.value;
+  const state = list.state.value;
+  const { ref, from, to, beforePx, afterPx, isTop } = useWindowed<HTMLTableSectionElement>(rows.length, LINE_PX);
+  useEffect(() => {
+    list.see({ from, to, isTop });
+    if (to > rows.length - READ_ON) list.more();
+  }, [list, from, to, isTop, rows.length, state]);
+  return (
+    <>
+      <table class="table runs" role="table" aria-rowcount={(list.total.value ?? rows.length) + 1} aria-label="Runs">
+        <thead role="rowgroup">
+          <tr role="row" aria-rowindex={1}>
+            <th role="columnheader" class="choose">
+              <span class="unseen">Compare</span>
+            </th>
+            {columns(hasActors).map((name) => (
+              <th key={name} role="columnheader" class={name.toLowerCase().replace(' ', '-')}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={ref} role="rowgroup">
+          <Space px={beforePx} />
+          {rows.slice(from, to).map((row, at) => (
+            <Line key={row.peek().id} index={from + at + 2} {...{ row, names, hasActors, chosen }} />
+          ))}
+          <Space px={afterPx} />
+        </tbody>
+      </table>
+      {state === 'loading' && <Loading what="runs" />}
+    </>
+  );
+}
+
+function columns(hasActors: boolean): readonly string[] {
+  const [before, after] = [
+    ['Topic', 'Status', 'Council', 'Score', 'Iterations', 'Tokens'],
+    ['Started', 'Duration'],
+  ];
+  return [...before, ...(hasActors ? ['Started by'] : []), ...after];
+}
+
+/** Room for lines that are not drawn. */
+function Space({ px }: { readonly px: number }) {
+  return px === 0 ? null : <tr aria-hidden="true" class="space" style={{ height: `${px}px` }} />;
+}
+
+interface LineProps extends Pick<RunTableProps, 'names' | 'hasActors' | 'chosen'> {
+  readonly row: Signal<RunRow>;
+  readonly index: number;
+}
+
+function Line({ row, index, names, hasActors, chosen }: LineProps) {
+  const run = row.value;
+  const { id, topic, blueprintId, score, iterations, inputTokens, outputTokens } = run;
+  const isChosen = chosen.value.includes(id);
+  const council = blueprintId === null ? 'Built-in' : (names.get(blueprintId) ?? blueprintId);
+  const choose = (): void => {
+    const others = chosen.value.filter((each) => each !== id);
+    chosen.value = isChosen ? others : [...others, id].slice(-2);
+  };
+  return (
+    <tr role="row" data-line aria-rowindex={index} aria-selected={isChosen}>
+      <td role="cell" class="choose">
+        <label>
+          <input type="checkbox" checked={isChosen} aria-label={`Choose to compare: ${topic}`} onChange={choose} />
+        </label>
+      </td>
+      <td role="cell" class="topic">
+        <a href={pageUrl(['runs', id])} title={topic}>
+          {topic}
+        </a>
+      </td>
+      <td role="cell" class="status">
+        <Status status={run.status} />
+        <Note run={run} />
+      </td>
+      <td role="cell" class="council">
+        <span class="clip" title={council}>
+          {council}
+        </span>
+        {run.isGodMode && <Badge flat>God Mode</Badge>}
+      </td>
+      <td role="cell" class="score numeric" data-label="Score">
+        {score ?? '–'}
+      </td>
+      <td role="cell" class="iterations numeric" data-label="Iterations">
+        {iterations ?? '–'}
+      </td>
+      <td role="cell" class="tokens numeric" data-label="Tokens">
+        <Tokens {...{ inputTokens, outputTokens }} />
+      </td>
+      {hasActors && (
+        <td role="cell" class="started-by clip" data-label="By" title={run.actor ?? undefined}>
+          {run.actor ?? '–'}
+        </td>
+      )}
+      <td role="cell" class="started">
+        {run.createdAt === null ? '–' : <Ago at={run.createdAt} />}
+      </td>
+      <td role="cell" class="duration numeric" data-label="Took">
+        <Duration run={run} />
+      </td>
+    </tr>
+  );
+}
+
+/** From its start to its end, or to now. */
+function Duration({ run }: { readonly run: RunRow }) {
+  const { createdAt, durationMs } = run;
+  if (durationMs !== null) return <>{lengthText(durationMs)}</>;
+  return isOver(run) || createdAt === null ? <>–</> : <Since at={createdAt} />;
+}
+
+/** Since when it waits, or why it has failed. */
+function Note({ run: { waitingSince, error } }: { readonly run: RunRow }) {
+  if (waitingSince !== null) {
+    return (
+      <span class="note">
+        for <Since at={waitingSince} />
+      </span>
+    );
+  }
+  return error === null ? null : (
+    <span class="note clip" title={error}>
+      {error}
+    </span>
+  );
+}
+
+function Tokens({ inputTokens, outputTokens }: Pick<RunRow, 'inputTokens' | 'outputTokens'>) {
+  if (inputTokens === null && outputTokens === null) return <>–</>;
+  const [read, written] = [inputTokens ?? 0, outputTokens ?? 0];
+  return (
+    <span title={`${WHOLE.format(read)} tokens read, ${WHOLE.format(written)} written`}>
+      {SHORT.format(read)} in <span class="out">{SHORT.format(written)} out</span>
+    </span>
+  );
+}
+
+const WHOLE = new Intl.NumberFormat('en');
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

@@ -1,0 +1,89 @@
+/** Starting a run from a form: what it asks, and the council that a newcomer can begin with. */
+import type { CouncilClient } from '../../../client/client.js';
+import { ConflictError, InvalidError } from '../../../client/errors.js';
+import type { Blueprint, BlueprintCreate } from '../../../generated/schemas.js';
+import { tellError } from '../../ui/words.js';
+
+/** A council for those who have none: God Mode wants a blueprint. */
+export const EXAMPLE = {
+  id: 'example-council',
+  name: 'Example council',
+  nodes: [
+    {
+      id: 'master',
+      label: 'Master',
+      systemPrompt: 'Write a clear, well-argued text on the topic. Take up all feedback.',
+      position: { x: 0, y: 80 },
+    },
+    {
+      id: 'critic',
+      label: 'Critic',
+      type: 'critic',
+      systemPrompt: 'Judge the draft strictly: structure, evidence, balance. Say what would make it better.',
+      position: { x: 260, y: 80 },
+    },
+    {
+      id: 'writer',
+      label: 'Writer',
+      systemPrompt: 'Polish the draft for publication. Change its words, not its meaning.',
+      position: { x: 520, y: 80 },
+    },
+  ],
+  edges: [
+    { source: 'master', target: 'critic' },
+    { source: 'critic', target: 'master', type: 'conditional', condition: 'rework' },
+    { source: 'critic', target: 'writer', type: 'conditional', condition: 'approve' },
+  ],
+} as const satisfies BlueprintCreate;
+
+/** Topics to try it with. */
+export const TOPICS = [
+  'Should our town build a public sauna?',
+  'A guide to backups for a family of four',
+  'Why do teams stop writing tests?',
+] as const;
+
+export type Council = Pick<Blueprint, 'id' | 'name'>;
+
+export interface Wanted {
+  readonly topic: string;
+  /** Id of a blueprint; empty: the built-in council. */
+  readonly blueprint: string;
+  readonly godMode: boolean;
+}
+
+/**
+ * Starts a run; the example council is made first if it is wanted and missing.
+ *
+ * @param councils that are there
+ * @returns the run's id
+ */
+export async function startRun(
+  council: Pick<CouncilClient, 'runs' | 'blueprints'>,
+  { topic, blueprint, godMode }: Wanted,
+  councils: readonly Council[],
+): Promise<string> {
+  if (blueprint === EXAMPLE.id && !councils.some(({ id }) => id === EXAMPLE.id)) await makeExample(council);
+  const run = await council.runs.start(blueprint === '' ? { topic } : { topic, blueprint, godMode });
+  return run.id;
+}
+
+async function makeExample({ blueprints }: Pick<CouncilClient, 'blueprints'>): Promise<void> {
+  try {
+    await blueprints.create(EXAMPLE);
+  } catch (error) {
+    // Somebody else has made it meanwhile.
+    if (!(error instanceof ConflictError)) throw error;
+  }
+}
+
+/** Why a start was refused, told where it belongs. */
+export interface StartFault {
+  readonly at: 'topic' | 'form';
+  readonly text: string;
+}
+
+export function faultOf(error: unknown): StartFault {
+  const told = error instanceof InvalidError ? error.errors.find(({ loc }) => loc.includes('input_topic')) : undefined;
+  return told === undefined ? { at: 'form', text: tellError(error) } : { at: 'topic', text: told.msg };
+}

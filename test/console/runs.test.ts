@@ -1,0 +1,244 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { CouncilClient } from '../../src/client/client.js';
+import { copiedRuns } from '../bench/copied-runs.js';
+import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { instantModel } from '../support/instant-model.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { ScriptedModel } from '../support/scripted-model.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const RUNS = process.env['SOAK'] === undefined ? 2_000 : 100_000;
+/** Most lines that may be drawn at a time. */
+const MAX_DRAWN = 80;
+
+const line = (page: Page, topic: string) => page.locator('tr[data-line]').filter({ hasText: topic });
+
+describeInBrowser('The first run', (browser) => {
+  let service: RunningService;
+  let model: ScriptedModel;
+
+  beforeEach(async () => {
+    model = scriptedModel(() => 'hold');
+    service = await startService({ model });
+  });
+  afterEach(() => service.stop());
+
+  it('is started from an empty service, and watched in the list to its end', async () => {
+    const page = await browser.open(`${service.url}/console/`);
+    await page.evaluate('globalThis.mark = 1');
+    await page.getByRole('button', { name: /^Start the run/ }).click();
+    await page.getByText('Say what the council is to work on.').waitFor();
+    await page.getByRole('textbox', { name: 'Topic' }).fill('The sea');
+    await page.getByRole('textbox', { name: 'Topic' }).press('Control+Enter');
+    await page.waitForURL(/\/console\/runs\/[-0-9a-f]{36}$/);
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Runs' }).click();
+    await line(page, 'The sea').getByText('running').waitFor();
+    await model.called(1);
+    model.held[0]?.release('A draft of the sea');
+    await model.called(2);
+    model.held[0]?.release(JSON.stringify({ score: 9, feedback: 'Fine' }));
+    await model.called(3);
+    model.held[0]?.release('The sea, polished');
+    const row = line(page, 'The sea');
+    await row.getByText('completed').waitFor();
+    await row.getByRole('cell', { name: '30 in 15 out' }).waitFor();
+    expect(await row.locator('.score').innerText()).to.equal('9');
+    expect(await row.locator('.iterations').innerText()).to.equal('1');
+    expect(await page.evaluate('globalThis.mark')).to.equal(1);
+  });
+
+  it('can be one in God Mode, of a council that is made for it', async () => {
+    const page = await browser.open(`${service.url}/console/`);
+    await page.getByRole('button', { name: 'Should our town build a public sauna?' }).click();
+    await page.getByRole('button', { name: /Make the example council.*start it in God Mode/ }).click();
+    await page.waitForURL(/\/console\/runs\/[-0-9a-f]{36}$/);
+    await page.goto(`${service.url}/console/`);
+    const row = line(page, 'public sauna');
+    for (const text of ['paused', 'Example council', 'God Mode']) await row.getByText(text, { exact: true }).waitFor();
+    await row.getByText(/^for \d/).waitFor();
+  });
+
+  it('appears by itself to those who may not start one, and have no button for it', async () => {
+    const open = new CouncilClient({ url: service.url });
+    const { key } = await open.keys.add({ name: 'ann', scopes: ['admin', 'run', 'read'] });
+    const ann = new CouncilClient({ url: service.url, key });
+    const { key: reader } = await ann.keys.add({ name: 'rob', scopes: ['read'] });
+    const page = await browser.open(`${service.url}/console/`, { expectsRefusals: true });
+    await page.getByLabel('Key').fill(reader);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+    expect(await page.getByRole('button', { name: /start/i }).count()).to.equal(0);
+    await ann.runs.start({ topic: 'The sea' });
+    await line(page, 'The sea').getByText('ann').waitFor();
+    expect(await page.getByRole('button', { name: /start/i }).count()).to.equal(0);
+  });
+
+  it('is refused where the topic stands, and nothing that was written is lost', async () => {
+    await new CouncilClient({ url: service.url }).runs.start({ topic: 'The sea' });
+    const page = await browser.open(`${service.url}/console/`, { expectsRefusals: true });
+    await page.getByRole('button', { name: 'Start a run' }).click();
+    const topic = page.getByRole('dialog').getByRole('textbox', { name: 'Topic' });
+    await topic.fill('x'.repeat(10_001));
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Start/ })
+      .click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    expect(await topic.getAttribute('aria-invalid')).to.equal('true');
+    expect(await topic.inputValue()).to.have.length(10_001);
+    await topic.fill('The moon');
+    await page.getByRole('dialog').getByLabel('Council').selectOption({ label: 'Example council (is made for you)' });
+    await page.getByLabel('God Mode').check();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Start/ })
+      .click();
+    await page.waitForURL(/\/console\/runs\/[-0-9a-f]{36}$/);
+    await page.goBack();
+    await line(page, 'The moon').getByText('paused').waitFor();
+  });
+});
+
+describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
+  let dir: TempDir;
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    dir = tempDir();
+    await copiedRuns(dir.path, { model: instantModel(), runs: RUNS });
+    service = await startService({ dataDir: dir.path, model: instantModel() });
+    council = new CouncilClient({ url: service.url });
+  });
+  after(async () => {
+    await service.stop();
+    dir.remove();
+  });
+
+  const open = async (search = '', options = {}): Promise<Page> => {
+    const page = await browser.open(`${service.url}/console/${search}`, options);
+    await page.locator('tr[data-line]').first().waitFor();
+    return page;
+  };
+  const total = (page: Page) => page.getByRole('heading', { level: 1 });
+
+  it('is read on as it is scrolled, and draws what is in sight alone', async () => {
+    const page = await open();
+    await total(page).getByText(RUNS.toLocaleString('en-US'), { exact: true }).waitFor();
+    const last = page.locator(`tr[aria-rowindex="${RUNS + 1}"]`);
+    let drawn = 0;
+    while ((await last.count()) === 0) {
+      await page.evaluate('window.scrollTo(0, document.documentElement.scrollHeight)');
+      drawn = Math.max(drawn, await page.locator('tr[data-line]').count());
+    }
+    expect(drawn).to.be.within(10, MAX_DRAWN);
+    await page.evaluate('window.scrollTo(0, 0)');
+    await page.locator('tr[aria-rowindex="2"]').waitFor();
+    expect(await page.locator('tr[data-line]').count()).to.be.at.most(MAX_DRAWN);
+  });
+
+  it('is narrowed down by filters that stand in the address and outlast a reload', async () => {
+    const run = await council.runs.start({ topic: 'A lighthouse for the harbour' });
+    await run.result();
+    const page = await open();
+    await page.getByLabel('Search').fill('lighthouse');
+    await page.waitForURL(/q=lighthouse/);
+    await page.getByLabel('Status').selectOption('completed');
+    await page.getByText('More filters').click();
+    await page.getByLabel('Score from').fill('7.5');
+    await page.waitForURL(/status=completed.*min_score=7\.5/);
+    await page.reload();
+    await line(page, 'lighthouse').waitFor();
+    await total(page).getByText('1', { exact: true }).waitFor();
+    expect(await page.getByLabel('Search').inputValue()).to.equal('lighthouse');
+    expect(await page.getByLabel('Status').inputValue()).to.equal('completed');
+    expect(await page.getByLabel('Score from').inputValue()).to.equal('7.5');
+    await page.getByLabel('Score from').fill('9.5');
+    await page.getByRole('heading', { name: 'No run is like that' }).waitFor();
+    await page.getByRole('button', { name: 'Clear all filters' }).click();
+    await page.locator('tr[data-line]').first().waitFor();
+    expect(new URL(page.url()).search).to.equal('');
+  });
+
+  it('has views of its reader’s own, which stay until they are removed', async () => {
+    const page = await open('?status=completed&sort=score');
+    await page.getByRole('button', { name: 'Save this view' }).click();
+    await page.getByLabel('Name').fill('The worst');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const views = page.getByRole('navigation', { name: 'Views' });
+    await views.getByRole('link', { name: 'All' }).click();
+    await page.waitForURL(`${service.url}/console/`);
+    await page.reload();
+    await views.getByRole('link', { name: 'The worst' }).click();
+    await page.waitForURL(/status=completed&sort=score/);
+    expect(await page.getByLabel('Order').inputValue()).to.equal('score');
+    await page.getByRole('button', { name: 'Remove the view The worst' }).click();
+    await page.reload();
+    await views.getByRole('link', { name: 'Failed' }).waitFor();
+    expect(await views.getByRole('link', { name: 'The worst' }).count()).to.equal(0);
+  });
+
+  it('takes new runs on top at its top, and tells of them where it was scrolled', async () => {
+    const page = await open();
+    await (await council.runs.start({ topic: 'At the top' })).result();
+    await line(page, 'At the top').getByText('completed').waitFor();
+    expect(await line(page, 'At the top').getAttribute('aria-rowindex')).to.equal('2');
+    await page.evaluate('window.scrollTo(0, 3000)');
+    await page.locator('tr[aria-rowindex="50"]').waitFor();
+    await council.runs.start({ topic: 'Unseen' });
+    await page.getByRole('button', { name: '1 new run' }).click();
+    await line(page, 'Unseen').waitFor();
+    expect(await page.evaluate('window.scrollY')).to.equal(0);
+  });
+
+  it('leads from two of them to their comparison', async () => {
+    const page = await open();
+    const boxes = page.getByRole('checkbox', { name: /^Choose to compare/ });
+    await boxes.nth(0).check();
+    await page.getByText('Choose one more run to compare.').waitFor();
+    await boxes.nth(1).check();
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.waitForURL(/\/console\/compare\?a=[-0-9a-f]{36}&b=[-0-9a-f]{36}$/);
+  });
+
+  it('keeps up with a storm of events, for less than half of what a core has', async () => {
+    const page = await open();
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('Performance.enable');
+    const busyMs = async (): Promise<number> => {
+      const { metrics } = await devtools.send('Performance.getMetrics');
+      return 1_000 * (metrics.find(({ name }) => name === 'ThreadTime')?.value ?? NaN);
+    };
+    const before = await busyMs();
+    const fromMs = performance.now();
+    const started = await council.runs.count();
+    const runs = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => council.runs.start({ topic: `Storm ${index}` })),
+    );
+    await Promise.all(runs.map((run) => run.result()));
+    // Not one of the runs in sight is left behind.
+    await total(page)
+      .getByText((started + runs.length).toLocaleString('en-US'), { exact: true })
+      .waitFor();
+    await page.locator('tr[data-line]').filter({ hasNotText: 'completed' }).first().waitFor({ state: 'detached' });
+    expect((await busyMs()) - before).to.be.below((performance.now() - fromMs) / 2);
+  });
+
+  it('shows hostile topics as text, and nothing serious is against it, light, or dark on a phone', async () => {
+    const topic = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
+    await (await council.runs.start({ topic })).result();
+    for (const options of [{}, { isDark: true, width: 360 }]) {
+      const page = await open('', options);
+      await page.getByRole('link', { name: topic }).waitFor();
+      expect(await overflows(page)).to.equal(false);
+      await page.getByRole('button', { name: 'Start a run' }).click();
+      await page.getByRole('dialog').waitFor();
+      expect(await overflows(page)).to.equal(false);
+      expect(await seriousFaults(page)).to.deep.equal([]);
+    }
+  });
+});
