@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/client/run-events.js';
 import type { LiveMessage } from '../../src/client/tokens.js';
 import { RunStore } from '../../src/console/pages/run/store.js';
 import { present } from '../../src/system/element.js';
-import { history, longHistory, recordOf } from '../support/console-records.js';
+import { history, longHistory, longRun, recordOf } from '../support/console-records.js';
 import { untilTrue } from '../support/until-true.js';
 
 describe('The store of a run in the console', () => {
@@ -93,6 +93,44 @@ describe('The store of a run in the console', () => {
       expect(events[seq]?.type).to.equal('NodeCompleted');
       expect(score).to.equal(3);
     }
+  });
+});
+
+describe('Moments of a run in the console', () => {
+  it('are gone through by events and by drafts', async () => {
+    const events = history('fixed-graph');
+    const { store, feed, paint } = storeOver('at=0');
+    store.start();
+    await feed(events);
+    paint();
+    const drafts = store.stops.value.filter(({ kind }) => kind === 'draft').map(({ seq }) => seq);
+    store.step(1);
+    expect(store.shown.value).to.equal(1);
+    for (const seq of drafts) {
+      store.stride(1);
+      expect(store.shown.value).to.equal(seq);
+    }
+    store.stride(1);
+    expect(store.at.value).to.equal(null);
+    store.stride(-1);
+    expect(store.shown.value).to.equal(drafts.at(-1));
+    store.goTo(drafts[0] ?? 0);
+    store.stride(-1);
+    expect(store.shown.value).to.equal(0);
+  });
+
+  it('know the draft before', async () => {
+    const events = longRun(60);
+    const { store, feed, paint } = storeOver();
+    store.start();
+    await feed(events);
+    paint();
+    const [first, second] = store.stops.value.filter(({ kind }) => kind === 'draft');
+    store.goTo(first?.seq ?? 0);
+    expect(store.draftBefore.value).to.equal(null);
+    store.goTo((second?.seq ?? 0) + 1);
+    expect(store.draftBefore.value?.draft).to.contain('Draft 1');
+    expect(store.moment.value?.draft).to.contain('Draft 2');
   });
 });
 

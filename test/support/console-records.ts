@@ -2,8 +2,12 @@
 import type { RunEvent } from '../../src/client/run-events.js';
 import { runEventIn } from '../../src/client/run-events.js';
 import { RunRecord } from '../../src/console/record/run-record.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { SCHEMA_VERSION } from '../../src/eventsourcing/hash-chain.js';
+import { runStream } from '../../src/run/events.js';
 import { goldenHistories } from './golden-histories.js';
-import { broke, given, graphOf, scored, wrote } from './given.js';
+import { RUN_ID, broke, given, graphOf, scored, wrote } from './given.js';
 import { readGolden } from './golden.js';
 
 export function recordOf(events: readonly RunEvent[]): RunRecord {
@@ -32,4 +36,38 @@ export function longHistory(length: number): readonly RunEvent[] {
     story = story.whenAll(broke('write', 5), wrote('write', `Draft ${'x'.repeat(500)}`), scored('judge', 3));
   }
   return story.events.slice(0, length);
+}
+
+/** A completed run of exactly so many events, some seconds apart, whose id is that of the stories. */
+export function longRun(length: number): readonly RunEvent[] {
+  const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+  const limits = { maxIterations: length, maxNodeExecutions: length };
+  let ms = Date.parse('2026-01-01T00:00:00.000Z');
+  const later = (): string => new Date((ms += 2_000)).toISOString();
+  let story = given(graph, { limits, topic: 'The long way' });
+  const rounds = Math.floor((length - story.events.length - LAST_EVENTS) / ROUND_EVENTS);
+  for (let round = 1; round <= rounds; round += 1) {
+    story = story
+      .when(wrote('write', `# Draft ${round}\n\nThe **sea** is ${round} miles wide.`), 'one', later())
+      .when(scored('judge', 3 + (round % 5), `Feedback ${round}`), 'one', later());
+  }
+  while (story.events.length < length - LAST_EVENTS) story = story.when(broke('write', 0), 'one', later());
+  return story
+    .when(wrote('write', 'The last draft'), 'one', later())
+    .when(scored('judge', 9), 'one', later())
+    .when(wrote('polish', 'The sea, polished'), 'one', later()).events;
+}
+
+/** What a round of rework records: two results, and two nodes that start. */
+const ROUND_EVENTS = 4;
+/** From the last draft on: three results, two starts, and the end. */
+const LAST_EVENTS = 6;
+
+/** Puts a record on a log, as the service would have written it. */
+export async function appendRecord(log: Pick<EventLog, 'append'>, events: readonly RunEvent[]): Promise<void> {
+  const stored = events.map(({ id, type, data, at, hash }) => ({
+    ...{ id, type, data: canonical(data) },
+    metadata: { occurredAt: at, hash, schemaVersion: String(SCHEMA_VERSION) },
+  }));
+  await log.append(runStream(RUN_ID), stored, 'none');
 }

@@ -11,6 +11,8 @@ import type { GraphView } from '../../record/graph.js';
 import { graphViewAt } from '../../record/graph.js';
 import type { Moment } from '../../record/run-record.js';
 import { RunRecord } from '../../record/run-record.js';
+import type { Timeline } from '../../record/timeline.js';
+import { timelineAt } from '../../record/timeline.js';
 
 /** Where a run's events come from: the service, or a file that holds them. */
 export interface RunSource {
@@ -56,6 +58,8 @@ export interface Writing {
 export interface Stop {
   readonly seq: number;
   readonly kind: 'draft' | 'score' | 'pause' | 'decision' | 'failure' | 'end';
+  /** Where there is one. */
+  readonly node: string | null;
   /** Of a score. */
   readonly score: number | null;
 }
@@ -143,9 +147,23 @@ export class RunStore {
   readonly graph: ReadonlySignal<GraphView | null> = computed(() =>
     graphViewAt(this.record, this.shown.value, this.#nowAt(this.shown.value)),
   );
+  /** The whole run along time, to its head. */
+  readonly timeline: ReadonlySignal<Timeline | null> = computed(() =>
+    timelineAt(this.record, this.#head.value, this.#nowAt(this.#head.value)),
+  );
   readonly stops: ReadonlySignal<readonly Stop[]> = computed(() => {
     const head = this.#head.value;
     return this.#stops.filter(({ seq }) => seq <= head);
+  });
+  /** The draft before the one that is shown, at the last moment it was there; null: there is none. */
+  readonly draftBefore: ReadonlySignal<Moment | null> = computed(() => {
+    const [shown, draft] = [this.shown.value, this.moment.value?.draft ?? null];
+    for (const { seq, kind } of this.#stops.toReversed()) {
+      if (seq > shown || !STRIDES.includes(kind)) continue;
+      const before = this.record.momentAt(seq - 1);
+      if (before !== null && before.draft !== null && before.draft !== draft) return before;
+    }
+    return null;
   });
   readonly summary: ReadonlySignal<RunSummary | null> = computed(() => this.#summaryAt(this.#head.value));
 
@@ -158,6 +176,11 @@ export class RunStore {
   /** The other moment that the draft is compared with; null: the draft before. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
+  /** Name of a node, as people know it. */
+  labelOf(node: string): string {
+    return this.graph.value?.nodes.find(({ id }) => id === node)?.label ?? node;
+  }
+
   /** Reads what there is, and what comes. Returns what ends it; started again, it goes on where it was. */
   start(): () => void {
     const ending = new AbortController();
@@ -169,6 +192,18 @@ export class RunStore {
   /** Looks at an event; null, or the last one: at the head as it moves. */
   goTo(seq: number | null): void {
     this.#place.setQuery({ at: seq === null || seq >= this.#head.value ? null : Math.max(0, seq) });
+  }
+
+  /** Goes on by so many events, back where it is less than 0. */
+  step(by: number): void {
+    this.goTo(this.shown.value + by);
+  }
+
+  /** Goes to the next draft or decision, or the one before; beyond the last to the head, before the first to the start. */
+  stride(direction: 1 | -1): void {
+    const [shown, stops] = [this.shown.value, this.stops.value.filter(({ kind }) => STRIDES.includes(kind))];
+    if (direction === 1) this.goTo(stops.find(({ seq }) => seq > shown)?.seq ?? null);
+    else this.goTo(stops.findLast(({ seq }) => seq < shown)?.seq ?? 0);
   }
 
   setView(view: RunView): void {
@@ -262,21 +297,25 @@ export class RunStore {
   }
 }
 
+/** Kinds of events that are gone to in one stride. */
+const STRIDES: readonly Stop['kind'][] = ['draft', 'decision'];
+
 function stopAt({ seq, type, data }: RunEvent): Stop | null {
+  const plain = { seq, node: null, score: null };
   switch (type) {
-    case 'NodeCompleted':
-      return 'score' in data.output
-        ? { seq, kind: 'score', score: data.output.score }
-        : { seq, kind: 'draft', score: null };
-    case 'RunPaused':
-      return { seq, kind: 'pause', score: null };
-    case 'GateDecided':
-      return { seq, kind: 'decision', score: null };
+    case 'NodeCompleted': {
+      const { node, output } = data;
+      return 'score' in output ? { seq, kind: 'score', node, score: output.score } : { ...plain, kind: 'draft', node };
+    }
     case 'NodeFailed':
-      return { seq, kind: 'failure', score: null };
+      return { ...plain, kind: 'failure', node: data.node };
+    case 'RunPaused':
+      return { ...plain, kind: 'pause' };
+    case 'GateDecided':
+      return { ...plain, kind: 'decision' };
     case 'RunCompleted':
     case 'RunFailed':
-      return { seq, kind: 'end', score: null };
+      return { ...plain, kind: 'end' };
     default:
       return null;
   }

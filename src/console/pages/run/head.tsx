@@ -1,0 +1,130 @@
+/** What a run is, whatever moment of it is looked at, and what may be done with it. */
+import type { ComponentChildren } from 'preact';
+import { useSignal } from '@preact/signals';
+import { usageWords } from '../../record/words.js';
+import { council } from '../../shell/council.js';
+import { pageUrl } from '../../shell/router.js';
+import { may } from '../../shell/session.js';
+import { toast, toastError } from '../../shell/toasts.js';
+import { Button, Status } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { lengthText } from '../../record/durations.js';
+import { Ago, Since } from '../../ui/time.js';
+import type { RunStore, RunSummary } from './store.js';
+
+export function RunHead({ store }: { readonly store: RunStore }) {
+  const { value: summary } = store.summary;
+  if (summary === null) return null;
+  const { topic, now, parent } = summary;
+  return (
+    <div class="page-head">
+      <div class="stack">
+        <div class="row">
+          <Status status={now.status} />
+          <span class="muted small">{summary.council ?? 'Built-in council'}</span>
+          {summary.isGodMode && <span class="muted small">God Mode</span>}
+        </div>
+        <h1 title={topic}>{topic}</h1>
+        <Facts summary={summary} />
+        {now.error !== null && <p class="notice bad break">{now.error}</p>}
+      </div>
+      <div class="row">
+        {parent !== null && (
+          <a class="button slim" href={pageUrl(['compare'], { a: parent.runId, b: store.source.id })}>
+            Compare with parent
+          </a>
+        )}
+        <Export store={store} />
+        {may('run') && !store.isOver.value && <Cancel id={store.source.id} />}
+      </div>
+    </div>
+  );
+}
+
+function Facts({ summary }: { readonly summary: RunSummary }) {
+  const { now, actor, createdAt, endedAt, parent } = summary;
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    ['Score', now.score ?? '–'],
+    ['Drafts', now.iteration],
+    ['Cost', usageWords(now.usage)],
+    [
+      'Started',
+      <>
+        <Ago at={createdAt} />
+        {actor !== null && ` by ${actor}`}
+      </>,
+    ],
+    [
+      endedAt === null ? 'For' : 'Took',
+      endedAt === null ? <Since at={createdAt} /> : lengthText(Date.parse(endedAt) - Date.parse(createdAt)),
+    ],
+    ...(parent === null
+      ? []
+      : [['Fork of', <a href={pageUrl(['runs', parent.runId], { at: parent.at })}>event {parent.at}</a>] as const]),
+  ];
+  return (
+    <dl class="run-facts small">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt class="muted">{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The record as bytes, which anybody can check. */
+function Export({ store: { source } }: { readonly store: RunStore }) {
+  async function save(): Promise<void> {
+    const parts: BlobPart[] = [];
+    for await (const chunk of council.run(source.id).export()) parts.push(new Uint8Array(chunk));
+    saveAs(`run-${source.id}.ndjson`, new Blob(parts, { type: 'application/x-ndjson' }));
+  }
+  return (
+    <Button slim title="Its events as they are stored, one a line" onClick={() => void save().catch(toastError)}>
+      Export
+    </Button>
+  );
+}
+
+/** Hands a file to the person. */
+export function saveAs(name: string, content: Blob): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function Cancel({ id }: { readonly id: string }) {
+  const isAsked = useSignal(false);
+  async function cancel(): Promise<void> {
+    isAsked.value = false;
+    await council.run(id).cancel();
+    toast('The run is cancelled.', 'good');
+  }
+  return (
+    <>
+      <Button slim tone="danger" onClick={() => (isAsked.value = true)}>
+        Cancel the run
+      </Button>
+      {isAsked.value && (
+        <Dialog
+          title="Cancel this run?"
+          onClose={() => (isAsked.value = false)}
+          foot={
+            <>
+              <Button onClick={() => (isAsked.value = false)}>Keep it</Button>
+              <Button tone="danger" onClick={() => void cancel().catch(toastError)}>
+                Cancel the run
+              </Button>
+            </>
+          }
+        >
+          <p>It ends as failed. Whatever it has done stays on record, and can be forked.</p>
+        </Dialog>
+      )}
+    </>
+  );
+}

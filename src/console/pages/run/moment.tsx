@@ -1,0 +1,87 @@
+/** What a run was at the moment that is looked at: its feedback, its state, and the events up to it. */
+import type { ComponentChildren } from 'preact';
+import { eventWords, statusWords, usageWords } from '../../record/words.js';
+import { Empty } from '../../ui/states.js';
+import { lengthText } from '../../record/durations.js';
+import { exactly } from '../../ui/time.js';
+import { Windowed } from '../../ui/windowed.js';
+import type { RunStore } from './store.js';
+
+interface Shown {
+  readonly store: RunStore;
+}
+
+export function Feedback({ store }: Shown) {
+  const { feedback = [] } = store.moment.value ?? {};
+  if (feedback.length === 0) return <Empty title="No feedback yet">Critics and people give it.</Empty>;
+  return (
+    <ol class="feedback">
+      {feedback.map((text, index) => (
+        <li key={index} class="prose plain-text">
+          {text}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+export function State({ store }: Shown) {
+  const { value: moment } = store.moment;
+  if (moment === null) return null;
+  const fields: readonly (readonly [string, ComponentChildren])[] = [
+    ['Status', statusWords(moment.status)],
+    ['Topic', moment.topic],
+    ['At work', moment.activeNodes.join(', ')],
+    ['Waits before', moment.nextNodes.join(', ')],
+    ['Drafts', moment.iteration],
+    ['Score', moment.score],
+    ['Verdict', moment.route],
+    ['Feedback', moment.feedback.length],
+    ['Branches', moment.branches.map(({ node }) => node).join(', ')],
+    ['Instance', moment.owner],
+    ['Used', usageWords(moment.usage)],
+    ['Waited', moment.waitedMs === 0 ? null : lengthText(moment.waitedMs)],
+    ['Error', moment.error],
+  ];
+  return (
+    <dl class="facts">
+      {fields.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="break">{value === null || value === '' ? <span class="muted">none</span> : value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const ROW_PX = 34;
+
+export function Events({ store }: Shown) {
+  const { value: shown } = store.shown;
+  return (
+    <Windowed
+      label="Events"
+      count={store.head.value + 1}
+      rowHeight={ROW_PX}
+      current={shown}
+      row={(seq) => {
+        const event = store.record.events[seq];
+        if (event === undefined) return null;
+        const words = eventWords(event);
+        return (
+          <button
+            type="button"
+            class={`event${seq > shown ? ' later' : ''}`}
+            aria-current={seq === shown ? 'true' : undefined}
+            title={`${words}\n${exactly(event.at)}`}
+            onClick={() => store.goTo(seq)}
+          >
+            <span class="numeric muted small">{seq}</span>
+            <span class="clip">{words}</span>
+          </button>
+        );
+      }}
+    />
+  );
+}

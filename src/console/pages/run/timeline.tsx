@@ -1,0 +1,150 @@
+/** A run along time: what each node did and when, with waits as breaks that tell their true length. */
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import type { Lane, Segment, Timeline, Zone } from '../../record/timeline.js';
+import { timeSpent } from '../../record/timeline.js';
+import { waitingWords } from '../../record/words.js';
+import { lengthText } from '../../record/durations.js';
+import type { RunStore } from './store.js';
+
+/** The arrow keys go from stretch to stretch and from lane to lane; one is chosen with Enter. */
+export function TimelineView({ store }: { readonly store: RunStore }) {
+  const timeline = store.timeline.value;
+  if (timeline === null) return null;
+  return (
+    <section class="card" aria-labelledby="timeline">
+      <div class="row spread">
+        <h2 id="timeline">Timeline</h2>
+        <span class="small muted">{spent(timeline)}</span>
+      </div>
+      <div class="timeline" tabIndex={-1}>
+        <div class={`timeline-sheet${timeline.zones.some(({ isBreak }) => isBreak) ? ' broken' : ''}`}>
+          <Zones zones={timeline.zones} />
+          <Lanes lanes={timeline.lanes} store={store} />
+          <Now store={store} />
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function spent(timeline: Timeline): string {
+  const { totalMs, byKind } = timeSpent(timeline);
+  const parts = [...byKind].flatMap(([kind, ms]) =>
+    kind === 'work' || ms < 1_000 ? [] : [`${lengthText(ms)} ${waitingWords(kind)}`],
+  );
+  return [`${lengthText(totalMs)} in all`, ...parts].join(' · ');
+}
+
+function Zones({ zones }: { readonly zones: readonly Zone[] }) {
+  const breaks = zones.filter(({ isBreak }) => isBreak);
+  return (
+    <ul class="zones" aria-label="Breaks">
+      {breaks.map((zone) => (
+        <li
+          key={zone.fromMs}
+          class={zone.kind}
+          style={{ left: percent(zone.x0), width: percent(zone.x1 - zone.x0) }}
+          title={zoneWords(zone)}
+        >
+          <span>
+            {zone.label}
+            <span class="unseen"> {zoneWords(zone)}</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function zoneWords({ kind, label }: Zone): string {
+  return kind === 'work' ? label : `${label}: ${waitingWords(kind)}`;
+}
+
+interface Focus {
+  readonly lane: number;
+  readonly segment: number;
+}
+
+function Lanes({ lanes, store }: { readonly lanes: readonly Lane[]; readonly store: RunStore }) {
+  const focus = useSignal<Focus>({ lane: 0, segment: 0 });
+  const sheet = useRef<HTMLDivElement>(null);
+  function onKeyDown(event: KeyboardEvent): void {
+    const next = movedFocus(lanes, focus.value, event.key);
+    if (next === null) return;
+    event.preventDefault();
+    focus.value = next;
+    sheet.current?.children[next.lane]?.querySelectorAll('button').item(next.segment).focus();
+  }
+  return (
+    <div ref={sheet} onKeyDown={onKeyDown}>
+      {lanes.map((lane, index) => (
+        <div class="lane" key={lane.node} role="group" aria-label={lane.label}>
+          <span class="lane-label clip" title={lane.label}>
+            {lane.label}
+          </span>
+          <div class="lane-track">
+            {lane.segments.map((segment, at) => (
+              <button
+                key={`${segment.seq} ${segment.kind}`}
+                type="button"
+                class={`segment ${segment.kind} ${segment.result ?? ''}${segment.isOpen ? ' open' : ''}`}
+                style={{ left: percent(segment.x0), width: percent(segment.x1 - segment.x0) }}
+                tabIndex={focus.value.lane === index && focus.value.segment === at ? 0 : -1}
+                aria-label={segmentWords(segment)}
+                aria-pressed={segment.attempt !== null && store.selectedStep.value === segment.number}
+                title={`${lane.label}, ${segmentWords(segment)}`}
+                onFocus={() => (focus.value = { lane: index, segment: at })}
+                onClick={() => (segment.attempt === null ? store.goTo(segment.seq) : store.select(segment.number))}
+              />
+            ))}
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function movedFocus(lanes: readonly Lane[], { lane, segment }: Focus, key: string): Focus | null {
+  const { segments = [] } = lanes[lane] ?? {};
+  const across = ACROSS[key];
+  if (across !== undefined) return focusAt(lanes, lane + across, segments[segment]?.x0 ?? 0);
+  const next = segment + (ALONG[key] ?? 0);
+  return next !== segment && next in segments ? { lane, segment: next } : null;
+}
+
+/** The first of a lane that has not ended at a place, or its last; null: there is no such lane. */
+function focusAt(lanes: readonly Lane[], lane: number, x: number): Focus | null {
+  const { segments = [] } = lanes[lane] ?? {};
+  const found = segments.findIndex(({ x1 }) => x1 > x);
+  return segments.length === 0 ? null : { lane, segment: found === -1 ? segments.length - 1 : found };
+}
+
+const ALONG: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
+const ACROSS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
+
+function segmentWords({ kind, number, attempt, result, label, isOpen }: Segment): string {
+  const what = attempt === null ? `pause ${number}` : `step ${number}${attempt > 1 ? `, attempt ${attempt}` : ''}`;
+  const how = isOpen ? 'under way' : (result ?? '');
+  return [what, KINDS[kind], how, label].filter((part) => part !== '').join(', ');
+}
+
+const KINDS: Readonly<Record<Segment['kind'], string>> = {
+  ...{ work: '', human: 'waits for a human', lost: 'lost with its instance' },
+  ...{ 'back-off': 'waits for another attempt', outage: 'waits for the model’s server' },
+};
+
+/** Where the moment that is looked at lies. */
+function Now({ store }: { readonly store: RunStore }) {
+  const mark = store.timeline.value?.events[store.shown.value];
+  if (mark === undefined) return null;
+  return (
+    <div class="timeline-now" aria-hidden="true">
+      <span style={{ left: percent(store.isFollowing.value ? 1 : mark.x) }} />
+    </div>
+  );
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(3)}%`;
+}

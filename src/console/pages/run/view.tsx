@@ -1,0 +1,53 @@
+/** A run and all its moments, from whatever source: the page shows it, and so does a file that was shared. */
+import type { ComponentType } from 'preact';
+import { Tabs } from '../../ui/tabs.js';
+import { Changes, Draft } from './draft.js';
+import { RunGraph } from './graph-views.js';
+import { Events, Feedback, State } from './moment.js';
+import { Scores } from './scores.js';
+import { Scrubber } from './scrubber.js';
+import type { RunStore } from './store.js';
+import { TimelineView } from './timeline.js';
+
+interface View {
+  readonly value: string;
+  readonly text: string;
+  readonly Shown: ComponentType<{ readonly store: RunStore }>;
+}
+
+const VIEWS: readonly [View, ...View[]] = [
+  { value: 'draft', text: 'Draft', Shown: Draft },
+  { value: 'changes', text: 'Changes', Shown: Changes },
+  { value: 'feedback', text: 'Feedback', Shown: Feedback },
+  { value: 'events', text: 'Events', Shown: Events },
+  { value: 'state', text: 'State', Shown: State },
+];
+
+/** There is at least one event. */
+export function RunView({ store }: { readonly store: RunStore }) {
+  const chosen = VIEWS.find(({ value }) => value === store.tab.value) ?? VIEWS[0];
+  const feedback = store.moment.value?.feedback.length ?? 0;
+  const options = VIEWS.map(({ value, text }) => ({ value, text, count: value === 'feedback' ? feedback : 0 }));
+  return (
+    <>
+      <Scrubber store={store} />
+      <div class="run-body">
+        <div class="stack">
+          <RunGraph store={store} />
+          <Scores store={store} />
+        </div>
+        <div class="card run-side">
+          <Tabs
+            label="At this moment"
+            value={chosen.value}
+            options={options}
+            onChange={(tab) => store.setTab(tab === VIEWS[0].value ? null : tab)}
+          >
+            <chosen.Shown store={store} />
+          </Tabs>
+        </div>
+      </div>
+      <TimelineView store={store} />
+    </>
+  );
+}
