@@ -6,7 +6,7 @@ import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
 import { Ago, Since } from '../../ui/time.js';
-import { useWindowed } from '../../ui/windowed.js';
+import { usePageWindow } from '../../ui/page-window.js';
 import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
 import { isOver } from './run-row.js';
@@ -29,7 +29,7 @@ export interface RunTableProps {
 export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
   const rows = list.rows.value;
   const state = list.state.value;
-  const { ref, from, to, beforePx, afterPx, isTop } = useWindowed<HTMLTableSectionElement>(rows.length, LINE_PX);
+  const { ref, from, to, beforePx, afterPx, isTop } = usePageWindow<HTMLTableSectionElement>(rows.length, LINE_PX);
   useEffect(() => {
     list.see({ from, to, isTop });
     if (to > rows.length - READ_ON) list.more();

@@ -1,4 +1,4 @@
-/** Long lists: only the lines in sight are drawn, and some around them. The page itself scrolls. */
+/** Long lists that the page itself scrolls: only the lines in sight are drawn, and some around them. */
 import type { RefObject } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'preact/hooks';
 /** Lines that are drawn before and after those in sight; the window moves on by as many. */
 const AROUND = 12;
 
-export interface Windowed<E extends Element> {
+export interface PageWindow<E extends Element> {
   /** Of the element that holds the lines and nothing else. */
   readonly ref: RefObject<E | null>;
   /** The lines to draw: from the first, to before the last. */
@@ -26,7 +26,7 @@ export interface Windowed<E extends Element> {
  * @param count of the lines
  * @param linePx height of a line before one was drawn, in pixels
  */
-export function useWindowed<E extends Element>(count: number, linePx: number): Windowed<E> {
+export function usePageWindow<E extends Element>(count: number, linePx: number): PageWindow<E> {
   const ref = useRef<E>(null);
   const height = useSignal(linePx);
   const first = useSignal(0);
