@@ -9,3 +9,10 @@ export type { Loaded, Resource } from './loaded.js';
 export function useResource<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
   return useLoaded(key, load, onRefused);
 }
+
+/** All of a list, which the client reads page by page. */
+export async function allOf<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

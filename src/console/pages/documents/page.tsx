@@ -1,8 +1,9 @@
-/** Documents that agents can search. */
+/** Documents that agents can search: all of them, what is found in them, and one with its passages. */
+import { path } from '../../shell/router.js';
+import { DocumentPage } from './document.js';
+import { DocumentList } from './list.js';
+
 export function DocumentsPage() {
-  return (
-    <main id="page">
-      <h1>Documents</h1>
-    </main>
-  );
+  const [, id] = path.value;
+  return id === undefined ? <DocumentList /> : <DocumentPage id={id} />;
 }

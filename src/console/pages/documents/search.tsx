@@ -1,0 +1,92 @@
+/** What an agent would be given: the passages nearest to a question, with where they stand. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { council } from '../../shell/council.js';
+import { pageUrl, query, setQuery } from '../../shell/router.js';
+import { Button, Field } from '../../ui/controls.js';
+import { useResource } from '../../ui/resource.js';
+import { Failure, Loading } from '../../ui/states.js';
+
+/** Passages that are asked for. */
+const PASSAGES = 8;
+/** Letters of a word that is worth marking. */
+const LONG_ENOUGH = 3;
+
+export function Search() {
+  const asked = query.value.get('q') ?? '';
+  const typed = useSignal(asked);
+  function ask(event: Event): void {
+    event.preventDefault();
+    setQuery({ q: typed.value.trim() }, { replace: false });
+  }
+  return (
+    <section class="card search" aria-label="Search">
+      <form role="search" onSubmit={ask}>
+        <Field label="Search as an agent would" hint="By meaning and by words: what the PDF reader gives to a node">
+          {(control) => (
+            <input
+              {...control}
+              class="input"
+              type="search"
+              maxLength={1_000}
+              key={asked}
+              value={typed.value}
+              onInput={(event) => (typed.value = event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Button type="submit" disabled={typed.value.trim() === ''}>
+          Search
+        </Button>
+      </form>
+      {asked !== '' && <Answer asked={asked} />}
+    </section>
+  );
+}
+
+function Answer({ asked }: { readonly asked: string }) {
+  const answer = useResource(`search ${asked}`, (signal) =>
+    council.documents.search(asked, { topK: PASSAGES, signal }),
+  );
+  const loaded = answer.state.value;
+  if (loaded.status === 'loading') return <Loading what="the passages" />;
+  if (loaded.status === 'failed') return <Failure error={loaded.error} onRetry={answer.reload} />;
+  const found = loaded.value;
+  return (
+    <>
+      <div class="row spread">
+        <p class="muted small" role="status">
+          {found.length === 0
+            ? 'Nothing was found: an agent would be told so.'
+            : `${found.length === 1 ? '1 passage' : `${found.length} passages`}, the nearest first. Scores compare within this answer only.`}
+        </p>
+        <Button tone="plain" slim onClick={() => setQuery({ q: null })}>
+          Clear
+        </Button>
+      </div>
+      <ol class="hits" aria-label="Passages that were found">
+        {found.map(({ document, filename, page, chunk, score, text, cite }) => (
+          <li key={`${document} ${chunk}`}>
+            <span class="row spread">
+              <a class="break" href={pageUrl(['documents', document], { page, chunk })}>
+                {filename ?? document}, page {page}
+              </a>
+              <span class="muted small numeric">
+                <code title="How drafts cite this page">{cite}</code> · score {score.toPrecision(3)}
+              </span>
+            </span>
+            <p class="prose">{marked(text, asked)}</p>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+/** A text with the words of a question marked in it. */
+function marked(text: string, asked: string): ComponentChildren {
+  const words = asked.match(/[\p{L}\p{N}]+/gu)?.filter((word) => word.length >= LONG_ENOUGH) ?? [];
+  if (words.length === 0) return text;
+  const parts = text.split(new RegExp(`(${words.join('|')})`, 'giu'));
+  return parts.map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part));
+}

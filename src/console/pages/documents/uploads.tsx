@@ -1,0 +1,110 @@
+/** Where files are given, and what becomes of them. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { Button } from '../../ui/controls.js';
+import { tellError } from '../../ui/words.js';
+import type { Upload, UploadState, Uploads } from './store.js';
+
+/** A button, and a place to drop files on; wherever on the page they are dropped, they are taken. */
+export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
+  const input = useRef<HTMLInputElement>(null);
+  const isOver = useSignal(false);
+  useEffect(() => {
+    const over = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes('Files') !== true) return;
+      event.preventDefault();
+      isOver.value = true;
+    };
+    const leave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) isOver.value = false;
+    };
+    const drop = (event: DragEvent): void => {
+      isOver.value = false;
+      if (event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
+      event.preventDefault();
+      uploads.add(event.dataTransfer.files);
+    };
+    document.addEventListener('dragover', over);
+    document.addEventListener('dragleave', leave);
+    document.addEventListener('drop', drop);
+    return () => {
+      document.removeEventListener('dragover', over);
+      document.removeEventListener('dragleave', leave);
+      document.removeEventListener('drop', drop);
+    };
+  }, [uploads]);
+  return (
+    <div class={`drop${isOver.value ? ' over' : ''}`}>
+      <Button tone="primary" onClick={() => input.current?.click()}>
+        Upload PDFs
+      </Button>
+      <span class="muted">
+        <span class="by-mouse">or drop them anywhere on this page, </span>50 MiB each at most
+      </span>
+      <input
+        ref={input}
+        hidden
+        type="file"
+        accept=".pdf,application/pdf"
+        multiple
+        onChange={({ currentTarget }) => {
+          uploads.add(currentTarget.files ?? []);
+          // The same file chosen again is a change again.
+          currentTarget.value = '';
+        }}
+      />
+    </div>
+  );
+}
+
+/** What becomes of files that were given. */
+export function UploadLines({ uploads }: { readonly uploads: Uploads }) {
+  if (uploads.list.value.length === 0) return null;
+  return (
+    <ul class="uploads" aria-label="Uploads">
+      {uploads.list.value.map((each) => (
+        <UploadLine key={each.id} upload={each} />
+      ))}
+    </ul>
+  );
+}
+
+function UploadLine({ upload: { filename, state, remove } }: { readonly upload: Upload }) {
+  const shown = state.value;
+  const isOver = shown.status === 'taken' || shown.status === 'refused';
+  return (
+    <li class={toneOf(shown)}>
+      <span class="grow">
+        <strong class="break">{filename}</strong>
+        <span key={shown.status} class="break" role={isOver ? 'status' : undefined}>
+          {textOf(shown)}
+        </span>
+      </span>
+      {shown.status === 'sending' && (
+        <progress aria-label={`Progress of ${filename}`} max={1} {...(shown.share < 1 && { value: shown.share })} />
+      )}
+      <Button tone="plain" slim label={`${isOver ? 'Dismiss' : 'Stop'} ${filename}`} onClick={remove}>
+        {isOver ? '✕' : 'Stop'}
+      </Button>
+    </li>
+  );
+}
+
+function toneOf(state: UploadState): string {
+  if (state.status === 'refused') return 'bad';
+  if (state.status !== 'taken') return '';
+  return state.result.chunks_ingested === 0 ? 'wait' : 'good';
+}
+
+function textOf(state: UploadState): string {
+  switch (state.status) {
+    case 'waiting':
+      return 'Waits for its turn';
+    case 'sending':
+      return state.share < 1 ? `${Math.floor(state.share * 100)} % sent` : 'Sent; its text is being read';
+    case 'taken':
+      return state.result.message;
+    case 'refused':
+      return tellError(state.error);
+  }
+}
