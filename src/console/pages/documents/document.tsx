@@ -149,13 +149,18 @@ function Passage({ passage: { chunk, text }, repeated, href, isMeant }: PassageP
       <p class="prose">
         {repeated > 0 && (
           <span class="muted" title="The passage before ends with this">
-            {text.slice(0, repeated)}
+            {flowing(text.slice(0, repeated))}
           </span>
         )}
-        {text.slice(repeated)}
+        {flowing(text.slice(repeated))}
       </p>
     </li>
   );
+}
+
+/** A text whose lines are those of a printed page, for a width of its own; paragraphs stay. */
+function flowing(text: string): string {
+  return text.replace(/(?<!\n)\n(?!\n)/g, ' ');
 }
 
 /** A whole number of the address, from 0; null: it says none. */
