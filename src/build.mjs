@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CONSOLE_BUILDER, consoleFiles } from './build-console.mjs';
+import { CONSOLE_BUILDER, buildConsole } from './build-console.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -54,17 +54,38 @@ export async function build(folders) {
     .flatMap((folder) => filesUnder(join('dist', folder)))
     .filter((path) => /\.(js(\.map)?|d\.ts)$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
-  if (folders.includes('src')) await buildConsole();
+  if (folders.includes('src')) await makeConsole();
   writeWhole(stampFile, stamp.text);
   return true;
 }
 
-/** Files of the version before stay until all of this one are there. */
-async function buildConsole() {
-  const files = new Map([...(await consoleFiles())].map(([path, text]) => [join('dist/console', path), text]));
-  for (const [path, text] of files) if (!existsSync(join(root, path))) writeWhole(join(root, path), text);
-  for (const [path, text] of files) if (path.endsWith('.html')) writeWhole(join(root, path), text);
-  for (const path of filesUnder('dist/console')) if (!files.has(path)) rmSync(join(root, path), { force: true });
+/** The console, when any of what it was made of has changed. */
+async function makeConsole() {
+  const stampFile = join(root, 'dist', '.stamp-console');
+  const folder = join(root, 'dist/console');
+  const last = readIfThere(stampFile);
+  if (last !== null && last === consoleStamp(pathsIn(last)) && existsSync(join(folder, 'index.html'))) return;
+  const { files, sources } = await buildConsole();
+  // The page comes last: it names the others. Those of the version before stay until then.
+  for (const [path, text] of files) writeWhole(join(folder, path), text);
+  const kept = new Set([...files.keys()].map((path) => path.split('/')[1]));
+  const stale = namesIn(join(folder, 'assets')).filter((name) => !kept.has(name));
+  for (const name of stale) rmSync(join(folder, 'assets', name), { recursive: true, force: true });
+  if (files.size > 0)
+    writeWhole(stampFile, consoleStamp([CONSOLE_BUILDER, ...sources].map((path) => relative(root, path))));
+}
+
+/** A line for each file that the console was made of. */
+function consoleStamp(paths) {
+  return paths.map((path) => `${hashOf(readIfThere(join(root, path)) ?? '')} ${path}`).join('\n');
+}
+
+function pathsIn(stamp) {
+  return stamp.split('\n').map((line) => line.slice(line.indexOf(' ') + 1));
+}
+
+function namesIn(folder) {
+  return existsSync(folder) ? readdirSync(folder) : [];
 }
 
 /** What dist is made of, by path: the sources in folders, and the schemas where something is made of them. */
@@ -163,7 +184,7 @@ function filesUnder(folder) {
 /** What dist is made of: a line for this program, then one for each source, by the hashes of their texts. */
 function stampOf(texts) {
   const builder = hashOf(
-    [import.meta.url, CONSOLE_BUILDER].map((url) => readFileSync(fileURLToPath(url), 'utf8')).join(''),
+    [fileURLToPath(import.meta.url), CONSOLE_BUILDER].map((file) => readFileSync(file, 'utf8')).join(''),
   );
   const lines = new Map([...texts].map(([path, text]) => [path, `${hashOf(text)} ${path}`]));
   return {

@@ -47,7 +47,7 @@ describe('The files of the console', () => {
         seen.add(new URL(specifier ?? '', service.url + path).pathname);
       }
     }
-    expect(seen.size).to.be.greaterThan(20);
+    expect(seen.size).to.be.greaterThan(8);
     expect(bytes, `${bytes} bytes`).to.be.at.most(MAX_BYTES);
   });
 

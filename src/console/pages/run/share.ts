@@ -2,8 +2,8 @@
 import type { SharedRun } from '../../share/shared-run.js';
 import { SHARED_RUN } from '../../share/shared-run.js';
 
-/** The first module of a shared file, beside this one. */
-const ENTRY = new URL('../../share/main.js', import.meta.url).href;
+/** The first module of a shared file; the build puts it beside the one that this becomes part of. */
+const ENTRY = new URL('./share.js', import.meta.url).href;
 /** The specifiers that the build writes: relative, in double quotes. */
 const SPECIFIER = /((?:\bfrom|\bimport)\s*\(?\s*)"(\.[^"\n]+)"/g;
 
