@@ -4,6 +4,7 @@ import type { ModelFailed } from '../errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { boundedModel } from '../models/bounded.js';
+import { withOffline } from '../models/offline.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { MachineCache } from '../run/machine.js';
 import { RunRegistry } from '../run/live/registry.js';
@@ -43,7 +44,12 @@ export function runServices(
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
     else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
   };
-  const bounded = boundedModel(model, { maxCalls: maxModelCalls, outageMs: modelOutageMs, system, onOutage });
+  const bounded = boundedModel(withOffline(model, system), {
+    maxCalls: maxModelCalls,
+    outageMs: modelOutageMs,
+    system,
+    onOutage,
+  });
   const registry: RunRegistry = new RunRegistry(
     {
       log,

@@ -23,6 +23,7 @@ import { isLoopbackAddress } from '../system/host-name.js';
 import { ownHosts } from '../api/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
+import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the port stays closed for runs that are read and checked, in milliseconds; longer is waited for in the open. */
 const MAX_DEAF_MS = 2_000;
@@ -76,7 +77,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       limits,
       system,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
-      canonical,
+      ...{ canonical, offlineModel: OFFLINE_MODEL },
       ...source,
       ...access,
       isLoopback: isLoopbackAddress(address),

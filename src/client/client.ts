@@ -107,7 +107,7 @@ export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { LiveMessage } from './tokens.js';
 export type { ClientSocket, WebSocketClass } from './web-socket.js';
-export type { RunFilters, StartOptions } from './runs.js';
+export type { RunFilters, StartOptions, TryOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';
 export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprints.js';

@@ -1,5 +1,12 @@
 /** Runs: start one, find them. */
-import type { Blueprint, HistoryQuery, HistoryRecord, RunRequest, RunStart } from '../generated/schemas.js';
+import type {
+  Blueprint,
+  BlueprintCreate,
+  HistoryQuery,
+  HistoryRecord,
+  RunRequest,
+  RunStart,
+} from '../generated/schemas.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 import type { Pages } from './pages.js';
@@ -16,6 +23,13 @@ export interface StartOptions extends CallOptions {
   /** One start for each key, however often it is sent. Default: a new one. */
   readonly idempotencyKey?: string | undefined;
 }
+
+/** A council as an editor holds it, and what it deliberates on. */
+export interface TryOptions extends Omit<StartOptions, 'blueprint'> {
+  readonly blueprint: Omit<BlueprintCreate, 'id' | 'name'> & { readonly name?: string | undefined };
+}
+
+type OnceOptions = Pick<StartOptions, 'idempotencyKey' | 'signal'>;
 
 /** Which runs are wanted; what is absent does not matter. */
 export interface RunFilters extends CallOptions {
@@ -48,12 +62,21 @@ export class Runs {
   }
 
   /** Starts one run, also where an answer is lost and the start is sent again. Resolves once the run is recorded. */
-  async start({ topic, blueprint, godMode, idempotencyKey, signal }: StartOptions): Promise<Run> {
+  async start({ topic, blueprint, godMode, ...options }: StartOptions): Promise<Run> {
     const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
-    const body: RunRequest = { input_topic: topic, ...(godMode !== undefined && { god_mode: godMode }) };
+    const path = council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run');
+    return await this.#start(path, requestOf(topic, godMode), options);
+  }
+
+  /** Starts a run of a council that is not saved, with the offline model at each node: no language model is asked. */
+  tryBlueprint({ topic, blueprint: { name, nodes, edges, approvals }, godMode, ...options }: TryOptions): Promise<Run> {
+    const body = { ...requestOf(topic, godMode), name, nodes, edges, approvals };
+    return this.#start(pathOf('councils', 'try'), body, options);
+  }
+
+  async #start(path: string, body: object, { idempotencyKey, signal }: OnceOptions): Promise<Run> {
     const started = await this.#api.json<RunStart>({
-      method: 'POST',
-      path: council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run'),
+      ...{ method: 'POST', path },
       headers: { 'Idempotency-Key': idempotencyKey ?? this.#api.system.uuid() },
       isRepeatable: true,
       ...{ body, signal },
@@ -77,6 +100,10 @@ export class Runs {
     const { headers } = await this.#api.reply({ path: pathOf('runs'), query, signal: filters.signal });
     return Number(headers.get('Total-Count'));
   }
+}
+
+function requestOf(topic: string, godMode: boolean | undefined): RunRequest {
+  return { input_topic: topic, ...(godMode !== undefined && { god_mode: godMode }) };
 }
 
 function queryOf({ status, blueprint, actor, from, to, q, minScore, maxScore, parent, sort, limit }: RunFilters) {

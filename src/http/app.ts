@@ -1,6 +1,7 @@
 /** The HTTP application: every request to its route, every outcome to an answer. */
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { STATUS_CODES, ServerResponse } from 'node:http';
+import type { RouterContext } from '@koa/router';
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import Koa from 'koa';
@@ -37,6 +38,7 @@ import { openSchemas } from '../api/schemas.js';
 import { streamRoute } from './routes/run-stream.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Duplex } from 'node:stream';
+import { trialRoute } from './routes/trials.js';
 
 export type { HttpDeps } from './route.js';
 
@@ -70,7 +72,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
 }
 
 function councilRoutes(http: HttpContext): readonly Route[] {
-  return [...blueprintRoutes(http), ...blueprintRunRoutes(http), ...documentRoutes(http)];
+  return [...blueprintRoutes(http), ...blueprintRunRoutes(http), trialRoute(http), ...documentRoutes(http)];
 }
 
 function httpContext(deps: HttpDeps): HttpContext {
@@ -88,7 +90,7 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
-    router.register(path, [route.method], async (ctx) => {
+    const serve = async (ctx: RouterContext): Promise<void> => {
       assertSource(ctx, http);
       const takesTicket = isEventStream(route);
       const wanted = { access: route.access, isReading: isReading(ctx), takesTicket };
@@ -98,7 +100,8 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
       const answer = await route.handle(ctx, caller);
       if (takesTicket) endAnswerWith(caller, ctx, http);
       sendAnswer(ctx, answer, http.system);
-    });
+    };
+    router.register(path, [route.method], serve, route.isAlsoId === true ? { name: ALSO_ID } : {});
   }
   return router;
 }
@@ -176,10 +179,13 @@ function unrouted(ctx: Context, router: Router, http: HttpContext): Answer {
   throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });
 }
 
-/** What is served at a path: a path without parameters is itself and no value of a parameter. */
+/** Name of the layers whose path may be a value of a parameter too. */
+const ALSO_ID = 'also an id';
+
+/** What is served at a path: a path without parameters is itself and, but for those, no value of a parameter. */
 function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['path'] {
   const layers = router.match(ctx.path, ctx.method).path;
-  const itself = layers.filter(({ paramNames }) => paramNames.length === 0);
+  const itself = layers.filter(({ paramNames, name }) => paramNames.length === 0 && name !== ALSO_ID);
   return itself.length === 0 ? layers : itself;
 }
 

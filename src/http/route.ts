@@ -83,6 +83,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly limits: Limits;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
+  /** Name by which nodes ask the offline model, whatever the service is set to. */
+  readonly offlineModel: string;
   /** The RFC 8785 text of a JSON value. */
   readonly canonical: (value: unknown) => string;
   /** How long a request waits for the log, in milliseconds, before it is answered 503. */
@@ -137,6 +139,8 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
   readonly path: string;
+  /** Whether the last part of its path, a word, may be an id too: other methods are for that. */
+  readonly isAlsoId?: boolean;
   readonly access: Access;
   /** Whether no limit of requests holds for it. */
   readonly isUnlimited?: boolean;

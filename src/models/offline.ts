@@ -4,6 +4,9 @@ import type { System } from '../system/system.js';
 import type { LanguageModel, ModelRequest, PromptInput, ToolRound } from './port.js';
 import { callAborted } from './port.js';
 
+/** Its name. A node of that model is answered by it whatever the service is set to (`withOffline`). */
+export const OFFLINE_MODEL = 'offline-1';
+
 export interface OfflineOptions {
   /** How long each answer takes, in milliseconds, so that a demonstration can be watched; default 0: at once. */
   readonly latencyMs?: number;
@@ -18,7 +21,7 @@ export interface OfflineOptions {
 export function offlineModel({ latencyMs = 0, system }: OfflineOptions): LanguageModel {
   return {
     provider: 'offline',
-    defaultModel: 'offline-1',
+    defaultModel: OFFLINE_MODEL,
     async ask(request, { signal }) {
       if (latencyMs > 0) await wait(system, latencyMs, signal);
       if (signal.aborted) throw callAborted(signal);
@@ -33,6 +36,16 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
       for (const [word] of text.matchAll(/\s*\S+\s*/g)) request.onToken?.(word);
       return { text, usage: { inputTokens, outputTokens: tokens(text) } };
     },
+  };
+}
+
+/** A model, and beside it the offline one for requests that name that. */
+export function withOffline(model: LanguageModel, system: Pick<System, 'after'>): LanguageModel {
+  if (model.provider === 'offline') return model;
+  const offline = offlineModel({ system });
+  return {
+    ...model,
+    ask: (request, call) => (request.model === OFFLINE_MODEL ? offline : model).ask(request, call),
   };
 }
 

@@ -13,8 +13,8 @@ export interface RunRequest {
   readonly runId: string;
   readonly inputTopic: string;
   readonly godMode: boolean;
-  /** Null: the fixed graph, which ignores God Mode. */
-  readonly blueprint: { readonly id: string; readonly name: string } | null;
+  /** Null: the fixed graph, which ignores God Mode. Without an id it is not saved. */
+  readonly blueprint: { readonly id: string | null; readonly name: string } | null;
   readonly graph: Graph;
   readonly graphHash: string;
   readonly keyHash: string | null;

@@ -74,6 +74,7 @@ describe('A request that cannot be served', () => {
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,
+      offlineModel: 'offline',
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,

@@ -120,6 +120,7 @@ async function keepBlueprint(client: Client): Promise<void> {
   await client.GET('/api/councils/{blueprint_id}', { params });
   await client.PUT('/api/councils/{blueprint_id}', { params, body: { name: 'Couple' } });
   await client.GET('/api/councils/{blueprint_id}/chart', { params });
+  await client.POST('/api/councils/try', { body: { input_topic: 'Trees', nodes: [{ id: 'write' }] } });
   const { data: versions } = await client.GET('/api/councils/{blueprint_id}/versions', { params });
   given(given(versions)[0]).version.toFixed();
 }

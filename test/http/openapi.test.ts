@@ -41,6 +41,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/chart': ['get'],
   '/api/councils/{blueprint_id}/versions': ['get'],
+  '/api/councils/try': ['post'],
   '/api/documents/search': ['get'],
   '/api/documents/{document_id}/chunks': ['get'],
   '/api/keys': ['get', 'post'],

@@ -78,6 +78,7 @@ describe('A client of the rich stream that does not read', () => {
         system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,
+        offlineModel: 'offline',
         ...source,
         appendDeadlineMs: 10_000,
         onFault,

@@ -6,6 +6,7 @@ import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { requestedRun } from '../../run/request.js';
+import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
@@ -33,6 +34,7 @@ function startRoute(http: HttpContext): Route {
     summary: 'Starts a run of the built-in council',
     description:
       'A master writes, a critic scores, below 8 the master goes on, else a writer ends it. It is answered once it is recorded.',
+    body: runRequestOf(http),
     begin: (run, { input_topic: inputTopic, god_mode: godMode = false }) => {
       const requested = requestedRun({ ...council, inputTopic, godMode, blueprint: null, ...run });
       return { requested, failure: null };
@@ -40,13 +42,17 @@ function startRoute(http: HttpContext): Route {
   });
 }
 
-interface Starting extends Pick<Route, 'path' | 'access' | 'name' | 'summary' | 'description'> {
-  readonly begin: (run: RunKey, request: RunRequest, ctx: RouterContext) => Beginning | Promise<Beginning>;
+interface Starting<Request> extends Pick<Route, 'path' | 'isAlsoId' | 'access' | 'name' | 'summary' | 'description'> {
+  readonly body: BodyReader<Request>;
+  readonly begin: (run: RunKey, request: Request, ctx: RouterContext) => Beginning | Promise<Beginning>;
 }
 
-/** A run of any council starts by the same body, key and answer. */
-function startingRoute(http: HttpContext, { begin, ...about }: Starting): Route {
-  const body = bodyOf(http.schemas, 'run-request.json', { isRequired: true });
+function runRequestOf(http: HttpContext): BodyReader<RunRequest> {
+  return bodyOf(http.schemas, 'run-request.json', { isRequired: true });
+}
+
+/** A run of any council starts by the same key and answer. */
+export function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: Starting<Request>): Route {
   return {
     ...about,
     method: 'POST',
@@ -111,14 +117,14 @@ function cancelRoute(http: HttpContext): Route {
 
 /** POST /api/councils/{blueprint_id}/run. */
 export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
-  const begin: Starting['begin'] = (run, request, ctx) => freezeBlueprint(http, { run, request, ctx });
   return [
     startingRoute(http, {
       path: '/api/councils/{blueprint_id}/run',
       access: 'run',
       name: 'startBlueprintRun',
       summary: 'Starts a run of a saved council; one with faults fails by name',
-      begin,
+      body: runRequestOf(http),
+      begin: (run, request, ctx) => freezeBlueprint(http, { run, request, ctx }),
     }),
   ];
 }
