@@ -1,6 +1,7 @@
 /** The console, started on its page. */
 import { render } from 'preact';
 import { App } from './shell/app.js';
+import { startWaiting } from './shell/notices.js';
 import { startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
 import { startClock } from './ui/time.js';
@@ -9,5 +10,6 @@ const place = document.getElementById('app');
 if (place === null) throw new Error('The page has no place for the console');
 startRouter();
 startClock();
+startWaiting();
 render(<App />, place);
 void findSession();

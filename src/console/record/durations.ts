@@ -5,6 +5,11 @@ export function agoText(ms: number): string {
   return ms < 5_000 ? 'just now' : `${lengthText(ms)} ago`;
 }
 
+/** A length that is looked at while it grows or shrinks: in whole seconds at least, such as `4 s`. */
+export function tickingText(ms: number): string {
+  return ms < 10_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : lengthText(ms);
+}
+
 const UNITS = [
   ['d', 86_400_000],
   ['h', 3_600_000],

@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { Button, Field } from '../ui/controls.js';
 import { Empty, Failure, Loading } from '../ui/states.js';
 import { tellError } from '../ui/words.js';
-import { outage } from './council.js';
+import { outage, waiting } from './council.js';
 import { pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { Toasts, toastError } from './toasts.js';
@@ -38,6 +38,8 @@ const NAVIGATION = [
 
 export function App() {
   const page = pageAt(path.value);
+  // In its title, so that the link keeps its name.
+  const count = session.value.status === 'in' ? (waiting.count.value ?? 0) : 0;
   return (
     <div class="frame">
       <a class="skip" href="#page">
@@ -51,8 +53,18 @@ export function App() {
           </a>
           <nav aria-label="Pages">
             {NAVIGATION.map(({ place, parts }) => (
-              <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
+              <a
+                key={place}
+                href={pageUrl(parts)}
+                aria-current={page?.place === place ? 'page' : undefined}
+                title={place === 'Inbox' && count > 0 ? `${count} wait for you` : undefined}
+              >
                 {place}
+                {place === 'Inbox' && count > 0 && (
+                  <span class="count" aria-hidden="true">
+                    {count}
+                  </span>
+                )}
               </a>
             ))}
           </nav>

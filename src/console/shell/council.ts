@@ -1,6 +1,7 @@
-/** The service that sent this page, by its typed client; and whether it answers. */
+/** The service that sent this page, by its typed client; whether it answers, and what waits there for a human. */
 import { signal } from '@preact/signals';
 import { CouncilClient } from '../../client/client.js';
+import { Waiting } from './waiting.js';
 
 /** Why the service is waited for; null: it answers. */
 export const outage = signal<string | null>(null);
@@ -18,6 +19,9 @@ export const council = new CouncilClient({
     },
   },
 });
+
+/** For the number in the frame, the inbox, and notices. */
+export const waiting = new Waiting(council.approvals, (ms, act) => window.setTimeout(act, ms));
 
 /** Asks until the service answers again. */
 function watchForReturn(since: number): void {

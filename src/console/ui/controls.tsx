@@ -14,6 +14,8 @@ export interface ButtonProps {
   /** Whether it is held down; absent: it is no switch. */
   readonly pressed?: boolean;
   readonly title?: string;
+  /** The key that the page takes for it, shown beside its name. */
+  readonly shortcut?: string | undefined;
 }
 
 export function Button({ children, onClick, tone = 'normal', slim = false, type = 'button', ...more }: ButtonProps) {
@@ -26,8 +28,10 @@ export function Button({ children, onClick, tone = 'normal', slim = false, type 
       aria-pressed={more.pressed}
       disabled={more.disabled}
       title={more.title ?? more.label}
+      aria-keyshortcuts={more.shortcut}
     >
       {children}
+      {more.shortcut !== undefined && <kbd aria-hidden="true">{more.shortcut}</kbd>}
     </button>
   );
 }

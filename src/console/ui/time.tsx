@@ -1,6 +1,6 @@
 /** Times: how long ago, how long; with the exact moment beside it. */
 import { signal } from '@preact/signals';
-import { agoText, lengthText } from '../record/durations.js';
+import { agoText, tickingText } from '../record/durations.js';
 
 /** The time now, in milliseconds since 1970; it moves on once a second while the page is looked at. */
 export const now = signal(Date.now());
@@ -25,7 +25,7 @@ export function Ago({ at }: { readonly at: string }) {
 export function Since({ at }: { readonly at: string }) {
   return (
     <time datetime={at} title={`since ${exactly(at)}`}>
-      {lengthText(now.value - Date.parse(at))}
+      {tickingText(now.value - Date.parse(at))}
     </time>
   );
 }
