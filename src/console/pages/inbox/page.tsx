@@ -1,8 +1,226 @@
-/** What waits for a human. */
+/** What waits for a human: a card for each pause, one of them open, decided by a click or a key. */
+import { computed } from '@preact/signals';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { council, waiting } from '../../shell/council.js';
+import { areWanted, wantNotices } from '../../shell/notices.js';
+import { query, setQuery } from '../../shell/router.js';
+import { onRefused, session } from '../../shell/session.js';
+import { toast, toastError } from '../../shell/toasts.js';
+import { Button, Check, Field, Segments } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Empty, Failure, Loading } from '../../ui/states.js';
+import { PauseCard } from './card.js';
+import { EditDialog } from './edit-dialog.js';
+import { SeenDrafts } from './seen-drafts.js';
+import { InboxStore, type InboxView } from './store.js';
+
+/** Cards at first, and more at a time. */
+const SHOWN = 30;
+
+const seen = new SeenDrafts(window.localStorage);
+
+function inboxStore(): InboxStore {
+  return new InboxStore({
+    ...{ client: council, waiting, tell: toast },
+    view: computed(() => viewIn(query.value)),
+    onLook: ({ run_id: run, expected_seq: at }) => setQuery({ run, at }),
+    onFault(error) {
+      onRefused(error);
+      toastError(error);
+    },
+    now: () => Date.now(),
+    after: (ms, act) => window.setTimeout(act, ms),
+  });
+}
+
+function viewIn(asked: URLSearchParams): InboxView {
+  const at = asked.get('at');
+  return { blueprint: asked.get('blueprint'), run: asked.get('run'), at: at === null ? null : Number(at) };
+}
+
 export function InboxPage() {
+  const store = useMemo(inboxStore, []);
+  useEffect(() => store.start(), [store]);
+  const [isHelpOpen, showHelp] = useState(false);
+  useKeys({ ...keysOf(store), '?': () => showHelp(true) });
+  const { length } = store.cards.value;
   return (
-    <main id="page">
-      <h1>Inbox</h1>
+    <main id="page" class="inbox">
+      <div class="page-head">
+        <div>
+          <h1>Inbox</h1>
+          <p class="muted" role="status">
+            {waiting.isKnown &&
+              length > 0 &&
+              `${length === 1 ? 'One run waits' : `${length} runs wait`}, longest first`}
+          </p>
+        </div>
+        <Controls onHelp={() => showHelp(true)} />
+      </div>
+      <Cards store={store} />
+      <EditDialog store={store} />
+      {isHelpOpen && <Help onClose={() => showHelp(false)} />}
     </main>
+  );
+}
+
+function Cards({ store }: { readonly store: InboxStore }) {
+  const [shown, show] = useState(SHOWN);
+  const { value: cards } = store.cards;
+  const { value: current } = store.current;
+  useFollowingFocus(current?.key ?? null);
+  if (waiting.fault !== null) return <Failure error={waiting.fault} onRetry={() => window.location.reload()} />;
+  if (!waiting.isKnown) return <Loading what="what waits" />;
+  if (current === null) return <Nothing />;
+  const last = Math.max(shown, cards.indexOf(current) + 1);
+  return (
+    <div class="stack">
+      {cards.slice(0, last).map((card) => (
+        <PauseCard key={card.key} card={card} isCurrent={card.key === current.key} store={store} seen={seen} />
+      ))}
+      {cards.length > last && (
+        <Button onClick={() => show(last + SHOWN)}>Show more: {cards.length - last} wait still</Button>
+      )}
+    </div>
+  );
+}
+
+/** Moves the focus on to the next card that is looked at, unless it is elsewhere on the page. */
+function useFollowingFocus(key: string | null): void {
+  const before = useRef<string | null>(null);
+  useEffect(() => {
+    const { activeElement: focused } = document;
+    const isFree = focused === null || focused === document.body || focused.closest('.pause-card') !== null;
+    if (before.current !== null && isFree) document.querySelector<HTMLElement>('.pause-card[aria-current]')?.focus();
+    before.current = key;
+  }, [key]);
+}
+
+function Nothing() {
+  const { value: asked } = query;
+  return (
+    <Empty title="Nothing waits">
+      <p>
+        Runs in God Mode wait here before each step. {asked.get('blueprint') !== null && 'Other councils may wait too.'}
+      </p>
+    </Empty>
+  );
+}
+
+function Controls({ onHelp }: { readonly onHelp: () => void }) {
+  const { value: asked } = query;
+  const isOpen = session.value.status === 'in' && session.value.isOpen;
+  return (
+    <div class="row">
+      {!isOpen && (
+        <Segments
+          label="Whose"
+          value={asked.get('whose') === 'all' ? 'all' : 'mine'}
+          options={[
+            { value: 'mine', text: 'Mine' },
+            { value: 'all', text: 'Everybody’s' },
+          ]}
+          onChange={(whose) => setQuery({ whose: whose === 'all' ? whose : null, run: null, at: null })}
+        />
+      )}
+      <Councils asked={asked.get('blueprint')} />
+      <Check label="Tell me of new ones" checked={areWanted.value} onChange={(wanted) => void askForNotices(wanted)} />
+      <Button tone="plain" label="Keys" onClick={onHelp}>
+        ?
+      </Button>
+    </div>
+  );
+}
+
+async function askForNotices(wanted: boolean): Promise<void> {
+  const areShown = await wantNotices(wanted);
+  if (wanted && !areShown) toast('The browser shows no notices of this page. The number in its title will do.', 'wait');
+}
+
+/** The councils that something waits of. */
+function Councils({ asked }: { readonly asked: string | null }) {
+  const names = new Map(waiting.pauses.value.map(({ blueprint }) => [blueprint.id ?? '', blueprint.name ?? '']));
+  if (asked !== null && !names.has(asked)) names.set(asked, asked);
+  if (names.size < 2 && asked === null) return null;
+  return (
+    <Field label="Council" isLabelUnseen>
+      {(control) => (
+        <select
+          {...control}
+          class="input"
+          value={asked ?? ''}
+          onChange={(event) => setQuery({ blueprint: event.currentTarget.value, run: null, at: null })}
+        >
+          <option value="">All councils</option>
+          {[...names].map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+// Keys.
+
+type Keys = Readonly<Record<string, () => void>>;
+
+/** What is pressed on the card that is looked at is what would be clicked there. */
+function keysOf(store: InboxStore): Keys {
+  const press = (name: string) => () =>
+    document.querySelector<HTMLElement>(`.pause-card[aria-current] [aria-keyshortcuts="${name}"]`)?.click();
+  return {
+    j: () => store.step(1),
+    k: () => store.step(-1),
+    a: press('a'),
+    e: press('e'),
+    r: () => store.askWhy(),
+  };
+}
+
+function useKeys(keys: Keys): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const act = keys[event.key];
+      if (act === undefined || event.repeat || isForAnother(event)) return;
+      event.preventDefault();
+      act();
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  });
+}
+
+/** Whether a key is typed into a field, meant for the browser, or for a dialog. */
+function isForAnother({ target, ctrlKey, metaKey, altKey, isComposing }: KeyboardEvent): boolean {
+  const isTyped = target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select') !== null;
+  return isTyped || document.querySelector('dialog[open]') !== null || ctrlKey || metaKey || altKey || isComposing;
+}
+
+const HELP = [
+  ['j', 'Next'],
+  ['k', 'Previous'],
+  ['a', 'Approve: the run goes on'],
+  ['e', 'Edit the draft or another part of the state, then go on'],
+  ['r', 'Say why, then Enter rejects: the run ends'],
+  ['?', 'These keys'],
+] as const;
+
+function Help({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <Dialog title="Keys" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
+      <dl class="keys">
+        {HELP.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
   );
 }

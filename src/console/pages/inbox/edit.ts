@@ -1,0 +1,122 @@
+/** An edit of a paused run's state as it is typed, and what of it is sent: the keys that differ from what is shown. */
+import type { FieldError, GodModeState, StateOverride } from '../../../generated/schemas.js';
+
+/** What is typed. Numbers are text until they are sent. */
+export interface Edit {
+  readonly topic: string;
+  /** Drafts by the node that waits with them. */
+  readonly drafts: readonly BranchDraft[];
+  readonly score: string;
+  readonly iterations: string;
+  readonly route: string;
+  readonly feedback: readonly string[];
+  readonly comment: string;
+}
+
+export interface BranchDraft {
+  /** Null: the run has one branch. */
+  readonly node: string | null;
+  readonly text: string;
+}
+
+/** Why fields are refused, by their key; under `` what belongs to none. */
+export type Faults = Readonly<Record<string, string>>;
+
+/** A field as it was and as it would be. */
+export interface Change {
+  readonly label: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What can be edited of a pause, as it is shown: each branch that waits for the decision has a draft of its own. */
+export function editOf({ current_state: shown, branches = [], next_nodes: next }: GodModeState): Edit {
+  const waiting = branches.filter(({ node }) => next.includes(node));
+  return {
+    topic: shown.input_topic,
+    drafts:
+      waiting.length === 0
+        ? [{ node: null, text: shown.current_draft ?? '' }]
+        : waiting.map(({ node, current_draft: draft }) => ({ node, text: draft ?? '' })),
+    score: shown.critic_score === null ? '' : String(shown.critic_score),
+    iterations: String(shown.iteration_count),
+    route: shown.route_decision ?? '',
+    feedback: shown.feedback_history,
+    comment: '',
+  };
+}
+
+/** What cannot be sent at all, by key: numbers that are none. */
+export function unreadable({ score, iterations }: Edit): Faults {
+  return {
+    ...(Number.isNaN(Number(score)) && { critic_score: 'A number from 0 to 10 is wanted, or nothing' }),
+    ...(!/^\d+$/.test(iterations.trim()) && { iteration_count: 'A whole number is wanted' }),
+  };
+}
+
+/** The keys that an edit changes. */
+export function overrideOf(before: Edit, after: Edit): StateOverride {
+  const drafts = after.drafts.filter(({ text }, index) => text !== before.drafts[index]?.text);
+  const branches = drafts.flatMap(({ node, text }) => (node === null ? [] : [{ node, current_draft: text }]));
+  const [single] = drafts.filter(({ node }) => node === null);
+  return {
+    ...(after.topic !== before.topic && { input_topic: after.topic }),
+    ...(single !== undefined && { current_draft: single.text }),
+    ...(branches.length > 0 && { branches }),
+    ...(after.score !== before.score && { critic_score: after.score.trim() === '' ? null : Number(after.score) }),
+    ...(after.iterations !== before.iterations && { iteration_count: Number(after.iterations) }),
+    ...(after.route !== before.route && { route_decision: routeOf(after.route) }),
+    ...(JSON.stringify(after.feedback) !== JSON.stringify(before.feedback) && {
+      feedback_history: [...after.feedback],
+    }),
+  };
+}
+
+function routeOf(text: string): 'approve' | 'rework' | null {
+  return text === 'approve' || text === 'rework' ? text : null;
+}
+
+/** What an edit changes, field by field. */
+export function changesIn(before: Edit, after: Edit): readonly Change[] {
+  const feedback = (edit: Edit): string => edit.feedback.join('\n\n');
+  return [
+    { label: 'Topic', before: before.topic, after: after.topic },
+    ...after.drafts.map(({ node, text }, index) => {
+      return { label: draftLabel(node), before: before.drafts[index]?.text ?? '', after: text };
+    }),
+    { label: 'Score', before: before.score, after: after.score },
+    { label: 'Iteration', before: before.iterations, after: after.iterations },
+    { label: 'Route', before: before.route, after: after.route },
+    { label: 'Feedback', before: feedback(before), after: feedback(after) },
+  ].filter((change) => change.before !== change.after);
+}
+
+export function draftLabel(node: string | null): string {
+  return node === null ? 'Draft' : `Draft for ${node}`;
+}
+
+/** The service's refusals of what was sent; a branch's under `branches` and its node, a feedback's under its place. */
+export function faultsOf(errors: readonly FieldError[], sent: StateOverride): Faults {
+  const faults: Record<string, string> = {};
+  for (const { loc, msg } of errors) {
+    const key = fieldAt(loc, sent);
+    faults[key] = faults[key] === undefined ? msg : `${faults[key]}; ${msg}`;
+  }
+  return faults;
+}
+
+const FIELDS: readonly unknown[] = [
+  'input_topic',
+  'current_draft',
+  'critic_score',
+  'iteration_count',
+  'route_decision',
+];
+
+function fieldAt([, of, field, index]: FieldError['loc'], sent: StateOverride): string {
+  if (of === 'comment') return of;
+  if (FIELDS.includes(field)) return String(field);
+  const node = field === 'branches' ? sent.branches?.[Number(index)]?.node : undefined;
+  if (node !== undefined) return `branches ${node}`;
+  return field === 'feedback_history' && index !== undefined ? `feedback ${index}` : '';
+}
