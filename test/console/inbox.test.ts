@@ -1,0 +1,355 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import type { GateDecidedData } from '../../src/generated/schemas.js';
+import type { PageOptions } from '../support/console-browser.js';
+import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { freePort } from '../support/free-port.js';
+import { approvePath, pausedBefore, stateOf } from '../support/god-run.js';
+import { addFirstKey, addKey, restWith } from '../support/keys.js';
+import { checkRecord, factsOf } from '../support/record-of.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import type { Reply } from '../support/scripted-model.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const HOSTILE = '# Title\n\n<img src=x onerror="document.title = 1">\n\n<script>document.title = 2</script> **end**';
+
+const PAIR = {
+  nodes: [{ id: 'poet' }, { id: 'reader' }],
+  edges: [{ source: 'poet', target: 'reader' }],
+};
+const FORKED = {
+  nodes: [{ id: 'poet' }, { id: 'left' }, { id: 'right' }, { id: 'join' }],
+  edges: ['left', 'right'].flatMap((side) => [
+    { source: 'poet', target: side },
+    { source: side, target: 'join' },
+  ]),
+};
+
+/** The first draft is a line of its own, each further one says a little more. */
+const model = scriptedModel(({ promptInput: { draft, topic } }): Reply => {
+  if (topic === 'Hostile') return { text: HOSTILE };
+  return { text: draft === null ? 'The sea is wide and blue.' : `${draft.replace('wide', 'very wide')}\nIt is deep.` };
+});
+
+interface God {
+  readonly rest: RestClient;
+  readonly service: () => RunningService;
+}
+
+/** Starts a run of a new council in God Mode; resolves with its id at its first pause. */
+async function paused({ rest, service }: God, topic: string, blueprint: object = PAIR): Promise<string> {
+  const saved = await rest.post('/api/councils/', { name: 'Poets', ...blueprint });
+  const { id } = rest.read(saved, 201, 'blueprint.json');
+  const reply = await rest.post(`/api/councils/${id}/run`, { input_topic: topic, god_mode: true });
+  const { run_id: runId } = rest.read(reply, 202, 'run-start.json');
+  await pausedBefore(service().engine, runId, 'poet');
+  return runId;
+}
+
+function cardOf(page: Page, topic: string): Locator {
+  return page.getByRole('article', { name: topic });
+}
+
+const button = (at: Page | Locator, name: string): Locator => at.getByRole('button', { name, exact: true });
+
+describeInBrowser('The inbox', (browser) => {
+  let service: RunningService;
+  let god: God;
+  const keys = { ann: '', ben: '', eve: '' };
+
+  before(async () => {
+    service = await startService({ model });
+    const rest = restWith(service.url, await addFirstKey(service.url));
+    god = { rest, service: () => service };
+    for (const name of ['ann', 'ben'] as const) {
+      keys[name] = await addKey(rest, { name, scopes: ['read', 'run', 'approve'] });
+    }
+    keys.eve = await addKey(rest, { name: 'eve', scopes: ['read'] });
+  });
+  after(async () => {
+    await service.stop();
+    expect(service.faults).to.deep.equal([]);
+  });
+  // What is left over is nobody's concern.
+  afterEach(async () => {
+    for (const { run_id: runId } of god.rest.read(await god.rest.get('/api/approvals'), 200, 'approval-list.json'))
+      await god.rest.post(`/api/councils/run/${runId}/cancel`);
+  });
+
+  const openAs = async (who: keyof typeof keys, query = '', options: PageOptions = {}): Promise<Page> => {
+    const page = await browser.open(`${service.url}/console/inbox${query}`, { ...options, expectsRefusals: true });
+    await page.getByLabel('Key').fill(keys[who]);
+    await button(page, 'Sign in').click();
+    await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
+    return page;
+  };
+  const decisionsOn = async (runId: string): Promise<readonly GateDecidedData[]> =>
+    factsOf(await checkRecord(service.engine.log, runId), 'GateDecided');
+
+  it('lets a run in God Mode be decided to its end by keyboard alone', async () => {
+    const page = await openAs('ann');
+    await page.getByText('Nothing waits').waitFor();
+    const runId = await paused(god, 'By keys');
+    await cardOf(page, 'By keys').getByText('next: poet').waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('a');
+    await cardOf(page, 'By keys').getByText('next: reader').waitFor();
+    await page.keyboard.press('a');
+    await page.getByText('Nothing waits').waitFor();
+    expect(await god.rest.until(runId, isOver)).to.include({ status: 'completed' });
+    expect((await decisionsOn(runId)).map(({ actor, action }) => [actor, action])).to.deep.equal([
+      ['ann', 'approve'],
+      ['ann', 'approve'],
+    ]);
+  });
+
+  it('goes through the cards by keys, rejects with a word of why, and takes no key while it is typed', async () => {
+    const ids = [await paused(god, 'One'), await paused(god, 'Two'), await paused(god, 'Three')];
+    const page = await openAs('ann');
+    const looked = page.locator('article[aria-current]');
+    await looked.getByText('One').waitFor();
+    expect(await page.getByRole('article').count()).to.equal(3);
+    for (const [key, topic] of [
+      ['j', 'Two'],
+      ['j', 'Three'],
+      ['k', 'Two'],
+    ] as const) {
+      await page.keyboard.press(key);
+      await looked.getByText(topic).waitFor();
+    }
+    await untilTrue(() => page.url().includes(ids[1] ?? 'none'));
+    await page.keyboard.press('r');
+    await page.keyboard.type('a jar of keys');
+    await page.keyboard.press('Enter');
+    await cardOf(page, 'Two').waitFor({ state: 'detached' });
+    await looked.getByText('Three').waitFor();
+    const [decided] = await decisionsOn(ids[1] ?? '');
+    expect(decided).to.include({ action: 'reject', comment: 'a jar of keys', actor: 'ann' });
+    expect(await page.getByRole('article').count()).to.equal(2);
+    expect(await decisionsOn(ids[0] ?? '')).to.deep.equal([]);
+  });
+
+  it('tells the later of two who decide at once who was there before, and nothing counts twice', async () => {
+    const runId = await paused(god, 'Of both');
+    const [anns, bens] = [await openAs('ann'), await openAs('ben')];
+    await cardOf(bens, 'Of both').waitFor();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await bens.route('**/approve', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await button(bens, 'Approve').click();
+    await button(anns, 'Approve').click();
+    await cardOf(anns, 'Of both').getByText('next: reader').waitFor();
+    expect(await button(cardOf(bens, 'Of both'), 'Approve').isDisabled()).to.equal(true);
+    release();
+    await bens.getByText(/Too late: ann approved “Of both”/).waitFor();
+    await cardOf(bens, 'Of both').getByText('next: reader').waitFor();
+    expect(await decisionsOn(runId)).to.have.lengthOf(1);
+  });
+
+  it('keeps a pause that asks for two until both have said the same, and shows who has', async () => {
+    const runId = await paused(god, 'Of two', { ...PAIR, approvals: { by: ['ann', 'ben'], quorum: 2 } });
+    const [anns, bens] = [await openAs('ann'), await openAs('ben')];
+    await anns.getByLabel('Comment').fill('Fine with me');
+    await button(anns, 'Approve').click();
+    for (const page of [anns, bens]) {
+      await cardOf(page, 'Of two').getByText('1 of 2 votes').waitFor();
+      await cardOf(page, 'Of two').getByText('Fine with me').waitFor();
+    }
+    expect(await button(anns, 'Approve').isDisabled()).to.equal(true);
+    await button(bens, 'Approve').click();
+    await cardOf(anns, 'Of two').getByText('next: reader').waitFor();
+    expect(await decisionsOn(runId)).to.have.lengthOf(1);
+  });
+
+  it('shows an edit as a diff before it is sent, and sends what has changed alone', async () => {
+    const runId = await paused(god, 'To edit');
+    const page = await openAs('ann');
+    await button(page, 'Approve').click();
+    await cardOf(page, 'To edit').getByText('next: reader').waitFor();
+    await page.getByText('The sea is wide and blue.').waitFor();
+    await page.keyboard.press('e');
+    const dialog = page.getByRole('dialog');
+    expect(await button(dialog, 'Send the edit').isDisabled()).to.equal(true);
+    await dialog.getByLabel('Draft', { exact: true }).fill('The sea is wide and green.');
+    await dialog.getByLabel('Score').fill('11');
+    await dialog.locator('del', { hasText: 'blue' }).waitFor();
+    await dialog.locator('ins', { hasText: 'green' }).waitFor();
+    await button(dialog, 'Send the edit').click();
+    await dialog.getByRole('alert').waitFor();
+    expect(await dialog.getByLabel('Score').getAttribute('aria-invalid')).to.equal('true');
+    await dialog.getByLabel('Score').fill('');
+    await dialog.getByLabel('Comment').fill('Greener');
+    await button(dialog, 'Send the edit').click();
+    await page.getByText('Nothing waits').waitFor();
+    const [, decided] = await decisionsOn(runId);
+    expect(decided).to.deep.include({
+      action: 'modify',
+      comment: 'Greener',
+      modifiedState: { current_draft: 'The sea is wide and green.' },
+    });
+  });
+
+  it('keeps an edit that is closed, and tells when it has come too late', async () => {
+    const runId = await paused(god, 'Edited late');
+    const page = await openAs('ann');
+    await button(page, 'Edit').click();
+    const draft = page.getByRole('dialog').getByLabel('Draft', { exact: true });
+    await draft.fill('Mine');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('e');
+    expect(await draft.inputValue()).to.equal('Mine');
+    const ben = restWith(service.url, keys.ben);
+    expect((await ben.post(approvePath(runId), { action: 'reject' })).status).to.equal(200);
+    await page.getByRole('dialog').getByText('Too late: ben rejected “Edited late”').waitFor();
+    expect(await button(page.getByRole('dialog'), 'Send the edit').isDisabled()).to.equal(true);
+    expect(await draft.inputValue()).to.equal('Mine');
+  });
+
+  it('edits each of two live branches on its own', async () => {
+    const runId = await paused(god, 'Of branches', FORKED);
+    const page = await openAs('ann');
+    await button(page, 'Approve').click();
+    await cardOf(page, 'Of branches').getByText('next: right').waitFor();
+    await page.keyboard.press('e');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Draft for right').fill('The right sea.');
+    await button(dialog, 'Send the edit').click();
+    await cardOf(page, 'Of branches').getByText('next: join').waitFor();
+    const [, decided] = await decisionsOn(runId);
+    expect(decided?.modifiedState).to.deep.equal({ branches: [{ node: 'right', current_draft: 'The right sea.' }] });
+  });
+
+  it('shows what has changed in a draft since it was last looked at', async () => {
+    const three = {
+      nodes: [...PAIR.nodes, { id: 'last' }],
+      edges: [...PAIR.edges, { source: 'reader', target: 'last' }],
+    };
+    const runId = await paused(god, 'Changing', three);
+    const page = await openAs('ann');
+    await button(page, 'Approve').click();
+    await page.getByText('The sea is wide and blue.').waitFor();
+    await page.reload();
+    await page.getByText('as you last saw it').waitFor();
+    await god.rest.post(approvePath(runId), { action: 'approve' });
+    await cardOf(page, 'Changing').getByText('changed since you last looked').waitFor();
+    await page.locator('ins', { hasText: 'very' }).waitFor();
+    await page.locator('ins', { hasText: 'It is deep' }).waitFor();
+  });
+
+  it('tells what happens at a deadline and how soon, and who else is asked', async () => {
+    await paused(god, 'Soon', {
+      ...PAIR,
+      approvals: { deadline: { after_ms: 7_200_000, then: { escalate: ['zoe'] } } },
+    });
+    await paused(god, 'Not mine', { ...PAIR, approvals: { by: ['ben', 'zoe'] } });
+    const page = await openAs('ann');
+    await cardOf(page, 'Soon')
+      .getByText(/in 1 h 59 min.*zoe will be asked/)
+      .waitFor();
+    expect(await page.getByRole('article').count()).to.equal(1);
+    await button(page, 'Everybody’s').click();
+    await cardOf(page, 'Not mine').waitFor();
+    await untilTrue(() => page.url().includes('whose=all'));
+    await page.keyboard.press('j');
+    await cardOf(page, 'Not mine').getByText('ben, zoe may decide').waitFor();
+    expect(await button(cardOf(page, 'Not mine'), 'Approve').count()).to.equal(0);
+  });
+
+  it('has no buttons for a key that may only read, and shows a hostile draft as text', async () => {
+    const runId = await paused(god, 'Hostile');
+    await god.rest.post(approvePath(runId), { action: 'approve' });
+    const page = await openAs('eve', '?whose=all');
+    await page.getByText('<img src=x onerror="document.title = 1">').waitFor();
+    expect(await page.locator('main img, main script').count()).to.equal(0);
+    for (const name of ['Approve', 'Edit', 'Reject']) expect(await button(page, name).count()).to.equal(0);
+    await page.keyboard.press('a');
+    await page.keyboard.press('e');
+    expect(await page.getByRole('dialog').count()).to.equal(0);
+    expect(await stateOf(god.rest, runId)).to.include({ paused: true });
+  });
+
+  it('counts what waits beside its name on every page, by one connection, and in the title when asked to', async () => {
+    await paused(god, 'Counted');
+    const page = await openAs('ann');
+    await cardOf(page, 'Counted').waitFor();
+    let connections = 0;
+    page.on('request', (request) => (connections += Number(request.url().includes('/api/approvals/stream'))));
+    await page.goto(`${service.url}/console/documents`);
+    const link = page.getByRole('link', { name: 'Inbox', exact: true });
+    await link.getByText('1').waitFor();
+    expect(await page.title()).not.to.include('(');
+    await link.click();
+    await cardOf(page, 'Counted').waitFor();
+    await page.getByLabel('Tell me of new ones').click();
+    await untilTrue(async () => (await page.title()).startsWith('(1) '));
+    await paused(god, 'Counted too');
+    await untilTrue(async () => (await page.title()).startsWith('(2) '));
+    await link.getByText('2').waitFor();
+    expect(connections).to.equal(1);
+    await page.reload();
+    await untilTrue(async () => (await page.title()).startsWith('(2) '));
+    await page.getByLabel('Tell me of new ones').click();
+    await untilTrue(async () => !(await page.title()).includes('('));
+  });
+
+  for (const [what, options] of [
+    ['in the light', {}],
+    ['in the dark, on a phone', { isDark: true, width: 360 }],
+  ] as const) {
+    it(`has nothing serious against it, ${what}`, async () => {
+      const topic = 'Whether_a_word_that_is_much_longer_than_a_phone_is_wide_breaks';
+      await paused(god, topic, { ...FORKED, approvals: { deadline: { after_ms: 50_000, then: 'reject' } } });
+      const page = await openAs('ann', '', options);
+      await button(page, 'Approve').click();
+      await page.getByText('Draft for right').waitFor();
+      expect(await seriousFaults(page)).to.deep.equal([]);
+      expect(await overflows(page)).to.equal(false);
+      await button(page, 'Edit').click();
+      await page.getByRole('dialog').getByLabel('Draft for left').fill('Another');
+      await page.locator('ins').first().waitFor();
+      expect(await seriousFaults(page)).to.deep.equal([]);
+      expect(await overflows(page)).to.equal(false);
+    });
+  }
+});
+
+describeInBrowser('The inbox of a service that is restarted', (browser) => {
+  const dir = tempDir();
+  after(() => dir.remove());
+
+  it('goes on where it was: what was decided meanwhile goes, what has come is there, once', async () => {
+    const settings = { model, dataDir: dir.path, port: await freePort() };
+    let service = await startService(settings);
+    try {
+      const god = (): God => ({ rest: restClient(service.url), service: () => service });
+      const before = await paused(god(), 'Before');
+      const page = await browser.open(`${service.url}/console/inbox`, { expectsRefusals: true });
+      await cardOf(page, 'Before').waitFor();
+      await service.stop();
+      await page.getByText('The service does not answer').first().waitFor();
+      service = await startService(settings);
+      await god().rest.post(approvePath(before), { action: 'reject' });
+      await paused(god(), 'After');
+      await cardOf(page, 'After').waitFor();
+      await cardOf(page, 'Before').waitFor({ state: 'detached' });
+      await button(page, 'Approve').click();
+      await cardOf(page, 'After').getByText('next: reader').waitFor();
+      expect(await page.getByRole('article').count()).to.equal(1);
+    } finally {
+      await service.stop();
+    }
+    await untilTrue(() => service.faults.length === 0);
+  });
+});
