@@ -1,8 +1,203 @@
-/** Two runs side by side. */
+/** Two runs side by side: what they have in common folded, what differs told word by word. */
+import type { ComponentChildren } from 'preact';
+import { signal, useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { NotFoundError } from '../../../client/errors.js';
+import type { ComparedRuns } from '../../record/compare.js';
+import { lengthText } from '../../record/durations.js';
+import { countOf, shortCount } from '../../record/words.js';
+import { council } from '../../shell/council.js';
+import { pageUrl, query } from '../../shell/router.js';
+import { onRefused } from '../../shell/session.js';
+import { Status } from '../../ui/controls.js';
+import { Empty, Failure, Loading } from '../../ui/states.js';
+import { TextDiff } from '../../ui/text-diff.js';
+import { Ago, now } from '../../ui/time.js';
+import type { RunSummary } from '../run/store.js';
+import { RunStore } from '../run/store.js';
+import { Other, Same } from './pairs.js';
+import { Comparison } from './store.js';
+
 export function ComparePage() {
+  const [a, b] = [query.value.get('a') ?? '', query.value.get('b') ?? ''];
   return (
-    <main id="page">
-      <h1>Compare two runs</h1>
+    <main id="page" class="compare">
+      <div class="page-head">
+        <h1>Compare two runs</h1>
+        {a !== '' && b !== '' && (
+          <a class="button" href={pageUrl(['compare'], { a: b, b: a })}>
+            Swap sides
+          </a>
+        )}
+      </div>
+      {a === '' || b === '' ? (
+        <Empty title="Two runs are wanted">
+          <p>
+            Choose them in <a href={pageUrl([])}>the list of runs</a>.
+          </p>
+        </Empty>
+      ) : (
+        <Compared key={`${a} ${b}`} {...{ a, b }} />
+      )}
     </main>
+  );
+}
+
+function Compared({ a, b }: { readonly a: string; readonly b: string }) {
+  const comparison = useMemo(() => new Comparison(storeOf(a), storeOf(b), now), []);
+  const round = useSignal(0);
+  useEffect(() => comparison.start(), [round.value]);
+  const { left, right, compared, stretches } = comparison;
+  const fault = left.fault.value ?? right.fault.value;
+  useEffect(() => onRefused(fault), [fault]);
+  if (fault instanceof NotFoundError) {
+    return (
+      <Empty title="One of these runs is not there">
+        <a href={pageUrl([])}>To the runs</a>
+      </Empty>
+    );
+  }
+  const [one, other] = [left.summary.value, right.summary.value];
+  const failure = fault === null ? null : <Failure error={fault} onRetry={() => (round.value += 1)} />;
+  if (compared.value === null || one === null || other === null) return failure ?? <Loading what="both runs" />;
+  return (
+    <>
+      {failure}
+      <Totals {...{ a, b, one, other }} />
+      <Kinship fork={compared.value.fork} {...{ a, b }} />
+      <section class="stack" aria-label="Steps">
+        <h2>Step by step</h2>
+        {stretches.value.length === 0 && <p class="muted">Neither has begun.</p>}
+        {stretches.value.map((stretch, at) =>
+          stretch.kind === 'same' ? (
+            <Same key={at} pairs={stretch.pairs} isFirst={at === 0} {...{ left, right }} />
+          ) : (
+            <Other key={at} pair={stretch.pair} isOpen={at < 4} {...{ left, right }} />
+          ),
+        )}
+      </section>
+      <FinalDrafts before={one.now.finalDraft} after={other.now.finalDraft} />
+    </>
+  );
+}
+
+interface KinshipProps extends Pick<TotalsProps, 'a' | 'b'> {
+  readonly fork: ComparedRuns['fork'];
+}
+
+/** Which of them was forked from the other, if one was. */
+function Kinship({ fork, a, b }: KinshipProps) {
+  if (fork === null) return null;
+  const [parent, child, id] = fork.parent === 'left' ? ['A', 'B', a] : ['B', 'A', b];
+  return (
+    <p class="notice">
+      <span>
+        {child} is a fork of {parent}, from <a href={pageUrl(['runs', id], { at: fork.at })}>its event {fork.at}</a> on.
+      </span>
+    </p>
+  );
+}
+
+/** A run at its head, whatever the address says of moments. */
+function storeOf(id: string): RunStore {
+  const run = council.run(id);
+  return new RunStore({
+    source: { id, isLive: true, events: (from, ending) => run.events({ from, signal: ending }) },
+    place: { query: signal(new URLSearchParams()), setQuery: () => undefined },
+    clock: now,
+    frame: (show) => void window.requestAnimationFrame(show),
+  });
+}
+
+interface TotalsProps {
+  readonly a: string;
+  readonly b: string;
+  readonly one: RunSummary;
+  readonly other: RunSummary;
+}
+
+function Totals({ a, b, one, other }: TotalsProps) {
+  const sides = [one, other];
+  return (
+    <div class="card totals">
+      <table class="table">
+        <thead>
+          <tr>
+            <td />
+            {[a, b].map((id, at) => (
+              <th key={at} scope="col">
+                {at === 0 ? 'A' : 'B'}:{' '}
+                <a class="break" href={pageUrl(['runs', id])}>
+                  {sides[at]?.topic}
+                </a>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {TOTALS.map(([name, tell]) => {
+            const told = sides.map(tell);
+            return (
+              <tr key={name} class={told[0] === told[1] ? 'muted' : undefined}>
+                <th scope="row">{name}</th>
+                {told.map((value, at) => (
+                  <td key={at} class="numeric break">
+                    {value}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What is told of a run as a whole. */
+const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => ComponentChildren])[] = [
+  ['Status', ({ now: { status } }) => <Status status={status} />],
+  ['Council', ({ council: name, isGodMode }) => `${name ?? 'Built-in'}${isGodMode ? ', God Mode' : ''}`],
+  ['Score', ({ now: { score } }) => score ?? '–'],
+  ['Iterations', ({ now: { iteration } }) => iteration],
+  ['Calls', ({ now: { usage } }) => usage.calls],
+  ['Tokens in', ({ now: { usage } }) => tokens(usage.inputTokens)],
+  ['Tokens out', ({ now: { usage } }) => tokens(usage.outputTokens)],
+  ['Waited for people', ({ now: { waitedMs } }) => (waitedMs === 0 ? '–' : lengthText(waitedMs))],
+  [
+    'Duration',
+    (run) => lengthText((run.endedAt === null ? now.value : Date.parse(run.endedAt)) - Date.parse(run.createdAt)),
+  ],
+  ['Started', ({ createdAt, actor }) => <Started {...{ createdAt, actor }} />],
+];
+
+function tokens(count: number | null): string {
+  return count === null ? '–' : shortCount(count);
+}
+
+function Started({ createdAt, actor }: Pick<RunSummary, 'createdAt' | 'actor'>) {
+  return (
+    <>
+      <Ago at={createdAt} />
+      {actor !== null && ` by ${actor}`}
+    </>
+  );
+}
+
+function FinalDrafts({ before, after }: { readonly before: string | null; readonly after: string | null }) {
+  if (before === null && after === null) return null;
+  return (
+    <section class="stack" aria-label="Final drafts">
+      <h2>Final drafts</h2>
+      {before === null || after === null ? (
+        <p class="muted">
+          Only {before === null ? 'B' : 'A'} has one, of {countOf((before ?? after ?? '').length, 'character')}.
+        </p>
+      ) : (
+        <div class="card">
+          <TextDiff {...{ before, after }} />
+        </div>
+      )}
+    </section>
   );
 }

@@ -2,6 +2,7 @@
 import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
+import { shortCount } from '../../record/words.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
@@ -163,10 +164,9 @@ function Tokens({ inputTokens, outputTokens }: Pick<RunRow, 'inputTokens' | 'out
   const [read, written] = [inputTokens ?? 0, outputTokens ?? 0];
   return (
     <span title={`${WHOLE.format(read)} tokens read, ${WHOLE.format(written)} written`}>
-      {SHORT.format(read)} in <span class="out">{SHORT.format(written)} out</span>
+      {shortCount(read)} in <span class="out">{shortCount(written)} out</span>
     </span>
   );
 }
 
 const WHOLE = new Intl.NumberFormat('en');
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

@@ -1,0 +1,130 @@
+/** Pairs of executions: those that are alike in one line, the others side by side. */
+import { useSignal } from '@preact/signals';
+import { lengthText } from '../../record/durations.js';
+import type { ComparedPair, Likeness } from '../../record/compare.js';
+import type { Execution } from '../../record/executions.js';
+import { countOf, eventWords, executionWords, tokenWords } from '../../record/words.js';
+import { pageUrl } from '../../shell/router.js';
+import type { Tone } from '../../ui/controls.js';
+import { Badge } from '../../ui/controls.js';
+import { Prose } from '../../ui/prose.js';
+import { TextDiff } from '../../ui/text-diff.js';
+import type { RunStore } from '../run/store.js';
+
+interface Sides {
+  readonly left: RunStore;
+  readonly right: RunStore;
+}
+
+export function Same({
+  pairs,
+  isFirst,
+  ...sides
+}: Sides & { readonly pairs: readonly ComparedPair[]; readonly isFirst: boolean }) {
+  const isOpen = useSignal(false);
+  return (
+    <div class="same stack">
+      <button type="button" class="fold" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+        {isFirst ? 'The first ' : ''}
+        {countOf(pairs.length, 'step')} {pairs.length === 1 ? 'is' : 'are'} the same
+      </button>
+      {isOpen.value &&
+        pairs.map((pair) => <Other key={`${pair.node} ${pair.turn}`} pair={pair} isOpen={false} {...sides} />)}
+    </div>
+  );
+}
+
+const LIKENESSES: Readonly<Record<Likeness, readonly [text: string, tone: Tone]>> = {
+  same: ['the same', 'plain'],
+  differs: ['differs', 'wait'],
+  left: ['only in A', 'bad'],
+  right: ['only in B', 'good'],
+};
+
+/** @param isOpen whether what they have written is shown at first */
+export function Other({
+  pair: { node, turn, left: one, right: other, likeness },
+  isOpen,
+  left,
+  right,
+}: Sides & { readonly pair: ComparedPair; readonly isOpen: boolean }) {
+  const isShown = useSignal(isOpen);
+  const [text, tone] = LIKENESSES[likeness];
+  const label = one?.label ?? other?.label ?? node;
+  return (
+    <article class="card pair" aria-label={`${label}, turn ${turn}`}>
+      <div class="row spread">
+        <h3 class="break">
+          {label} <span class="muted small">turn {turn}</span>
+        </h3>
+        <Badge tone={tone}>{text}</Badge>
+      </div>
+      <div class="sides">
+        <Side name="A" run={left} execution={one} />
+        {/* What a fork has taken over stands in its parent's record. */}
+        <Side name="B" run={one === other ? left : right} execution={other} />
+      </div>
+      {(textOf(one) ?? textOf(other)) !== null && (
+        <details open={isShown.value} onToggle={(event) => (isShown.value = event.currentTarget.open)}>
+          <summary>{(one ?? other)?.role === 'critic' ? 'Feedback' : 'Draft'}</summary>
+          {isShown.value && <Written {...{ one, other }} />}
+        </details>
+      )}
+    </article>
+  );
+}
+
+/** From A's words to B's, or those of the only one. */
+function Written({ one, other }: { readonly one: Execution | null; readonly other: Execution | null }) {
+  const [before, after] = [textOf(one), textOf(other)];
+  if (before === null || after === null || before === after) return <Prose text={before ?? after ?? ''} />;
+  return <TextDiff {...{ before, after }} />;
+}
+
+function textOf(execution: Execution | null): string | null {
+  const value = execution?.output?.value;
+  if (value === undefined) return null;
+  return 'draft' in value ? value.draft : value.feedback;
+}
+
+interface SideProps {
+  readonly name: string;
+  /** Whose record tells it. */
+  readonly run: RunStore;
+  readonly execution: Execution | null;
+}
+
+function Side({ name, run, execution }: SideProps) {
+  if (execution === null) return <p class="muted small">{name}: it did not run</p>;
+  const { output, attempts } = execution;
+  const at = output?.seq ?? attempts.at(-1)?.started.seq ?? null;
+  const decision = decisionOn(execution, run);
+  return (
+    <div class="stack small">
+      <p>
+        <strong>{name}</strong>{' '}
+        {at === null ? 'before its fork' : <a href={pageUrl(['runs', run.source.id], { at })}>event {at}</a>}
+      </p>
+      <p class="break">{factsOf(execution).join(' · ')}</p>
+      {decision !== null && <p class="muted break">{decision}</p>}
+    </div>
+  );
+}
+
+function factsOf({ output, state, usage, durationMs, routes }: Execution): readonly string[] {
+  const next = routes.at(-1)?.next ?? [];
+  return [
+    ...(output !== null && 'score' in output.value ? [`score ${output.value.score}`] : []),
+    ...(state === 'done' ? [] : [executionWords(state)]),
+    ...(next.length === 0 ? [] : [`to ${next.join(', ')}`]),
+    ...(usage === null ? [] : [tokenWords(usage)]),
+    ...(durationMs === null ? [] : [lengthText(durationMs)]),
+  ];
+}
+
+/** What a human said when it was let through; null: it did not have to wait. */
+function decisionOn({ gate }: Execution, { executions, record }: RunStore): string | null {
+  const pause = gate === null ? undefined : executions.value?.pauses.find((each) => each.gate === gate);
+  const event = record.events[pause?.decision?.seq ?? -1];
+  return event === undefined ? null : eventWords(event);
+}
