@@ -74,6 +74,12 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
   });
 }
 
+/** Resolves once a page shows what it asked for: streams stay open, so a network at rest cannot be waited for. */
+export async function settled(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).first().waitFor();
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+}
+
 /** What axe finds on a page that is serious: rule, and where. */
 export async function seriousFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);

@@ -1,0 +1,137 @@
+/**
+ * Pictures of every page, light and dark, wide and on a phone: `npm run screenshots [FOLDER] [-- WORDS]`. Without a folder
+ * they go to one that is made and told, but for the three of the README, which go to test/console/screenshots.
+ */
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import { CHROMIUM, NO_CHROMIUM } from '../support/chromium.js';
+import { settled } from '../support/console-browser.js';
+import type { LivedInService } from '../support/lived-in-service.js';
+import { NOW, startLivedInService } from '../support/lived-in-service.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+interface Picture {
+  readonly name: string;
+  /** Below /console/. */
+  readonly path: (seeds: LivedInService) => string;
+  /** Whose service: the town's, one that is new, or the town's before one signs in. Default: the town's. */
+  readonly at?: 'new' | 'locked';
+  /** What is done on the page before the picture is taken. */
+  readonly act?: (page: Page) => Promise<void>;
+}
+
+const PICTURES: readonly Picture[] = [
+  { name: 'sign-in', path: () => '', at: 'locked' },
+  { name: 'runs-empty', path: () => '', at: 'new' },
+  { name: 'runs', path: () => '' },
+  { name: 'runs-filtered', path: () => '?status=failed&q=night' },
+  { name: 'run', path: ({ runs }) => `runs/${runs.guided}` },
+  { name: 'run-live', path: ({ runs }) => `runs/${runs.live}` },
+  { name: 'run-paused', path: ({ runs }) => `runs/${runs.paused}` },
+  { name: 'run-failed', path: ({ runs }) => `runs/${runs.failed}` },
+  { name: 'run-moment', path: ({ runs }) => `runs/${runs.guided}?at=14` },
+  { name: 'run-missing', path: () => 'runs/00000000-0000-4000-8000-000000000000' },
+  { name: 'compare', path: ({ runs }) => `compare?left=${runs.guided}&right=${runs.fork}` },
+  { name: 'inbox', path: () => 'inbox' },
+  { name: 'inbox-empty', path: () => 'inbox', at: 'new' },
+  { name: 'blueprints', path: () => 'blueprints' },
+  { name: 'blueprints-empty', path: () => 'blueprints', at: 'new' },
+  { name: 'blueprint', path: ({ blueprint }) => `blueprints/${blueprint}` },
+  { name: 'blueprint-faulty', path: () => 'blueprints/night-desk' },
+  { name: 'documents', path: () => 'documents' },
+  { name: 'documents-empty', path: () => 'documents', at: 'new' },
+  { name: 'documents-search', path: () => 'documents?q=what does a sauna cost' },
+  { name: 'document', path: ({ document }) => `documents/${document}?page=2&chunk=1` },
+];
+
+/** Of the README. */
+const SHOWN_THERE = ['run-light-1280', 'inbox-light-360', 'blueprint-dark-1280'];
+const FOLDER_OF_README = fileURLToPath(new URL('../../../test/console/screenshots/', import.meta.url));
+
+const LOOKS = [
+  { name: 'light-1280', width: 1280, isDark: false },
+  { name: 'dark-1280', width: 1280, isDark: true },
+  { name: 'light-360', width: 360, isDark: false },
+  { name: 'dark-360', width: 360, isDark: true },
+] as const;
+
+interface Services {
+  readonly town: LivedInService;
+  readonly fresh: RunningService;
+}
+
+/** @param wanted words of which a picture's name holds one; none: all pictures */
+async function takeAll(folder: string | null, wanted: readonly string[]): Promise<void> {
+  if (CHROMIUM === null) throw new Error(`A picture ${NO_CHROMIUM}`);
+  const others = folder ?? mkdtempSync(join(tmpdir(), 'console-'));
+  mkdirSync(others, { recursive: true });
+  const [town, fresh] = [await startLivedInService(), await startService()];
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  try {
+    for (const picture of PICTURES) {
+      for (const look of LOOKS) {
+        const name = `${picture.name}-${look.name}`;
+        if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue;
+        const isForReadme = folder === null && SHOWN_THERE.includes(name);
+        const file = join(isForReadme ? FOLDER_OF_README : others, `${name}.png`);
+        await take(picture, { browser, look, file, services: { town, fresh } });
+      }
+    }
+  } finally {
+    await browser.close();
+    await Promise.all([town.stop(), fresh.stop()]);
+  }
+  console.log(`Pictures are in ${others}${folder === null ? `, those of the README in ${FOLDER_OF_README}` : ''}`);
+}
+
+interface Take {
+  readonly browser: Browser;
+  readonly look: (typeof LOOKS)[number];
+  readonly file: string;
+  readonly services: Services;
+}
+
+async function take(
+  { path, at, act }: Picture,
+  { browser, look, file, services: { town, fresh } }: Take,
+): Promise<void> {
+  const context = await browser.newContext({
+    viewport: { width: look.width, height: look.width === 360 ? 780 : 860 },
+    deviceScaleFactor: look.width === 360 ? 2 : 1,
+    colorScheme: look.isDark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+  });
+  try {
+    const { url } = at === 'new' ? fresh : town;
+    if (at === undefined) await context.request.post(`${url}/api/session`, { data: { key: town.keys.ann } });
+    const page = await context.newPage();
+    await page.clock.setFixedTime(NOW);
+    await page.goto(`${url}/console/${path(town)}`);
+    await atRest(page);
+    if (act !== undefined) {
+      await act(page);
+      await atRest(page);
+    }
+    await page.screenshot({ path: file, fullPage: true });
+  } finally {
+    await context.close();
+  }
+}
+
+/** What came last is drawn, and lies where it will stay. */
+async function atRest(page: Page): Promise<void> {
+  await settled(page);
+  await page.waitForTimeout(400);
+}
+
+const words = process.argv.slice(2);
+const [first] = words;
+const folder = first?.includes('/') === true ? first : null;
+await takeAll(folder, folder === null ? words : words.slice(1));
