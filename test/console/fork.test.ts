@@ -1,6 +1,11 @@
 import { expect } from 'chai';
+import { CouncilClient } from '../../src/client/client.js';
 import { changesOf, draftOf } from '../../src/console/pages/run/fork-draft.js';
+import { describeInBrowser, seriousFaults } from '../support/console-browser.js';
 import { history, recordOf } from '../support/console-records.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
 
 describe('What a fork changes', () => {
   const before = draftOf(recordOf(history('fixed-graph')), 6);
@@ -26,3 +31,70 @@ describe('What a fork changes', () => {
     expect(changesOf(before, { ...before, score: 'good' })).to.deep.equal({ modified_state: { critic_score: 'good' } });
   });
 });
+
+describeInBrowser('Forks in the console', (browser) => {
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    service = await startService({ model: scriptedModel(councilScript([9])) });
+    council = new CouncilClient({ url: service.url });
+  });
+  after(() => service.stop());
+
+  it('tell their price first, start with what was changed, and lead to their parent and the comparison', async () => {
+    const run = await council.runs.start({ topic: 'The sea' });
+    await run.result();
+    const { seq } = (await eventsOf(council, run.id)).find(({ type }) => type === 'NodeCompleted') ?? { seq: -1 };
+    const page = await browser.open(`${service.url}/console/runs/${run.id}?at=${seq}`);
+    await page.getByRole('button', { name: 'Fork here' }).click();
+    const dialog = page.getByRole('dialog', { name: `Fork at event ${seq}` });
+    const price = dialog.getByRole('region', { name: 'Price' });
+    await price.getByText('1 result taken over').waitFor();
+    await price.getByText('Spent so far: 1 call').waitFor();
+    expect(await council.runs.count({ parent: run.id })).to.equal(0);
+    expect(await seriousFaults(page)).to.deep.equal([]);
+
+    await dialog.getByLabel('Topic').fill('The lake');
+    await dialog.getByText('Writer', { exact: true }).click();
+    await dialog.getByLabel('Prompt of Writer').fill('Write in verse.');
+    await price.getByText('1 result taken over').waitFor();
+    await dialog.getByRole('button', { name: 'Start the fork' }).click();
+
+    await page.getByRole('heading', { level: 1, name: 'The lake' }).waitFor();
+    const forks = page.getByRole('region', { name: 'Forks' });
+    await forks.getByRole('link', { name: 'The sea' }).waitFor();
+    const from = forks.getByRole('link', { name: `from event ${seq}` });
+    expect(await from.getAttribute('href')).to.equal(`/console/runs/${run.id}?at=${seq}`);
+    const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    const [first] = await eventsOf(council, id);
+    expect(first?.type === 'RunRequested' ? first.data.graph.nodes.map((node) => node.systemPrompt) : []).to.include(
+      'Write in verse.',
+    );
+    await page.getByRole('link', { name: 'Compare with parent' }).click();
+    await page.waitForURL(`**/console/compare?a=${run.id}&b=${id}`);
+
+    await page.goto(`${service.url}/console/runs/${run.id}`);
+    await page.getByRole('region', { name: 'Forks' }).getByRole('link', { name: 'The lake' }).click();
+    await page.getByRole('heading', { level: 1, name: 'The lake' }).waitFor();
+  });
+
+  it('tell why they are refused, and start nothing', async () => {
+    const run = await council.runs.start({ topic: 'The sea' });
+    await run.result();
+    const page = await browser.open(`${service.url}/console/runs/${run.id}?at=5`, { expectsRefusals: true });
+    await page.getByRole('button', { name: 'Fork here' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Score').fill('11');
+    await dialog.getByRole('region', { name: 'Price' }).getByText('critic_score').waitFor();
+    await dialog.getByRole('button', { name: 'Start the fork' }).click();
+    await dialog.getByRole('alert').getByText('critic_score').waitFor();
+    expect(await council.runs.count({ parent: run.id })).to.equal(0);
+  });
+});
+
+async function eventsOf(council: CouncilClient, id: string) {
+  const events = [];
+  for await (const event of council.run(id).events()) events.push(event);
+  return events;
+}

@@ -1,12 +1,18 @@
 import { expect } from 'chai';
-import type { RunEvent } from '../../src/client/run-events.js';
+import type { RunEvent } from '../../src/client/client.js';
+import { CouncilClient } from '../../src/client/client.js';
 import { asItRan } from '../../src/console/record/executions.js';
 import type { AsItRan } from '../../src/console/record/executions.js';
 import type { Unrolled } from '../../src/console/pages/run/unrolled.js';
 import { pageOf, unrolled } from '../../src/console/pages/run/unrolled.js';
 import { placesOf, sizeOf, spaceOf } from '../../src/console/ui/graph-ways.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { present } from '../../src/system/element.js';
+import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
 import { history, longHistory, recordOf } from '../support/console-records.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
 
 describe('The graph of a run as it ran', () => {
   it('shows each execution as a step, joined by what led from one to the next, to the end', () => {
@@ -82,6 +88,99 @@ describe('The graph of a run as it ran', () => {
     }
     for (const { step } of ran.executions) expect(seen.has(`step ${step}`), String(step)).to.equal(true);
   });
+});
+
+describeInBrowser('The graph on the page of a run', (browser) => {
+  let model: LanguageModel;
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    service = await startService({ model: currentModel(() => model) });
+    council = new CouncilClient({ url: service.url });
+  });
+  after(() => service.stop());
+
+  for (const [view, last] of [
+    ['is', 'Writer'],
+    ['ran', 'Completed'],
+  ] as const) {
+    it(`stays where the person has put it while the run goes on, seen as it ${view}`, async () => {
+      const held = scriptedModel(() => 'hold');
+      model = held;
+      const run = await council.runs.start({ topic: 'The sea' });
+      await held.called(1);
+      const page = await browser.open(`${service.url}/console/runs/${run.id}?view=${view}`);
+      const graph = page.getByRole('group', { name: view === 'is' ? 'The council' : 'The run as it ran' });
+      const master = graph.getByRole('button', { name: 'Master' }).first();
+      /** Where it is in the window of the graph. */
+      const place = async () => {
+        const [outer, inner] = [await graph.boundingBox(), await master.boundingBox()];
+        return [
+          inner?.width,
+          present(inner, 'node').x - present(outer, 'graph').x,
+          present(inner, 'node').y - present(outer, 'graph').y,
+        ];
+      };
+      await master.getByText('active').waitFor({ state: 'attached' });
+      const before = present(await master.boundingBox(), 'place');
+      await page.mouse.move(before.x + 300, before.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(before.x + 220, before.y + 60, { steps: 4 });
+      await page.mouse.up();
+      await page.getByRole('button', { name: 'Zoom in' }).click();
+      const put = await place();
+      expect(put[0]).to.be.greaterThan(before.width);
+
+      for (const [calls, text] of [
+        [2, 'Draft 1'],
+        [3, '{"score": 5, "feedback": "More"}'],
+        [4, 'Draft 2'],
+        [5, '{"score": 9, "feedback": "Good"}'],
+      ] as const) {
+        present(held.held[0], 'call').release(text);
+        await held.called(calls);
+      }
+      present(held.held[0], 'call').release('The end');
+      await graph.getByRole('button', { name: last }).getByText('done').waitFor({ state: 'attached' });
+      expect(await place()).to.deep.equal(put);
+      await page.getByRole('button', { name: 'Fit the graph into view' }).click();
+      expect(await place()).not.to.deep.equal(put);
+    });
+  }
+
+  it('is walked through with arrows, and opens a step', async () => {
+    model = scriptedModel(councilScript([9]));
+    const run = await council.runs.start({ topic: 'The sea' });
+    await run.result();
+    const page = await browser.open(`${service.url}/console/runs/${run.id}`);
+    await page.getByRole('button', { name: 'Master' }).first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByText('Scored 9 of 10').waitFor();
+    expect(await page.getByRole('button', { name: 'Critic', pressed: true }).count()).to.equal(1);
+    await page.getByText('as it was sent').waitFor();
+    await page.getByText('Prompt: what it was given').click();
+    await page.getByRole('region', { name: 'Prompt' }).getByText('</topic>').last().waitFor();
+    const edges = page.getByRole('list', { name: 'Edges' });
+    expect(await edges.getByText('Critic to Writer, if approve, taken once').count()).to.equal(1);
+  });
+
+  for (const [what, query, options] of [
+    ['in the light', '?tab=step&step=2', {}],
+    ['in the dark, on a phone', '?view=ran&tab=events&at=5', { isDark: true, width: 360 }],
+  ] as const) {
+    it(`has nothing serious against it, ${what}`, async () => {
+      model = scriptedModel(councilScript([5, 9]));
+      const run = await council.runs.start({ topic: 'The sea' });
+      await run.result();
+      const page = await browser.open(`${service.url}/console/runs/${run.id}${query}`, options);
+      await page.getByText('Chain whole').waitFor();
+      await page.getByText('Nothing was forked').waitFor();
+      expect(await seriousFaults(page)).to.deep.equal([]);
+      expect(await overflows(page)).to.equal(false);
+    });
+  }
 });
 
 /** The first page of it, at its head or after an event. */

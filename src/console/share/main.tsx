@@ -2,11 +2,9 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { usageWords } from '../record/words.js';
-import { RunGraph } from '../pages/run/graph-views.js';
-import { RawEvent } from '../pages/run/raw-event.js';
-import { Seal } from '../pages/run/seal.js';
 import type { RunPlace, RunSource } from '../pages/run/store.js';
 import { RunStore } from '../pages/run/store.js';
+import { RunView } from '../pages/run/view.js';
 import { Status } from '../ui/controls.js';
 import { exactly } from '../ui/time.js';
 import type { SharedRun } from './shared-run.js';
@@ -45,9 +43,7 @@ function SharedPage() {
           {summary !== null && summary.now.error !== null && <p class="notice bad break">{summary.now.error}</p>}
         </div>
       </div>
-      <Seal store={store} />
-      {store.head.value >= 0 && <RunGraph store={store} />}
-      <RawEvent store={store} />
+      {store.head.value >= 0 && <RunView store={store} />}
     </main>
   );
 }

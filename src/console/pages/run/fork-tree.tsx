@@ -38,19 +38,23 @@ export function ForkTree({ store }: { readonly store: RunStore }) {
     return { ancestors, forks: await forksOf(source.id, 2, signal) };
   });
   const { value: found } = state;
-  if (found.status === 'loading') return <Loading what="the forks" lines={2} />;
-  if (found.status === 'failed') return <Failure error={found.error} onRetry={reload} />;
-  const { ancestors, forks } = found.value;
-  const self = { id: source.id, topic, at: parent?.at ?? null, status: null };
   return (
-    <section class="forks stack" aria-label="Forks">
-      {ancestors.length === 0 && forks.length === 0 ? (
-        <p class="muted small">Nothing was forked from this run, and it is a fork of none.</p>
-      ) : (
-        <Line line={[...ancestors, self]} forks={forks} self={source.id} />
+    <section class="card" aria-labelledby="forks">
+      <h2 id="forks">Forks</h2>
+      {found.status === 'loading' && <Loading what="the forks" lines={2} />}
+      {found.status === 'failed' && <Failure error={found.error} onRetry={reload} />}
+      {found.status === 'ready' && (
+        <FamilyTree {...found.value} self={{ id: source.id, topic, at: parent?.at ?? null, status: null }} />
       )}
     </section>
   );
+}
+
+function FamilyTree({ ancestors, forks, self }: Family & { readonly self: Relative }) {
+  if (ancestors.length + forks.length === 0) {
+    return <p class="muted small">Nothing was forked from this run, and it is a fork of none.</p>;
+  }
+  return <Line line={[...ancestors, self]} forks={forks} self={self.id} />;
 }
 
 interface LineProps {

@@ -10,6 +10,9 @@ import { Button, Status } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { lengthText } from '../../record/durations.js';
 import { Ago, Since } from '../../ui/time.js';
+import { ForkButton } from './fork.js';
+import { saveAs } from './save-as.js';
+import { ShareButton } from './share-button.js';
 import type { RunStore, RunSummary } from './store.js';
 
 export function RunHead({ store }: { readonly store: RunStore }) {
@@ -34,6 +37,8 @@ export function RunHead({ store }: { readonly store: RunStore }) {
             Compare with parent
           </a>
         )}
+        <ForkButton store={store} />
+        <ShareButton store={store} />
         <Export store={store} />
         {may('run') && !store.isOver.value && <Cancel id={store.source.id} />}
       </div>
@@ -86,15 +91,6 @@ function Export({ store: { source } }: { readonly store: RunStore }) {
       Export
     </Button>
   );
-}
-
-/** Hands a file to the person. */
-export function saveAs(name: string, content: Blob): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 function Cancel({ id }: { readonly id: string }) {

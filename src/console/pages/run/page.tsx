@@ -10,6 +10,7 @@ import { onRefused } from '../../shell/session.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { useResource } from '../../ui/resource.js';
 import { now } from '../../ui/time.js';
+import { ForkTree } from './fork-tree.js';
 import { RunHead } from './head.js';
 import { PausePanel } from './pause.js';
 import { RunStore } from './store.js';
@@ -33,6 +34,7 @@ export function RunPage() {
           {faulty}
           <PausePanel store={store} />
           <RunView store={store} />
+          <ForkTree store={store} />
         </>
       )}
     </main>
@@ -46,6 +48,8 @@ function storeOf(id: string): RunStore {
       ...{ id, isLive: true },
       events: (from, signal) => run.events({ from, signal }),
       tokens: (signal) => run.tokens({ signal }),
+      verify: (signal) => run.verify({ signal }),
+      prompt: (step, signal) => run.prompt(step, { signal }),
     },
     place: { query, setQuery },
     clock: now,

@@ -12,7 +12,7 @@ import { tellError } from '../../ui/words.js';
 import type { RunStore } from './store.js';
 
 /** WebCrypto; null where browsers do not give it: on plain HTTP off loopback. */
-const subtle = window.isSecureContext ? window.crypto.subtle : null;
+const subtle = 'subtle' in window.crypto ? window.crypto.subtle : null;
 
 /** What the check has found so far; null: nothing can be checked here. */
 export function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {

@@ -4,7 +4,7 @@ import { batch, computed, signal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import { isTerminal } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
-import type { Verification } from '../../../generated/schemas.js';
+import type { StepPrompt, Verification } from '../../../generated/schemas.js';
 import type { AsItRan } from '../../record/executions.js';
 import { asItRan } from '../../record/executions.js';
 import type { GraphView } from '../../record/graph.js';
@@ -25,6 +25,8 @@ export interface RunSource {
   readonly tokens?: (signal: AbortSignal) => AsyncIterable<LiveMessage>;
   /** What the service finds when it checks the record itself. Absent: there is no service to ask. */
   readonly verify?: (signal: AbortSignal) => Promise<Verification>;
+  /** What the model of a step was sent at its last attempt. Absent: nobody renders it. */
+  readonly prompt?: (step: number, signal: AbortSignal) => Promise<StepPrompt>;
 }
 
 /** Where the moment and the view are kept: the page's address. */

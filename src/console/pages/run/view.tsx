@@ -4,8 +4,11 @@ import { Tabs } from '../../ui/tabs.js';
 import { Changes, Draft } from './draft.js';
 import { RunGraph } from './graph-views.js';
 import { Events, Feedback, State } from './moment.js';
+import { RawEvent } from './raw-event.js';
 import { Scores } from './scores.js';
 import { Scrubber } from './scrubber.js';
+import { Seal } from './seal.js';
+import { StepDetails } from './step-details.js';
 import type { RunStore } from './store.js';
 import { TimelineView } from './timeline.js';
 
@@ -19,7 +22,8 @@ const VIEWS: readonly [View, ...View[]] = [
   { value: 'draft', text: 'Draft', Shown: Draft },
   { value: 'changes', text: 'Changes', Shown: Changes },
   { value: 'feedback', text: 'Feedback', Shown: Feedback },
-  { value: 'events', text: 'Events', Shown: Events },
+  { value: 'step', text: 'Step', Shown: StepDetails },
+  { value: 'events', text: 'Events', Shown: Recorded },
   { value: 'state', text: 'State', Shown: State },
 ];
 
@@ -30,6 +34,7 @@ export function RunView({ store }: { readonly store: RunStore }) {
   const options = VIEWS.map(({ value, text }) => ({ value, text, count: value === 'feedback' ? feedback : 0 }));
   return (
     <>
+      <Seal store={store} />
       <Scrubber store={store} />
       <div class="run-body">
         <div class="stack">
@@ -48,6 +53,16 @@ export function RunView({ store }: { readonly store: RunStore }) {
         </div>
       </div>
       <TimelineView store={store} />
+    </>
+  );
+}
+
+/** The list of events, and under it the chosen one as it is stored. */
+function Recorded({ store }: { readonly store: RunStore }) {
+  return (
+    <>
+      <Events store={store} />
+      <RawEvent store={store} />
     </>
   );
 }

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { CouncilClient } from '../../src/client/client.js';
+import type { Run } from '../../src/client/run.js';
+import { inScript } from '../../src/console/pages/run/share.js';
+import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const HOSTILE =
+  'The sea </script><img src=x onerror="document.title=1"><script>document.title=2</script>\u2028<!-- end';
+
+describe('What a shared file embeds', () => {
+  it('holds no sign that could end its element, and is the same value', () => {
+    const text = inScript({ draft: HOSTILE });
+    expect(text).not.to.match(/[<\u2028\u2029]/);
+    expect(JSON.parse(text)).to.deep.equal({ draft: HOSTILE });
+  });
+});
+
+describeInBrowser('A run that is shared', (browser) => {
+  const dir = tempDir();
+  let service: RunningService;
+  let run: Run;
+
+  before(async () => {
+    const model = scriptedModel(({ answer }) => ({
+      text: answer === 'draft' ? HOSTILE : JSON.stringify({ score: 9, feedback: HOSTILE }),
+    }));
+    service = await startService({ model });
+    run = await new CouncilClient({ url: service.url }).runs.start({ topic: HOSTILE });
+    await run.result();
+  });
+  after(async () => {
+    await service.stop();
+    dir.remove();
+  });
+
+  /** Hands the run over as a file, changed or not, and opens it without a network. */
+  async function opened(change: (text: string) => string, options = {}): Promise<Page> {
+    const page = await browser.open(`${service.url}/console/runs/${run.id}`, options);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Share' }).click(),
+    ]);
+    const file = join(dir.path, 'run.html');
+    writeFileSync(file, change(readFileSync(await download.path(), 'utf8')));
+    await page.context().setOffline(true);
+    return await browser.open(pathToFileURL(file).href, { context: page.context() });
+  }
+
+  it('shows the same from a file without a network, hostile drafts as text, and checks its own chain', async () => {
+    const page = await opened((text) => text);
+    await page.getByRole('heading', { level: 1 }).getByText('onerror').waitFor();
+    const { head_hash: hash } = await run.verify();
+    const seal = page.getByRole('region', { name: 'Seal' });
+    await seal.getByText('Chain whole').waitFor();
+    await seal.getByText(hash).waitFor();
+    await page.getByRole('tabpanel').getByText('<script>document.title=2').waitFor();
+    expect(await page.evaluate('document.images.length')).to.equal(0);
+    expect(await page.title()).to.equal('Council run');
+
+    await page.getByRole('slider', { name: 'Moment of the run' }).press('Home');
+    await page.getByText('0/', { exact: false }).first().waitFor();
+    await page.getByRole('button', { name: 'As it ran' }).click();
+    const graph = page.getByRole('group', { name: 'The run as it ran' });
+    await graph.getByText('waits').first().waitFor({ state: 'attached' });
+    expect(await graph.getByRole('button', { name: 'Completed' }).count()).to.equal(0);
+    await page.getByRole('slider', { name: 'Moment of the run' }).press('End');
+    await graph.getByRole('button', { name: 'Completed' }).waitFor();
+    await graph.getByRole('button', { name: 'Writer' }).click();
+    await page.getByText('Wrote a draft').waitFor();
+    expect(await seriousFaults(page)).to.deep.equal([]);
+  });
+
+  it('says where its chain breaks when one sign of an event was changed', async () => {
+    const page = await opened((text) => text.replace('"feedback":"The sea', '"feedback":"The tea'), {
+      isDark: true,
+      width: 360,
+    });
+    const seal = page.getByRole('region', { name: 'Seal' });
+    await seal.getByText('Chain broken').waitFor();
+    const { seq } = (await events(run)).find(({ data }) => 'output' in data && 'score' in data.output) ?? { seq: -1 };
+    await seal.getByText(`Event ${seq} does not bear out`).waitFor();
+    expect(await seriousFaults(page)).to.deep.equal([]);
+    expect(await overflows(page)).to.equal(false);
+  });
+
+  it('is checked by the service where the browser has no means to, and that is said', async () => {
+    const page = await browser.open(`${service.url}/console/documents`);
+    await page.context().addInitScript('delete Crypto.prototype.subtle');
+    await page.goto(`${service.url}/console/runs/${run.id}`);
+    const seal = page.getByRole('region', { name: 'Seal' });
+    await seal.getByText('Not checked here').waitFor();
+    const { events: count, head_hash: hash } = await run.verify();
+    await seal.getByText(`The service says: ${count} events, chain whole.`).waitFor();
+    await seal.getByText(hash).waitFor();
+  });
+});
+
+async function events(run: Run) {
+  const all = [];
+  for await (const event of run.events()) all.push(event);
+  return all;
+}
