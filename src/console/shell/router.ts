@@ -32,9 +32,23 @@ export function pageUrl(
   return ROOT + parts.map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
 }
 
+/** Whether the page may be left for another; if not, it has the address to go to later. */
+export type LeaveGuard = (url: string) => boolean;
+let guard: LeaveGuard | null = null;
+
+/** Asks before the page is left for another of the console; null: nobody is asked. */
+export function guardLeaving(asked: LeaveGuard | null): void {
+  guard = asked;
+}
+
+function mayGo({ pathname, href }: URL): boolean {
+  return pathname === address.value.pathname || guard === null || guard(href);
+}
+
 /** Goes to a page. `replace`: without a step back to the one before. */
 export function navigate(url: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = address.value;
+  if (!mayGo(new URL(url, before))) return;
   if (!replace) writeNow();
   address.value = new URL(url, before);
   if (replace) return writeSoon();
@@ -76,7 +90,9 @@ export function setQuery(changes: Readonly<Record<string, string | number | null
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
     isDue = false;
-    address.value = new URL(window.location.href);
+    const next = new URL(window.location.href);
+    if (mayGo(next)) address.value = next;
+    else window.history.pushState(null, '', address.value);
   });
   window.addEventListener('pagehide', writeNow);
   document.addEventListener('click', (event) => {

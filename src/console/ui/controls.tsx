@@ -13,7 +13,7 @@ export interface ButtonProps {
   readonly disabled?: boolean;
   /** Whether it is held down; absent: it is no switch. */
   readonly pressed?: boolean;
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** The key that the page takes for it, shown beside its name. */
   readonly shortcut?: string | undefined;
 }
