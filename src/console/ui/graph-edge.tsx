@@ -28,20 +28,34 @@ export function EdgeLine({ edge, way, isMoving, isSelected, onSelect }: EdgeProp
 }
 
 /** What is written at it; a button where it can be selected. */
-export function EdgeLabel({ edge, way, words, isSelected, onSelect }: EdgeProps) {
-  const { id, label, isLastTaken = false, fault = null } = edge;
+export function EdgeLabel(props: EdgeProps) {
+  const { edge, way, onSelect } = props;
   const text = textOf(edge);
   if (way.label === null || (text === '' && onSelect === undefined)) return null;
-  const shared = {
-    class: classes('graph-chip', isLastTaken && 'last', fault !== null && 'faulty').join(' '),
-    style: { transform: `translate(${way.label.x}px, ${way.label.y}px) translate(-50%, -50%)` },
-    title: fault ?? label ?? undefined,
-  };
+  const style = { transform: `translate(${way.label.x}px, ${way.label.y}px) translate(-50%, -50%)` };
+  return (
+    <span class="graph-edge-place" style={style}>
+      <EdgeChip {...props} text={text} />
+    </span>
+  );
+}
+
+function EdgeChip({ edge, words, isSelected, onSelect, text }: EdgeProps & { readonly text: string }) {
+  const { id, label, isLastTaken = false, fault = null } = edge;
+  const look = classes('graph-chip', isLastTaken && 'last', fault !== null && 'faulty');
+  const shared = { class: look.join(' '), title: fault ?? label ?? undefined };
   if (onSelect === undefined) return <span {...shared}>{text}</span>;
   return (
-    <button {...shared} type="button" aria-label={words} aria-pressed={isSelected} onClick={() => onSelect(id)}>
-      {text === '' ? '→' : text}
-    </button>
+    <>
+      <button {...shared} type="button" aria-label={words} aria-pressed={isSelected} onClick={() => onSelect(id)}>
+        {text === '' ? '→' : text}
+      </button>
+      {fault !== null && (
+        <span class="graph-fault" aria-hidden="true">
+          {fault}
+        </span>
+      )}
+    </>
   );
 }
 
