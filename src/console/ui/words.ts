@@ -1,4 +1,4 @@
-/** Errors of calls, and numbers of things, in plain words. */
+/** Errors of calls in plain words. */
 import { CouncilError, ForbiddenError, InvalidError, UnreachableError } from '../../client/errors.js';
 
 /** What a person is told of a failed call. */
@@ -10,9 +10,4 @@ export function tellError(error: unknown): string {
   }
   if (error instanceof CouncilError) return error.detail;
   return error instanceof Error ? error.message : String(error);
-}
-
-/** So many of a thing, such as `1 node` or `2 nodes`. */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }

@@ -8,7 +8,7 @@ import { Badge, Field } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { counted } from '../../ui/words.js';
+import { countOf } from '../../record/words.js';
 import { DeleteButton } from './delete-button.js';
 
 export function DocumentPage({ id }: { readonly id: string }) {
@@ -36,8 +36,8 @@ export function DocumentPage({ id }: { readonly id: string }) {
 function Facts({ document: { id, pages, chunks, ingested_at: at } }: { readonly document: Document }) {
   return (
     <p class="facts">
-      <span>{counted(pages, 'page')}</span>
-      {chunks === 0 ? <Badge tone="wait">no text</Badge> : <span>{counted(chunks, 'passage')}</span>}
+      <span>{countOf(pages, 'page')}</span>
+      {chunks === 0 ? <Badge tone="wait">no text</Badge> : <span>{countOf(chunks, 'passage')}</span>}
       <span>
         taken in <Ago at={at} />
       </span>

@@ -8,7 +8,7 @@ import { Badge, Button } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { counted } from '../../ui/words.js';
+import { countOf } from '../../record/words.js';
 import { DeleteButton } from './delete-button.js';
 import { Search } from './search.js';
 import { Uploads } from './store.js';
@@ -85,8 +85,8 @@ function Row({ document, onChange }: { readonly document: Document; readonly onC
         {filename}
       </a>
       <span class="facts">
-        <span>{counted(pages, 'page')}</span>
-        <span>{chunks === 0 ? <Badge tone="wait">no text</Badge> : counted(chunks, 'passage')}</span>
+        <span>{countOf(pages, 'page')}</span>
+        <span>{chunks === 0 ? <Badge tone="wait">no text</Badge> : countOf(chunks, 'passage')}</span>
         {error !== undefined && <Badge tone="bad">damaged</Badge>}
         <Ago at={at} />
       </span>
