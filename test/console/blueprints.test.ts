@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { CouncilClient } from '../../src/client/client.js';
+import { STARTER, bodyOf } from '../../src/console/pages/blueprint/draft.js';
+import type { Locator, Page } from 'playwright-core';
 import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -54,4 +56,224 @@ describeInBrowser('The list of blueprints', (browser) => {
       expect(await overflows(page)).to.equal(false);
     });
   }
+});
+
+describeInBrowser('The editor of a blueprint', (browser) => {
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    service = await startService();
+    council = new CouncilClient({ url: service.url });
+  });
+  after(() => service.stop());
+
+  /** A node's control in the graph, by its label. */
+  const node = (page: Page, label: string): Locator =>
+    page.locator('[data-node]').getByRole('button').filter({ hasText: label });
+  /** An edge's control in the graph, by how it reads. */
+  const edge = (page: Page, words: string | RegExp): Locator => page.getByRole('button', { name: words });
+  async function saved(draft = STARTER): Promise<string> {
+    return (await council.blueprints.create(bodyOf(draft))).id;
+  }
+  const urlOf = (id: string, more = ''): string => `${service.url}/console/blueprints/${id}${more}`;
+
+  it('makes one by keyboard, tells at its edge why a condition cannot be read, undoes it, and saves', async () => {
+    const page = await browser.open(urlOf('new'));
+    await page.getByRole('group', { name: 'The council as a graph' }).focus();
+    await page.keyboard.press('n');
+    await page.keyboard.type('Writer');
+    await node(page, 'Writer').focus();
+    await page.keyboard.press('n');
+    await page.keyboard.type('Critic');
+    await node(page, 'Writer').focus();
+    await page.keyboard.press('c');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await edge(page, 'Writer to Critic').waitFor();
+    await node(page, 'Critic').focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Connect to…').selectOption('Writer');
+    await edge(page, 'Critic back to Writer').focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('A run of it would fail').waitFor();
+    await page.getByRole('button', { name: 'On a condition' }).press('Enter');
+    await page.getByLabel('Condition', { exact: true }).fill('score <');
+    await edge(page, /Critic back to Writer, if score <, Cannot be read at character 8/).waitFor();
+    await page.getByText('A run of it would fail').waitFor();
+    await page.keyboard.press('Control+z');
+    await edge(page, 'Critic back to Writer, if rework').waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved as version 1').waitFor();
+    const { nodes, edges } = await council.blueprints.get(decodeURIComponent(page.url().split('/').at(-1) ?? ''));
+    expect(nodes.map(({ label }) => label)).to.deep.equal(['Writer', 'Critic']);
+    expect(edges.map(({ condition }) => condition)).to.deep.equal([null, 'rework']);
+  });
+
+  it('moves a node by Shift and arrows and by mouse, and deletes it; each is undone', async () => {
+    const id = await saved();
+    const page = await browser.open(urlOf(id));
+    await node(page, 'Editor').focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.getByText('changed, not saved').waitFor();
+    const box = await node(page, 'Critic').boundingBox();
+    if (box === null) throw new Error('The node is not shown');
+    await page.mouse.move(box.x + 20, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 120, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    await node(page, 'Writer').focus();
+    await page.keyboard.press('Delete');
+    await node(page, 'Writer').waitFor({ state: 'detached' });
+    await page.keyboard.press('Control+z');
+    await node(page, 'Writer').waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved as version 2').waitFor();
+    const { nodes, edges } = await council.blueprints.get(id);
+    expect(edges).to.have.length(3);
+    expect(new Set(nodes.map(({ position }) => JSON.stringify(position))).size).to.equal(3);
+  });
+
+  it('shows what two versions differ in, and restores one as a new version', async () => {
+    const id = await saved();
+    const page = await browser.open(urlOf(id));
+    await node(page, 'Editor').click();
+    await page.getByLabel('System prompt').fill('Polish the draft and shorten it.');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved as version 2').waitFor();
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    await page.getByRole('insertion').filter({ hasText: 'shorten' }).waitFor();
+    await page.getByRole('button', { name: /^Version 1/ }).click();
+    await page.waitForURL(/[?&]version=1/);
+    await page.getByRole('button', { name: 'Restore it' }).click();
+    await page.getByText('Version 1 is restored as version 3').waitFor();
+    const { version, nodes } = await council.blueprints.get(id);
+    expect([version, nodes[2]?.systemPrompt]).to.deep.equal([3, STARTER.nodes[2]?.systemPrompt]);
+  });
+
+  it('does not overwrite what somebody else saved unless told to', async () => {
+    const id = await saved();
+    const page = await browser.open(urlOf(id), { expectsRefusals: true });
+    await page.getByLabel('Name').fill('Mine');
+    await council.blueprints.update(id, { name: 'Theirs' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Somebody else saved this blueprint first' });
+    await dialog.getByRole('insertion').filter({ hasText: 'Theirs' }).waitFor();
+    expect((await council.blueprints.get(id)).name).to.equal('Theirs');
+    await dialog.getByRole('button', { name: 'Overwrite with mine' }).click();
+    await page.getByText('Saved as version 3').waitFor();
+    expect((await council.blueprints.get(id)).name).to.equal('Mine');
+  });
+
+  it('is not left with unsaved edits before that was confirmed', async () => {
+    const page = await browser.open(urlOf(await saved()));
+    await page.getByLabel('Name').fill('Changed');
+    await page.getByRole('link', { name: 'Inbox' }).click();
+    await page.getByRole('button', { name: 'Stay' }).click();
+    expect(await page.getByLabel('Name').inputValue()).to.equal('Changed');
+    await page.getByRole('link', { name: 'Inbox' }).click();
+    await page.getByRole('button', { name: 'Leave without saving' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
+  });
+
+  it('tries what is not saved with the offline model, and leads to the run', async () => {
+    const page = await browser.open(urlOf('new'));
+    await page.getByRole('button', { name: 'Begin with writer and critic' }).click();
+    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.getByLabel('Topic').fill('The sea');
+    await page.getByRole('dialog').getByRole('button', { name: 'Try it' }).click();
+    const link = page.getByRole('link', { name: 'Look at its run' });
+    const id = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
+    expect(await council.run(id).result()).to.include({ status: 'completed' });
+    expect(await page.getByText('never saved').count()).to.equal(1);
+  });
+
+  it('takes JSON over as soon as it can be read, and says where it cannot', async () => {
+    const page = await browser.open(urlOf(await saved()));
+    await page.getByRole('button', { name: 'JSON' }).click();
+    const json = page.getByLabel('Blueprint as JSON');
+    const text = await json.inputValue();
+    await json.fill(text.replace('"label": "Editor"', '"label": "Last", "mine": 7'));
+    await node(page, 'Last').waitFor();
+    await json.fill('{"name"');
+    await page.getByText('Not taken over').waitFor();
+    await node(page, 'Last').waitFor();
+    expect(text).to.include('"condition": "rework"');
+  });
+
+  it('opens the drawing of a front end after a look at what was understood', async () => {
+    const page = await browser.open(`${service.url}/console/blueprints`);
+    const file = {
+      nodes: [
+        { id: '1', type: 'agentNode', position: { x: 5, y: 6 }, data: { label: HOSTILE, system_prompt: 'Write.' } },
+        { id: '2', type: 'agentNode', data: { label: 'Reviewer', tools: ['web_search'] } },
+      ],
+      edges: [{ id: 'e', source: '1', target: '2', animated: true }],
+    };
+    await page
+      .getByLabel('File to import')
+      .setInputFiles({ name: 'flow.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(file)) });
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(HOSTILE).waitFor();
+    await dialog.getByText('web search').waitFor();
+    await dialog.getByRole('button', { name: 'Open in the editor' }).click();
+    await node(page, 'Reviewer').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved as version 1').waitFor();
+    const { name, nodes, edges } = await council.blueprints.get(page.url().split('/').at(-1) ?? '');
+    expect(name).to.equal('flow');
+    expect(nodes[0]).to.deep.include({ systemPrompt: 'Write.', data: file.nodes[0]?.data, flowType: 'agentNode' });
+    expect(edges[0]).to.include({ animated: true });
+  });
+
+  for (const [what, options] of [
+    ['in the light', {}],
+    ['in the dark, on a phone', { isDark: true, width: 360 }],
+  ] as const) {
+    it(`shows hostile texts as text and has nothing serious against it, ${what}`, async () => {
+      const [first, ...rest] = STARTER.nodes;
+      const id = await saved({
+        name: HOSTILE,
+        nodes: [{ id: 'writer', ...first, label: HOSTILE, model: HOSTILE }, ...rest],
+        edges: STARTER.edges.map((each) => ({ ...each, condition: each.condition === 'approve' ? HOSTILE : null })),
+      });
+      const page = await browser.open(urlOf(id), options);
+      await page.getByText('A run of it would fail').waitFor();
+      await node(page, HOSTILE).click();
+      expect(await seriousFaults(page)).to.deep.equal([]);
+      expect(await overflows(page)).to.equal(false);
+      await page.getByRole('tab', { name: 'Versions' }).click();
+      await page.getByRole('heading', { name: 'Version 1' }).waitFor();
+      expect(await seriousFaults(page)).to.deep.equal([]);
+      expect(await overflows(page)).to.equal(false);
+    });
+  }
+
+  it('offers a key that may only read nothing that would be refused', async () => {
+    const id = await saved();
+    const locked = await startService();
+    try {
+      const open = new CouncilClient({ url: locked.url });
+      await open.blueprints.create({ ...bodyOf(STARTER), id });
+      const { key: admin } = await open.keys.add({ name: 'root', scopes: ['admin'] });
+      const { key } = await new CouncilClient({ url: locked.url, key: admin }).keys.add({
+        name: 'eye',
+        scopes: ['read'],
+      });
+      const page = await browser.open(`${locked.url}/console/blueprints`, { expectsRefusals: true });
+      await page.getByLabel('Key').fill(key);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('link', { name: 'Writer and critic', exact: true }).click();
+      await node(page, 'Editor').click();
+      expect(await page.getByLabel('System prompt').getAttribute('readonly')).to.not.equal(null);
+      const offered = await page
+        .getByRole('button', { name: /save|delete|undo|start|add|lay out|import|restore|try/i })
+        .count();
+      expect(offered).to.equal(0);
+      await page.getByRole('tab', { name: 'Versions' }).click();
+      await page.getByText('without a key').waitFor();
+    } finally {
+      await locked.stop();
+    }
+  });
 });

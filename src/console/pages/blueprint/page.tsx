@@ -1,8 +1,323 @@
 /** One blueprint: its editor, its versions. */
+import type { Signal } from '@preact/signals';
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { council } from '../../shell/council.js';
+import type { LeaveGuard } from '../../shell/router.js';
+import { guardLeaving, navigate, pageUrl, path, query, setQuery } from '../../shell/router.js';
+import { may, onRefused } from '../../shell/session.js';
+import { toast, toastError } from '../../shell/toasts.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Failure, Loading } from '../../ui/states.js';
+import { Tabs } from '../../ui/tabs.js';
+import { Ago } from '../../ui/time.js';
+import { takeImported } from '../blueprints/import-dialog.js';
+import { StartDialog, TopicDialog } from '../blueprints/run-dialogs.js';
+import { Canvas, Findings } from './canvas.js';
+import { Changes } from './changes-view.js';
+import { changesBetween } from './changes.js';
+import { EMPTY, bodyOf, draftOf } from './draft.js';
+import { Panel } from './panel.js';
+import { Editor } from './store.js';
+import { Versions } from './versions.js';
+
+/** In the address in place of an id. */
+const NEW = 'new';
+
 export function BlueprintPage() {
+  const [, id = NEW] = path.value;
+  const editor = useMemo(() => new Editor(EMPTY, { council, later, mayAuthor: may('author') }), []);
+  useEffect(() => {
+    if (id === NEW) editor.begin(takeImported() ?? EMPTY);
+    else void editor.load(id);
+    return () => editor.stop();
+  }, []);
+  useSignalEffect(() => {
+    if (editor.state.value.status === 'failed') onRefused(editor.state.value.error);
+  });
+  const state = editor.state.value;
+  if (state.status === 'ready') return <Loaded {...{ editor, id }} />;
   return (
     <main id="page">
       <h1>Blueprint</h1>
+      {state.status === 'failed' ? (
+        <Failure error={state.error} onRetry={() => void editor.load(id)} />
+      ) : (
+        <Loading what="the blueprint" />
+      )}
     </main>
+  );
+}
+
+function later(ms: number, act: () => void): () => void {
+  const timer = window.setTimeout(act, ms);
+  return () => window.clearTimeout(timer);
+}
+
+function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }) {
+  const save = async (): Promise<void> => {
+    try {
+      const saved = await editor.save();
+      if (saved !== null) toast(`Saved as version ${saved.version}`, 'good');
+      if (saved !== null && id === NEW) navigate(pageUrl(['blueprints', saved.id]), { replace: true });
+    } catch (error) {
+      onRefused(error);
+      toastError(error);
+    }
+  };
+  useKeys(editor, () => void save());
+  const leaving = useLeaveGuard(editor);
+  const tab = query.value.get('tab') === 'versions' && id !== NEW ? 'versions' : 'edit';
+  return (
+    <main id="page" class="wide editor">
+      <Head {...{ editor }} save={() => void save()} />
+      <Tabs
+        label="Parts of the page"
+        value={tab}
+        options={[
+          { value: 'edit', text: may('author') ? 'Edit' : 'Graph' },
+          ...(id === NEW ? [] : [{ value: 'versions', text: 'Versions' } as const]),
+        ]}
+        onChange={(value) => setQuery({ tab: value === 'edit' ? null : value, version: null, with: null })}
+      >
+        {tab === 'versions' ? (
+          <Versions {...{ editor, id }} />
+        ) : (
+          <div class="editor-parts">
+            <div class="stack">
+              <Canvas editor={editor} />
+              <Findings editor={editor} />
+            </div>
+            <Panel editor={editor} />
+          </div>
+        )}
+      </Tabs>
+      {editor.conflict.value !== null && <ConflictDialog editor={editor} />}
+      {leaving.value !== null && <LeaveDialog leaving={leaving} />}
+    </main>
+  );
+}
+
+function Head({ editor, save }: HeadProps) {
+  const saved = editor.saved.value;
+  const { name } = editor.draft.value;
+  return (
+    <div class="page-head">
+      <div>
+        <h1>{name === '' ? 'Without a name' : name}</h1>
+        <div class="row small muted">
+          {saved === null ? (
+            <Badge tone="wait">never saved</Badge>
+          ) : (
+            <>
+              <span class="mono break">{saved.id}</span>
+              <span>
+                version {saved.version}, <Ago at={saved.updatedAt} />
+              </span>
+              {editor.isChanged.value && <Badge tone="wait">changed, not saved</Badge>}
+            </>
+          )}
+        </div>
+      </div>
+      <div class="row">
+        {editor.mayEdit && <Steps editor={editor} />}
+        {may('run') && <Starts editor={editor} />}
+        {editor.mayEdit && (
+          <Button
+            tone="primary"
+            disabled={editor.isSaving.value || (saved !== null && !editor.isChanged.value)}
+            onClick={save}
+          >
+            Save
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+interface HeadProps {
+  readonly editor: Editor;
+  readonly save: () => void;
+}
+
+function Steps({ editor }: { readonly editor: Editor }) {
+  return (
+    <>
+      <Button label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()}>
+        ↶
+      </Button>
+      <Button label="Redo" disabled={!editor.canRedo.value} onClick={() => editor.redo()}>
+        ↷
+      </Button>
+    </>
+  );
+}
+
+function Starts({ editor }: { readonly editor: Editor }) {
+  const open = useSignal<'start' | 'try' | null>(null);
+  const onClose = (): void => void (open.value = null);
+  const saved = editor.saved.value;
+  const title =
+    editor.isChanged.value && saved !== null ? `Of version ${saved.version}, without your changes` : undefined;
+  return (
+    <>
+      <Button onClick={() => (open.value = 'try')}>Try it</Button>
+      {saved !== null && (
+        <Button {...{ title }} onClick={() => (open.value = 'start')}>
+          Start a run
+        </Button>
+      )}
+      {open.value === 'start' && saved !== null && <StartDialog blueprint={saved} onClose={onClose} />}
+      {open.value === 'try' && <TryDialog {...{ editor, onClose }} />}
+    </>
+  );
+}
+
+/** Runs it as it is here, without saving it; no language model is asked. */
+function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onClose: () => void }) {
+  const tried = useSignal<string | null>(null);
+  async function start(topic: string): Promise<void> {
+    const run = await council.runs.tryBlueprint({ topic, blueprint: bodyOf(editor.draft.value) });
+    tried.value = run.id;
+  }
+  if (tried.value === null) {
+    return (
+      <TopicDialog title="Try it without saving" verb="Try it" {...{ start, onClose }}>
+        <p class="small muted">
+          The offline model answers at each node, by fixed rules: it shows the ways, not the words.
+        </p>
+      </TopicDialog>
+    );
+  }
+  return (
+    <Dialog title="It runs" onClose={onClose} foot={<Button onClick={onClose}>Go on editing</Button>}>
+      <p>
+        <a class="button primary" href={pageUrl(['runs', tried.value])} target="_blank" rel="noreferrer">
+          Look at its run in a new tab
+        </a>
+      </p>
+    </Dialog>
+  );
+}
+
+/** Undo, redo and save from wherever the focus is, but for dialogs and the text of the JSON, which has its own. */
+function useKeys(editor: Editor, save: () => void): void {
+  useEffect(() => {
+    if (!editor.mayEdit) return undefined;
+    const onKeyDown = (event: KeyboardEvent): void => {
+      const command = commandOf(event);
+      if (command === 'undo') editor.undo();
+      else if (command === 'redo') editor.redo();
+      else if (command === 'save' && editor.isChanged.value && !editor.isSaving.value) save();
+      if (command !== null) event.preventDefault();
+    };
+    window.addEventListener('keydown', onKeyDown);
+    return () => window.removeEventListener('keydown', onKeyDown);
+  }, [editor, save]);
+}
+
+/** What the keys of most editors ask for. */
+function commandOf({
+  target,
+  key,
+  shiftKey,
+  altKey,
+  ctrlKey,
+  metaKey,
+}: KeyboardEvent): 'undo' | 'redo' | 'save' | null {
+  if (!(ctrlKey || metaKey) || altKey) return null;
+  const isElsewhere = target instanceof Element && target.closest('dialog, textarea.json') !== null;
+  const letter = key.toLowerCase();
+  if (letter === 's') return 'save';
+  if (isElsewhere || (letter !== 'z' && letter !== 'y')) return null;
+  return letter === 'z' && !shiftKey ? 'undo' : 'redo';
+}
+
+/** Where somebody wanted to go while there were edits that are not saved; null: nowhere. */
+function useLeaveGuard(editor: Editor): Signal<string | null> {
+  const leaving = useSignal<string | null>(null);
+  const isChanged = editor.isChanged.value;
+  useEffect(() => {
+    if (!isChanged) return undefined;
+    const onLeave: LeaveGuard = (url) => {
+      // What was saved a moment ago is not in this effect yet.
+      if (editor.isChanged.value) leaving.value = url;
+      return !editor.isChanged.value;
+    };
+    const onUnload = (event: BeforeUnloadEvent): void => event.preventDefault();
+    guardLeaving(onLeave);
+    window.addEventListener('beforeunload', onUnload);
+    return () => {
+      guardLeaving(null);
+      window.removeEventListener('beforeunload', onUnload);
+    };
+  }, [isChanged]);
+  return leaving;
+}
+
+function LeaveDialog({ leaving }: { readonly leaving: Signal<string | null> }) {
+  const onClose = (): void => void (leaving.value = null);
+  function leave(): void {
+    const url = leaving.value;
+    leaving.value = null;
+    guardLeaving(null);
+    if (url !== null) navigate(url);
+  }
+  const foot = (
+    <>
+      <Button onClick={onClose}>Stay</Button>
+      <Button tone="danger" onClick={leave}>
+        Leave without saving
+      </Button>
+    </>
+  );
+  return (
+    <Dialog title="Leave without saving?" {...{ onClose, foot }}>
+      <p>What you have changed here is not saved and will be gone.</p>
+    </Dialog>
+  );
+}
+
+/** Somebody else was faster: whose state is to stay is for the person to say. */
+function ConflictDialog({ editor }: { readonly editor: Editor }) {
+  const onClose = (): void => void (editor.conflict.value = null);
+  const { theirs = null } = editor.conflict.value ?? {};
+  const saved = editor.saved.value;
+  async function overwrite(): Promise<void> {
+    try {
+      const now = await editor.overwrite();
+      if (now !== null) toast(`Saved as version ${now.version}`, 'good');
+    } catch (error) {
+      toastError(error);
+    }
+  }
+  const foot = (
+    <>
+      <Button onClick={onClose}>Go on editing</Button>
+      {theirs !== null && <Button onClick={() => editor.takeTheirs()}>Take theirs</Button>}
+      <Button tone="danger" disabled={editor.isSaving.value} onClick={() => void overwrite()}>
+        {theirs === null ? 'Save it anew' : 'Overwrite with mine'}
+      </Button>
+    </>
+  );
+  if (theirs === null || saved === null) {
+    return (
+      <Dialog title="Somebody has deleted this blueprint" {...{ onClose, foot }}>
+        <p>Nothing of yours is saved yet. Its versions stay in the record; saved anew, it keeps its id.</p>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Somebody else saved this blueprint first" broad {...{ onClose, foot }}>
+      <p>
+        It is version {theirs.version} by now; you began with version {saved.version}. Nothing of yours is saved yet.
+      </p>
+      <h3>What they have changed</h3>
+      <Changes changes={changesBetween(draftOf(saved), draftOf(theirs))} />
+      <h3>How yours differs from theirs</h3>
+      <Changes changes={changesBetween(draftOf(theirs), editor.draft.value)} />
+    </Dialog>
   );
 }

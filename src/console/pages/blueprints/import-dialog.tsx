@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/dialog.js';
 import type { Draft } from '../blueprint/draft.js';
 import type { Imported } from '../blueprint/import.js';
 import { importBlueprint } from '../blueprint/import.js';
-import { counted } from '../../ui/words.js';
+import { countOf } from '../../record/words.js';
 
 let opened: Draft | null = null;
 
@@ -72,7 +72,7 @@ function Preview({
   return (
     <Dialog title={`Import “${draft.name}”`} broad {...{ onClose, foot }}>
       <p class="muted">
-        {counted(draft.nodes.length, 'node')} and {counted(draft.edges.length, 'edge')} were understood. Nothing is
+        {countOf(draft.nodes.length, 'node')} and {countOf(draft.edges.length, 'edge')} were understood. Nothing is
         saved before you save it.
       </p>
       {notes.length > 0 && (

@@ -10,7 +10,7 @@ import { Badge, Button, Field } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { counted } from '../../ui/words.js';
+import { countOf } from '../../record/words.js';
 import { ImportButton } from './import-dialog.js';
 import { StartDialog } from './run-dialogs.js';
 import { BlueprintList } from './store.js';
@@ -130,14 +130,14 @@ function Row({ blueprint, onStart, onDelete }: RowProps) {
       </div>
       <div class="small muted numeric facts">
         <span>
-          {counted(nodes.length, 'node')}, {counted(edges.length, 'edge')}
+          {countOf(nodes.length, 'node')}, {countOf(edges.length, 'edge')}
         </span>
         <span>
           <a href={pageUrl(['blueprints', id], { tab: 'versions' })}>Version {version}</a>, <Ago at={updatedAt} />
         </span>
       </div>
       <div class="warned">
-        {warnings.length > 0 && <Badge tone="wait">{counted(warnings.length, 'warning')}</Badge>}
+        {warnings.length > 0 && <Badge tone="wait">{countOf(warnings.length, 'warning')}</Badge>}
       </div>
       <div class="row actions">
         <a class="button plain slim" href={pageUrl([], { blueprint_id: id })}>

@@ -1,0 +1,146 @@
+/** The graph of a draft, to be changed by mouse and by keyboard; and all that is wrong with it. */
+import { useMemo } from 'preact/hooks';
+import { Badge, Button } from '../../ui/controls.js';
+import { Graph } from '../../ui/graph.js';
+import { tellError } from '../../ui/words.js';
+import { STARTER, withEdge, withNode, withSpots, withoutEdge, withoutNode } from './draft.js';
+import type { Drawing } from './drawing.js';
+import { drawingOf, drawnId, freeSpot, laidOutSpots, partOf } from './drawing.js';
+import type { Editor, Finding } from './store.js';
+
+export function Canvas({ editor }: { readonly editor: Editor }) {
+  const [draft, roles, findings] = [editor.draft.value, editor.roles.value, editor.findings.value];
+  const drawing = useMemo(() => drawingOf(draft, { roles, findings }), [draft, roles, findings]);
+  const selected = editor.selected.value;
+  const selectedId = selected === null ? null : drawnId(selected);
+
+  const { add, layOut, onKeyDown, ...changing } = changesOf(editor, drawing);
+  return (
+    <div class={`editor-canvas${editor.isValid.value === true ? ' runs' : ''}`} onKeyDown={onKeyDown}>
+      <Graph
+        name="The council as a graph"
+        nodes={drawing.nodes}
+        edges={drawing.edges}
+        selectedNode={selectedId}
+        selectedEdge={selectedId}
+        onSelectNode={(id) => editor.select(id === null ? null : partOf(id))}
+        onSelectEdge={(id) => editor.select(partOf(id))}
+        {...(editor.mayEdit && changing)}
+        tools={
+          editor.mayEdit && (
+            <>
+              <Button slim onClick={add}>
+                Add a node
+              </Button>
+              <Button slim onClick={layOut}>
+                Lay out
+              </Button>
+            </>
+          )
+        }
+      />
+      {draft.nodes.length === 0 && editor.mayEdit && <Begin {...{ editor, add }} />}
+    </div>
+  );
+}
+
+/** What a person may do with what is drawn. */
+function changesOf(editor: Editor, drawing: Drawing) {
+  const [draft, selected] = [editor.draft.value, editor.selected.value];
+  function add(): void {
+    const near = selected?.kind === 'node' ? selected.at : null;
+    editor.edit(withNode(draft, freeSpot(draft, drawing, near)));
+    editor.select({ kind: 'node', at: draft.nodes.length });
+    editor.isNew.value = true;
+  }
+  function remove(id: string | null): void {
+    const part = id === null ? selected : partOf(id);
+    if (part === null) return;
+    editor.select(null);
+    editor.edit(part.kind === 'node' ? withoutNode(draft, part.at) : withoutEdge(draft, part.at));
+  }
+  function onKeyDown(event: KeyboardEvent): void {
+    if (!editor.mayEdit || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === 'n') add();
+    else if (event.key === 'Delete' || event.key === 'Backspace') remove(nodeAt(event.target));
+    else return;
+    event.preventDefault();
+  }
+  return {
+    add,
+    onKeyDown,
+    layOut: () => editor.edit(withSpots(draft, laidOutSpots(drawing))),
+    onMove(id: string, spot: { readonly x: number; readonly y: number }): void {
+      const { at } = partOf(id);
+      editor.edit(withSpots(draft, new Map([...drawing.spots, [at, spot]])), `move ${at}`);
+    },
+    onConnect(source: string, target: string): void {
+      const [from, to] = [draft.nodes[partOf(source).at], draft.nodes[partOf(target).at]];
+      if (from === undefined || to === undefined) return;
+      editor.edit(withEdge(draft, { source: from.id, target: to.id }));
+      editor.select({ kind: 'edge', at: draft.edges.length });
+    },
+  };
+}
+
+function Begin({ editor, add }: { readonly editor: Editor; readonly add: () => void }) {
+  return (
+    <div class="editor-begin">
+      <h2>An empty council</h2>
+      <div class="row">
+        <Button tone="primary" onClick={add}>
+          Add the first node
+        </Button>
+        <Button onClick={() => editor.edit(STARTER)}>Begin with writer and critic</Button>
+      </div>
+    </div>
+  );
+}
+
+/** The node whose control has the focus. */
+function nodeAt(target: EventTarget | null): string | null {
+  const place = target instanceof Element ? target.closest('[data-node]') : null;
+  return place instanceof HTMLElement ? (place.dataset['node'] ?? null) : null;
+}
+
+/** Whether it would run, and all that is wrong or odd with it; each leads to its place. */
+export function Findings({ editor }: { readonly editor: Editor }) {
+  const found = editor.findings.value;
+  const isValid = editor.isValid.value;
+  const fault = editor.checkFault.value;
+  return (
+    <section class="editor-findings" aria-label="What is wrong">
+      <div class="row" role="status">
+        {fault !== null && <span class="small muted">Not checked: {tellError(fault)}</span>}
+        {fault === null && isValid === true && <Badge tone="good">A run of it would start</Badge>}
+        {fault === null && isValid === false && <Badge tone="bad">A run of it would fail</Badge>}
+        {fault === null && isValid === null && <Badge>{editor.mayEdit ? 'Checking' : 'As it was saved'}</Badge>}
+      </div>
+      {found.length > 0 && (
+        <ul>
+          {found.map((finding, index) => (
+            <li key={index}>
+              <FindingLine {...{ editor, finding }} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function FindingLine({ editor, finding: { message, part } }: { readonly editor: Editor; readonly finding: Finding }) {
+  const { nodes, edges } = editor.draft.value;
+  const [node, edge] = part?.kind === 'node' ? [nodes[part.at], undefined] : [undefined, edges[part?.at ?? -1]];
+  if (part === null || (node === undefined && edge === undefined)) return <span class="break">{message}</span>;
+  const labelOf = (id = ''): string => nodes.find((each) => each.id === id)?.label ?? id;
+  const name = edge === undefined ? labelOf(node?.id) : `${labelOf(edge.source)} → ${labelOf(edge.target)}`;
+  return (
+    <>
+      <Button slim onClick={() => editor.select(part)}>
+        <span class="clip">{name}</span>
+      </Button>
+      <span class="break">{message}</span>
+    </>
+  );
+}

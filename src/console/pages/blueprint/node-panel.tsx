@@ -1,0 +1,217 @@
+/** All there is to say about a node. */
+import { useSignal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
+import { Button, Check, Field } from '../../ui/controls.js';
+import type { Change, Draft } from './draft.js';
+import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
+import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
+import type { Editor } from './store.js';
+
+export interface NodePanelProps {
+  readonly editor: Editor;
+  readonly at: number;
+  readonly node: BlueprintNode;
+}
+
+export function NodePanel({ editor, at, node }: NodePanelProps) {
+  const label = useRef<HTMLInputElement>(null);
+  const draft = editor.draft.value;
+  const set = (change: Change<BlueprintNode>, name: string | null = null): void =>
+    editor.edit(withNodeChanged(draft, at, change), name === null ? null : `node ${at} ${name}`);
+  useLayoutEffect(() => {
+    if (!editor.isNew.value) return;
+    editor.isNew.value = false;
+    label.current?.select();
+  }, [at, editor.isNew.value]);
+  return (
+    <>
+      <TextField
+        {...{ editor, element: label, value: node.label ?? node.id }}
+        label="Label"
+        onEdit={(text) => set({ label: text }, 'label')}
+      />
+      <RoleField {...{ editor, node, draft }} onEdit={(type) => set({ type })} />
+      <TextField
+        {...{ editor, value: node.systemPrompt ?? '' }}
+        label="System prompt"
+        rows={8}
+        onEdit={(text) => set({ systemPrompt: text }, 'prompt')}
+      />
+      <TextField
+        {...{ editor, value: node.model ?? '' }}
+        label="Model"
+        placeholder="The service's own"
+        onEdit={(text) => set({ model: text === '' ? undefined : text }, 'model')}
+      />
+      <fieldset class="tools">
+        <legend class="label">Tools</legend>
+        <Tool {...{ editor, node, set }} tool="webSearch" label="Web search" />
+        <Tool {...{ editor, node, set }} tool="pdfReader" label="PDF reader" />
+      </fieldset>
+      <Connections {...{ editor, node, at }} />
+      <CallSettings {...{ editor, node, set }} />
+      <ApprovalsFields
+        {...{ editor, value: node.approvals }}
+        label="A rule of its own, in place of the blueprint's"
+        onEdit={(approvals, name) => set({ approvals }, name)}
+      />
+      <details class="more">
+        <summary>Id</summary>
+        <IdField {...{ editor, node, at }} />
+      </details>
+      <DeleteButton {...{ editor }} what="node" to={withoutNode(draft, at)} />
+    </>
+  );
+}
+
+const NUMBERS = [
+  { field: 'temperature', label: 'Temperature, 0 to 2', placeholder: "The model's own" },
+  { field: 'maxOutputTokens', label: 'Most tokens of an answer', placeholder: "The model's own" },
+  { field: 'timeoutMs', label: 'Deadline of a call in milliseconds', placeholder: "The service's own" },
+  { field: 'maxAttempts', label: 'Attempts before the run fails', placeholder: "The service's own" },
+] as const;
+
+interface SetProps {
+  readonly editor: Editor;
+  readonly node: BlueprintNode;
+  readonly set: (change: Change<BlueprintNode>, name?: string) => void;
+}
+
+function CallSettings({ editor, node, set }: SetProps) {
+  return (
+    <details class="more">
+      <summary>Settings of its model calls</summary>
+      {NUMBERS.map(({ field, ...words }) => (
+        <NumberField
+          key={field}
+          {...{ editor, value: node[field], ...words }}
+          onEdit={(value) => set({ [field]: value }, field)}
+        />
+      ))}
+    </details>
+  );
+}
+
+interface RoleFieldProps {
+  readonly editor: Editor;
+  readonly node: BlueprintNode;
+  readonly draft: Draft;
+  readonly onEdit: (type: NodeRole | undefined) => void;
+}
+
+function RoleField({ editor, node, draft, onEdit }: RoleFieldProps) {
+  const found = editor.roles.value.get(node.id);
+  return (
+    <Field
+      label="Role"
+      hint={node.type === undefined && found !== undefined ? inferred(node, draft, found) : undefined}
+    >
+      {(control) => (
+        <select
+          {...control}
+          class="input"
+          value={node.type ?? ''}
+          disabled={!editor.mayEdit}
+          onChange={({ currentTarget: { value } }) =>
+            onEdit(value === 'agent' || value === 'critic' ? value : undefined)
+          }
+        >
+          <option value="">By its label and edges</option>
+          <option value="agent">Agent: writes the draft</option>
+          <option value="critic">Critic: scores it and routes</option>
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** How the service came to a role that nobody has named. */
+function inferred({ id }: BlueprintNode, { edges }: Draft, role: NodeRole): string {
+  if (role === 'agent') return 'An agent: its label names no critic, and no edge leaves it on approve or rework.';
+  const isVerdict = edges.some(
+    ({ source, type, condition }) =>
+      source === id && type === 'conditional' && /^\s*(approve|rework)\s*$/.test(condition ?? ''),
+  );
+  return isVerdict ? 'A critic: an edge leaves it on approve or rework.' : 'A critic: its label names one.';
+}
+
+interface ToolProps extends SetProps {
+  readonly tool: 'webSearch' | 'pdfReader';
+  readonly label: string;
+}
+
+function Tool({ editor, node: { tools }, set, tool, label }: ToolProps) {
+  return (
+    <Check
+      {...{ label, disabled: !editor.mayEdit }}
+      checked={tools?.[tool] === true}
+      onChange={(checked) => set({ tools: { ...tools, [tool]: checked } })}
+    />
+  );
+}
+
+function Connections({ editor, node, at }: NodePanelProps) {
+  const draft = editor.draft.value;
+  const from = draft.edges.flatMap((edge, index) => (edge.source === node.id ? [{ edge, index }] : []));
+  const nameOf = (id: string): string => draft.nodes.find((each) => each.id === id)?.label ?? id;
+  return (
+    <fieldset class="connections">
+      <legend class="label">Leads to</legend>
+      {from.map(({ edge, index }) => (
+        <Button key={index} slim onClick={() => editor.select({ kind: 'edge', at: index })}>
+          {nameOf(edge.target)}
+          {edge.type === 'conditional' && <code class="clip">if {edge.condition}</code>}
+        </Button>
+      ))}
+      {from.length === 0 && <span class="small muted">Nobody: its branch ends here.</span>}
+      {editor.mayEdit && (
+        <select
+          class="input"
+          aria-label="Connect to…"
+          value=""
+          onChange={({ currentTarget }) => {
+            const target = draft.nodes[Number(currentTarget.value)];
+            currentTarget.value = '';
+            if (target !== undefined) editor.edit(withEdge(draft, { source: node.id, target: target.id }));
+          }}
+        >
+          <option value="">Connect to…</option>
+          {draft.nodes.map((other, index) => (
+            <option key={index} value={index}>
+              {index === at ? 'Itself' : (other.label ?? other.id)}
+            </option>
+          ))}
+        </select>
+      )}
+    </fieldset>
+  );
+}
+
+/** Edges follow an id once it is whole: half of one might be another's. */
+function IdField({ editor, at, node }: NodePanelProps) {
+  const typed = useSignal<string | null>(null);
+  const id = typed.value ?? node.id;
+  const fault = idFault(editor.draft.value, at, id);
+  function done(): void {
+    if (id !== node.id && fault === null) editor.edit(withNodeRenamed(editor.draft.value, at, id));
+    typed.value = null;
+  }
+  return (
+    <Field label="Id" hint="Edges follow when it changes" fault={fault}>
+      {(control) => (
+        <input
+          {...control}
+          class="input mono"
+          value={id}
+          maxLength={128}
+          autocomplete="off"
+          readOnly={!editor.mayEdit}
+          onInput={(event) => (typed.value = event.currentTarget.value)}
+          onKeyDown={(event) => event.key === 'Enter' && done()}
+          onBlur={done}
+        />
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,234 @@
+/** What is selected, to be changed: a node, an edge, or the blueprint itself; or all of it as JSON. */
+import { useSignal } from '@preact/signals';
+import type { BlueprintEdge } from '../../../generated/schemas.js';
+import { Button, Field, Segments } from '../../ui/controls.js';
+import type { Change, Draft, Part } from './draft.js';
+import { jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
+import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
+import { NodePanel } from './node-panel.js';
+import type { Editor } from './store.js';
+
+export function Panel({ editor }: { readonly editor: Editor }) {
+  const view = useSignal<'fields' | 'json'>('fields');
+  const isJson = view.value === 'json';
+  const part = editor.selected.value;
+  const title = isJson ? 'JSON' : part === null ? 'Blueprint' : part.kind === 'node' ? 'Node' : 'Edge';
+  return (
+    <section class="card editor-panel" aria-label={title}>
+      <div class="row spread">
+        <h2>{title}</h2>
+        <div class="row">
+          {part !== null && !isJson && (
+            <Button slim tone="plain" onClick={() => editor.select(null)}>
+              The blueprint
+            </Button>
+          )}
+          <Segments
+            label="Shown as"
+            value={view.value}
+            options={[
+              { value: 'fields', text: 'Fields' },
+              { value: 'json', text: 'JSON' },
+            ]}
+            onChange={(value) => (view.value = value)}
+          />
+        </div>
+      </div>
+      {isJson ? <JsonPanel editor={editor} /> : <FieldsPanel editor={editor} />}
+    </section>
+  );
+}
+
+/** The fields of what is selected; of the blueprint itself, when nothing is, or it is gone. */
+function FieldsPanel({ editor }: { readonly editor: Editor }) {
+  const part = editor.selected.value;
+  const { nodes, edges } = editor.draft.value;
+  if (part === null) return <BlueprintPanel editor={editor} />;
+  const [node, edge] = part.kind === 'node' ? [nodes[part.at], undefined] : [undefined, edges[part.at]];
+  return (
+    <>
+      <PartFindings {...{ editor, part }} />
+      {node !== undefined && <NodePanel key={part.at} {...{ editor, node }} at={part.at} />}
+      {edge !== undefined && <EdgePanel key={part.at} {...{ editor, edge }} at={part.at} />}
+    </>
+  );
+}
+
+/** What is wrong with a part, but for what is told at one of its fields. */
+function PartFindings({ editor, part: { kind, at } }: { readonly editor: Editor; readonly part: Part }) {
+  const found = editor.findings.value.filter(
+    ({ part, path }) => part?.kind === kind && part.at === at && path !== `edges[${at}].condition`,
+  );
+  return found.map(({ path, message }) => (
+    <p key={path + message} class="notice wait small break">
+      {message}
+    </p>
+  ));
+}
+
+function BlueprintPanel({ editor }: { readonly editor: Editor }) {
+  const draft = editor.draft.value;
+  return (
+    <>
+      <TextField
+        {...{ editor, value: draft.name }}
+        label="Name"
+        fault={draft.name === '' ? 'A blueprint needs a name.' : null}
+        onEdit={(name) => editor.edit({ ...draft, name }, 'name')}
+      />
+      <ApprovalsFields
+        {...{ editor, value: draft.approvals }}
+        label="A rule for every pause"
+        onEdit={(approvals, name) => editor.edit(withApprovals(draft, approvals), name)}
+      />
+      <p class="small muted">Select a node or an edge to change it.</p>
+      {editor.mayEdit && (
+        <ul class="small muted keys" aria-label="Keys in the graph">
+          <li>
+            <kbd>N</kbd> adds a node, <kbd>Delete</kbd> deletes what is selected
+          </li>
+          <li>
+            <kbd>C</kbd> at a node draws an edge, <kbd>Enter</kbd> at another ends it
+          </li>
+          <li>
+            Arrows go from node to node, with <kbd>Shift</kbd> they move it
+          </li>
+          <li>
+            <kbd>Ctrl Z</kbd> and <kbd>Ctrl Shift Z</kbd> undo and redo, <kbd>Ctrl S</kbd> saves
+          </li>
+        </ul>
+      )}
+    </>
+  );
+}
+
+function withApprovals({ name, nodes, edges }: Draft, approvals: Draft['approvals']): Draft {
+  return { name, nodes, edges, ...(approvals !== undefined && { approvals }) };
+}
+
+interface EdgePanelProps {
+  readonly editor: Editor;
+  readonly at: number;
+  readonly edge: BlueprintEdge;
+}
+
+function EdgePanel({ editor, at, edge }: EdgePanelProps) {
+  const draft = editor.draft.value;
+  const set = (change: Change<BlueprintEdge>, name: string | null = null): void =>
+    editor.edit(withEdgeChanged(draft, at, change), name);
+  const fault = editor.findings.value.find(({ path }) => path === `edges[${at}].condition`)?.message ?? null;
+  return (
+    <>
+      <EndField {...{ editor }} label="From" value={edge.source} onEdit={(source) => set({ source })} />
+      <EndField {...{ editor }} label="To" value={edge.target} onEdit={(target) => set({ target })} />
+      {editor.mayEdit && (
+        <Segments
+          label="Taken"
+          value={edge.type ?? 'linear'}
+          options={[
+            { value: 'linear', text: 'Always' },
+            { value: 'conditional', text: 'On a condition' },
+          ]}
+          onChange={(type) =>
+            set({ type, condition: type === 'linear' ? null : (edge.condition ?? proposed(editor, edge)) })
+          }
+        />
+      )}
+      {(edge.type === 'conditional' || (edge.condition ?? null) !== null) && (
+        <TextField
+          {...{ editor, fault, value: edge.condition ?? '' }}
+          label="Condition"
+          isMono
+          proposals={['approve', 'rework', 'score >= 8', 'score < 8 && iteration < 4']}
+          hint={
+            <>
+              A critic's <code>approve</code> or <code>rework</code>, or a comparison of <code>score</code>,{' '}
+              <code>iteration</code>, <code>route</code>, <code>draft_length</code>
+            </>
+          }
+          onEdit={(condition) => set({ condition }, `edge ${at} condition`)}
+        />
+      )}
+      <DeleteButton {...{ editor }} what="edge" to={withoutEdge(draft, at)} />
+    </>
+  );
+}
+
+/** What a new condition begins with: a critic's word that no other edge of it waits for. */
+function proposed(editor: Editor, { source }: BlueprintEdge): string {
+  if (editor.roles.value.get(source) !== 'critic') return '';
+  const isTaken = editor.draft.value.edges.some((each) => each.source === source && each.condition === 'rework');
+  return isTaken ? 'approve' : 'rework';
+}
+
+interface EndFieldProps {
+  readonly editor: Editor;
+  readonly label: string;
+  readonly value: string;
+  readonly onEdit: (id: string) => void;
+}
+
+function EndField({ editor, label, value, onEdit }: EndFieldProps) {
+  const { nodes } = editor.draft.value;
+  return (
+    <Field label={label}>
+      {(control) => (
+        <select
+          {...control}
+          class="input"
+          value={value}
+          disabled={!editor.mayEdit}
+          onChange={(event) => onEdit(event.currentTarget.value)}
+        >
+          {!nodes.some(({ id }) => id === value) && <option value={value}>{value} (no such node)</option>}
+          {nodes.map(({ id, label: name = id }, at) => (
+            <option key={at} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** The whole as text; it counts as soon as it can be read. */
+function JsonPanel({ editor }: { readonly editor: Editor }) {
+  const typed = useSignal<{
+    readonly text: string;
+    readonly draft: Draft | null;
+    readonly fault: string | null;
+  } | null>(null);
+  const draft = editor.draft.value;
+  const last = typed.value;
+  const mine = last !== null && (last.draft === null || last.draft === draft) ? last : null;
+  function read(text: string): void {
+    try {
+      const next = parseDraft(text);
+      typed.value = { text, draft: next, fault: null };
+      editor.edit(next, 'json');
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      typed.value = { text, draft: null, fault: `Not taken over: ${reason}` };
+    }
+  }
+  return (
+    <Field
+      label="Blueprint as JSON"
+      hint="Fields of nodes and edges that the service does not know are kept"
+      fault={mine?.fault ?? null}
+    >
+      {(control) => (
+        <textarea
+          {...control}
+          class="input mono json"
+          spellcheck={false}
+          readOnly={!editor.mayEdit}
+          value={mine?.text ?? jsonOf(draft)}
+          onInput={(event) => read(event.currentTarget.value)}
+          onBlur={() => editor.seal()}
+        />
+      )}
+    </Field>
+  );
+}

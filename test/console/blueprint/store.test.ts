@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { CouncilClient } from '../../../src/client/client.js';
+import type { Draft } from '../../../src/console/pages/blueprint/draft.js';
+import {
+  EMPTY,
+  STARTER,
+  bodyOf,
+  withEdgeChanged,
+  withNode,
+  withNodeChanged,
+} from '../../../src/console/pages/blueprint/draft.js';
+import { Editor } from '../../../src/console/pages/blueprint/store.js';
+import type { RunningService } from '../../support/running-service.js';
+import { startService } from '../../support/running-service.js';
+
+/** Of a council without loops a node without edges is never run. */
+const LINE: Draft = { ...STARTER, edges: STARTER.edges.filter(({ target }) => target !== 'writer') };
+
+describe('The editor of a blueprint', () => {
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    service = await startService();
+    council = new CouncilClient({ url: service.url });
+  });
+  after(() => service.stop());
+
+  /** Checks are asked for by the test. */
+  function editorOf(mayAuthor = true): Editor {
+    return new Editor(EMPTY, { council, mayAuthor, later: () => () => undefined });
+  }
+  async function opened(draft: Draft = STARTER): Promise<Editor> {
+    const { id } = await council.blueprints.create(bodyOf(draft));
+    const editor = editorOf();
+    await editor.load(id);
+    return editor;
+  }
+  const renamed = (editor: Editor, name: string): Draft => ({ ...editor.draft.value, name });
+
+  it('tells at once why a condition cannot be read, at its edge, and no more when that is undone', async () => {
+    const editor = await opened();
+    editor.edit(withEdgeChanged(editor.draft.value, 1, { condition: 'score <' }));
+    const [finding] = editor.findings.value;
+    expect(finding?.part).to.deep.equal({ kind: 'edge', at: 1 });
+    expect(finding?.message).to.include('character 8');
+    await editor.check();
+    expect(editor.isValid.value).to.equal(false);
+    expect(editor.findings.value.filter(({ path }) => path === 'edges[1].condition')).to.have.length(1);
+    editor.undo();
+    await editor.check();
+    expect(editor.findings.value).to.deep.equal([]);
+    expect(editor.isValid.value).to.equal(true);
+    editor.stop();
+  });
+
+  it('shows what the service finds at its node, also what it refuses to save', async () => {
+    const editor = await opened(LINE);
+    editor.edit(withNode(editor.draft.value, null));
+    await editor.check();
+    expect(editor.findings.value.map(({ part }) => part)).to.deep.equal([{ kind: 'node', at: 3 }]);
+    expect(editor.isValid.value).to.equal(true);
+    editor.edit(withNodeChanged(editor.draft.value, 0, { temperature: 7 }));
+    await editor.check();
+    expect(editor.findings.value[0]).to.deep.include({ path: 'nodes[0].temperature', part: { kind: 'node', at: 0 } });
+    expect(editor.isValid.value).to.equal(false);
+    editor.stop();
+  });
+
+  it('saves, and what the service fills in is no change; one step back is one', async () => {
+    const editor = editorOf();
+    editor.begin(STARTER);
+    expect(editor.isChanged.value).to.equal(true);
+    const saved = await editor.save();
+    expect(saved?.version).to.equal(1);
+    expect(editor.isChanged.value).to.equal(false);
+    editor.edit(renamed(editor, 'Other'));
+    expect((await editor.save())?.version).to.equal(2);
+    editor.undo();
+    expect(editor.isChanged.value).to.equal(true);
+    expect(editor.draft.value.name).to.equal('Writer and critic');
+  });
+
+  it('lifts a rule of approvals that was saved', async () => {
+    const editor = await opened({ ...STARTER, approvals: { not_by_starter: true } });
+    const { name, nodes, edges } = editor.draft.value;
+    editor.edit({ name, nodes, edges });
+    const saved = await editor.save();
+    expect(saved?.approvals).to.deep.equal({});
+    expect(editor.isChanged.value).to.equal(false);
+  });
+
+  it('saves nothing when somebody else was faster, and then as the person decides', async () => {
+    const editor = await opened();
+    const id = editor.saved.value?.id ?? '';
+    await council.blueprints.update(id, { name: 'Theirs' });
+    editor.edit(renamed(editor, 'Mine'));
+    expect(await editor.save()).to.equal(null);
+    expect(editor.conflict.value?.theirs?.name).to.equal('Theirs');
+    expect((await council.blueprints.get(id)).name).to.equal('Theirs');
+
+    editor.takeTheirs();
+    expect(editor.draft.value.name).to.equal('Theirs');
+    expect(editor.isChanged.value).to.equal(false);
+    editor.undo();
+    expect(editor.draft.value.name).to.equal('Mine');
+
+    await council.blueprints.update(id, { name: 'Theirs again' });
+    expect(await editor.save()).to.equal(null);
+    await council.blueprints.update(id, { name: 'Theirs once more' });
+    expect(await editor.overwrite(), 'a third state that was not shown').to.equal(null);
+    expect(editor.conflict.value?.theirs?.name).to.equal('Theirs once more');
+    expect((await editor.overwrite())?.name).to.equal('Mine');
+    expect(editor.conflict.value).to.equal(null);
+  });
+
+  it('saves one that was deleted meanwhile anew, under its id', async () => {
+    const editor = await opened();
+    const id = editor.saved.value?.id ?? '';
+    await council.blueprints.delete(id);
+    editor.edit(renamed(editor, 'Back'));
+    expect(await editor.save()).to.equal(null);
+    expect(editor.conflict.value).to.deep.equal({ theirs: null });
+    expect(await editor.overwrite()).to.include({ id, name: 'Back', version: 1 });
+  });
+
+  it('changes nothing for a key that may only read, and tells what was found when it was saved', async () => {
+    const { id } = await council.blueprints.create(bodyOf(withNode(LINE, null)));
+    const editor = editorOf(false);
+    await editor.load(id);
+    editor.edit(EMPTY);
+    expect(editor.draft.value.nodes).to.have.length(4);
+    expect(editor.findings.value).to.have.length(1);
+    expect(editor.roles.value.get('critic')).to.equal('critic');
+  });
+});
