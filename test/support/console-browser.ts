@@ -61,7 +61,7 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
       page.setDefaultTimeout(0);
       page.on('pageerror', (error) => faults.push(error.stack ?? error.message));
       page.on('console', (message) => {
-        const isRefusal = message.text().startsWith('Failed to load resource');
+        const isRefusal = /^(Failed to load resource|WebSocket connection to \S+ failed)/.test(message.text());
         // A busy machine may make the service ask for another moment, which the client grants.
         const isExpected = isRefusal && (expectsRefusals || message.text().includes('503'));
         if (message.type() === 'error' && !isExpected) faults.push(message.text());

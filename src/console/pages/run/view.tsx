@@ -34,7 +34,6 @@ export function RunView({ store }: { readonly store: RunStore }) {
   const options = VIEWS.map(({ value, text }) => ({ value, text, count: value === 'feedback' ? feedback : 0 }));
   return (
     <>
-      <Seal store={store} />
       <Scrubber store={store} />
       <div class="run-body">
         <div class="stack">
@@ -53,6 +52,7 @@ export function RunView({ store }: { readonly store: RunStore }) {
         </div>
       </div>
       <TimelineView store={store} />
+      <Seal store={store} />
     </>
   );
 }

@@ -1,0 +1,311 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import type { RunEvent } from '../../src/client/client.js';
+import { CouncilClient } from '../../src/client/client.js';
+import type { LanguageModel } from '../../src/models/port.js';
+import { appendRecord, longRun } from '../support/console-records.js';
+import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { freePort } from '../support/free-port.js';
+import { RUN_ID } from '../support/given.js';
+import { spoil } from '../support/god-run.js';
+import { hostileTexts } from '../support/hostile-texts.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { runWhen } from '../support/run-when.js';
+import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const BLUEPRINT = {
+  name: 'Pair',
+  nodes: [{ id: 'writer' }, { id: 'editor' }],
+  edges: [{ source: 'writer', target: 'editor' }],
+};
+
+describeInBrowser('The page of a run', (browser) => {
+  let model: LanguageModel = scriptedModel();
+  let service: RunningService;
+  let council: CouncilClient;
+
+  before(async () => {
+    service = await startService({ model: currentModel(() => model) });
+    council = new CouncilClient({ url: service.url });
+    await appendRecord(service.engine.log, longRun(1_000));
+  });
+  beforeEach(() => {
+    model = scriptedModel();
+  });
+  after(() => service.stop());
+
+  const urlOf = (id: string, query = ''): string => `${service.url}/console/runs/${id}${query}`;
+
+  it('shows a run to its end, and each draft while it is written', async () => {
+    const slow = slowlySaid(councilScript([5, 9]));
+    ({ model } = slow);
+    const run = await council.runs.start({ topic: 'The sea' });
+    await untilTrue(() => slow.isHeld());
+    const page = await browser.open(`${service.url}/console/documents`);
+    const socket = page.waitForEvent('websocket');
+    await page.goto(urlOf(run.id));
+    await page.getByRole('heading', { level: 1, name: 'The sea' }).waitFor();
+    await (await socket).waitForEvent('framereceived');
+    slow.goOn();
+    // The second draft's first words, before there is a second draft.
+    await page.getByText('Master is writing').waitFor();
+    await page.getByText('Draft 2 by', { exact: false }).waitFor();
+    expect((await run.status()).iteration_count).to.equal(1);
+    while ((await run.status()).status !== 'completed') {
+      await untilTrue(async () => slow.isHeld() || (await run.status()).status === 'completed');
+      slow.goOn();
+    }
+    await page.getByText('completed', { exact: true }).waitFor();
+    await page.getByText('The council finished').first().waitFor();
+    expect(await page.getByText('is writing').count()).to.equal(0);
+  });
+
+  it('goes through a thousand events by keyboard, each moment as the service tells it', async () => {
+    const page = await browser.open(urlOf(RUN_ID, '?tab=state'));
+    const line = page.getByRole('slider', { name: 'Moment of the run' });
+    await page.getByText('999/999').waitFor();
+    await line.focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByText('998/999').waitFor();
+    await page.keyboard.press('Home');
+    await page.getByText('0/999').waitFor();
+    for (let press = 0; press < 5; press += 1) await page.keyboard.press('Shift+ArrowRight');
+    const { seq } = await shownMoment(page);
+    for (const at of [seq, 617]) {
+      if (at !== seq) await page.goto(urlOf(RUN_ID, `?tab=state&at=${at}`));
+      await page.getByText(`${at}/999`).waitFor();
+      const state = await council.run(RUN_ID).state({ at });
+      const { shown } = await shownMoment(page);
+      expect(Object.fromEntries(shown)).to.include({
+        ...{ Drafts: String(state.iteration_count), Score: String(state.critic_score) },
+        ...{ Verdict: state.route_decision, Feedback: String(state.feedback_history.length) },
+        Topic: state.input_topic,
+      });
+    }
+    await page.getByRole('button', { name: 'To the end' }).click();
+    await page.getByText('999/999').waitFor();
+    expect(new URL(page.url()).searchParams.get('at')).to.equal(null);
+  });
+
+  it('takes no longer a step among a thousand events than an eye waits, and keeps no memory of them', async () => {
+    const page = await browser.open(urlOf(RUN_ID));
+    await page.getByText('999/999').waitFor();
+    const session = await page.context().newCDPSession(page);
+    const heap = async (): Promise<number> => {
+      await session.send('HeapProfiler.collectGarbage');
+      return (await session.send('Runtime.getHeapUsage')).usedSize;
+    };
+    const times = await page.evaluate<number[]>(scrub(100));
+    const early = await heap();
+    times.push(...(await page.evaluate<number[]>(scrub(200))));
+    const growth = (await heap()) - early;
+    const median = times.sort((a, b) => a - b)[times.length / 2] ?? Infinity;
+    // 50 ms are asked for; a machine that does other things too takes its time.
+    expect(median, `${median} ms`).to.be.below(150);
+    expect(growth, `${growth} bytes`).to.be.below(4_000_000);
+    expect(await page.evaluate<number>('document.querySelectorAll("*").length')).to.be.below(3_000);
+  });
+
+  it('goes on when its service is restarted, and shows nothing twice', async () => {
+    const dir = tempDir();
+    const port = await freePort();
+    const held = slowlySaid(councilScript([9]));
+    const first = await startService({ model: held.model, dataDir: dir.path, port });
+    const run = await new CouncilClient({ url: first.url }).runs.start({ topic: 'The long night' });
+    await untilTrue(() => held.isHeld());
+    const page = await browser.open(`${first.url}/console/runs/${run.id}?tab=events`, { expectsRefusals: true });
+    await page.getByRole('listitem').getByText('started with').waitFor();
+    await first.stop();
+    await page.getByText('The service does not answer').first().waitFor();
+    const second = await startService({ dataDir: dir.path, port });
+    try {
+      await page.getByText('completed', { exact: true }).waitFor();
+      const events = await allEvents(new CouncilClient({ url: second.url }), run.id);
+      await page.getByText(`${events.length - 1}/${events.length - 1}`).waitFor();
+      const rows = page.getByRole('list', { name: 'Events' }).getByRole('listitem');
+      const seqs = await rows.evaluateAll((rows) => rows.map((row) => row.getAttribute('aria-posinset')));
+      expect(new Set(seqs).size).to.equal(seqs.length);
+      await page.getByText('does not answer').waitFor({ state: 'detached' });
+    } finally {
+      await second.stop();
+      dir.remove();
+    }
+  });
+
+  it('shows drafts full of markup as text', async () => {
+    const text = hostileTexts().join('\n\n');
+    model = scriptedModel((request) =>
+      request.answer === 'draft' ? { text } : { text: JSON.stringify({ score: 9, feedback: text }) },
+    );
+    const run = await council.runs.start({ topic: '<img src=x onerror=alert(1)>' });
+    await run.result();
+    const page = await browser.open(urlOf(run.id));
+    await page.getByText('<script>alert(1)</script>').first().waitFor();
+    for (const tab of ['Changes', 'Feedback', 'Events', 'State']) {
+      await page.getByRole('tab', { name: tab }).click();
+    }
+    expect(await page.locator('#app').locator('script, img, iframe').count()).to.equal(0);
+  });
+
+  it('decides pauses right there, one with a draft of one’s own', async () => {
+    const run = await pausedRun();
+    const page = await browser.open(urlOf(run.id));
+    await page.getByRole('heading', { name: 'before writer' }).waitFor();
+    await page.getByRole('textbox', { name: 'Comment' }).fill('Go on');
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('heading', { name: 'before editor' }).waitFor();
+    await page.getByRole('button', { name: 'Edit the draft' }).click();
+    await page.getByRole('textbox', { name: 'Draft' }).fill('My own sea');
+    await page.getByRole('button', { name: 'Go on with this draft' }).click();
+    await page.getByText('completed', { exact: true }).waitFor();
+    const events = await allEvents(council, run.id);
+    const [approved, modified] = events.filter(({ type }) => type === 'GateDecided').map(({ data }) => data);
+    expect(approved).to.include({ action: 'approve', comment: 'Go on' });
+    expect(modified).to.deep.include({ action: 'modify', modifiedState: { current_draft: 'My own sea' } });
+  });
+
+  it('tells that a pause was decided by somebody else', async () => {
+    const run = await pausedRun();
+    const page = await browser.open(urlOf(run.id), { expectsRefusals: true });
+    await page.getByRole('heading', { name: 'before writer' }).waitFor();
+    // Between what the page has seen and the click, somebody else decides.
+    await page.route('**/approve', async (route) => {
+      await council
+        .run(run.id)
+        .pauseAt((await council.run(run.id).pause())?.seq ?? -1)
+        .approve();
+      await page.unroute('**/approve');
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Reject' }).click();
+    await page.getByText('Too late').waitFor();
+    await page.getByRole('heading', { name: 'before editor' }).waitFor();
+  });
+
+  it('ends a run when it is asked to', async () => {
+    const run = await pausedRun();
+    const page = await browser.open(urlOf(run.id));
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
+    await page.getByText('failed', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Cancel the run' }).waitFor({ state: 'detached' });
+  });
+
+  it('tells of a run that is not there, and of one whose record is damaged', async () => {
+    const page = await browser.open(urlOf('00000000-0000-4000-8000-00000000dead'), { expectsRefusals: true });
+    await page.getByRole('heading', { level: 1, name: 'There is no such run' }).waitFor();
+    const run = await pausedRun();
+    await spoil(service.engine, run.id);
+    await page.goto(urlOf(run.id));
+    await page.getByRole('alert').getByText('The record of this run is damaged').waitFor();
+    await page.getByText('does not:').waitFor();
+  });
+
+  it('has no buttons for what a key may not do', async () => {
+    const locked = await startService();
+    try {
+      const open = new CouncilClient({ url: locked.url });
+      const { key: admin } = await open.keys.add({ name: 'ann', scopes: ['admin', 'read', 'run', 'author'] });
+      const ann = new CouncilClient({ url: locked.url, key: admin });
+      const { key } = await ann.keys.add({ name: 'bob', scopes: ['read'] });
+      const run = await ann.runs.start({
+        topic: 'The sea',
+        blueprint: await ann.blueprints.create(BLUEPRINT),
+        godMode: true,
+      });
+      const page = await browser.open(`${locked.url}/console/runs/${run.id}`, { expectsRefusals: true });
+      await page.getByLabel('Key').fill(key);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('This key may look, but not decide.').waitFor();
+      for (const name of ['Approve', 'Reject', 'Cancel the run']) {
+        expect(await page.getByRole('button', { name }).count(), name).to.equal(0);
+      }
+      await page.getByText('by ann').waitFor();
+    } finally {
+      await locked.stop();
+    }
+  });
+
+  for (const [what, options] of [
+    ['in the light', {}],
+    ['in the dark, on a phone', { isDark: true, width: 360 }],
+  ] as const) {
+    it(`has nothing serious against it, ${what}`, async () => {
+      const run = await pausedRun();
+      const page = await browser.open(urlOf(run.id), options);
+      await page.getByRole('heading', { name: 'before writer' }).waitFor();
+      expect(await seriousFaults(page)).to.deep.equal([]);
+      for (const tab of ['Changes', 'Feedback', 'State', 'Step', 'Events']) {
+        await page.getByRole('tab', { name: tab }).click();
+        expect(await overflows(page), tab).to.equal(false);
+      }
+      expect(await seriousFaults(page), 'Events').to.deep.equal([]);
+    });
+  }
+
+  async function pausedRun() {
+    const blueprint = await council.blueprints.create(BLUEPRINT);
+    const run = await council.runs.start({ topic: 'The sea', blueprint, godMode: true });
+    await runWhen(service.engine, run.id, ({ phase }) => phase.status === 'paused');
+    return run;
+  }
+});
+
+/** A model that says the first words of each draft, and the rest when it is told to go on. */
+function slowlySaid(script: ReturnType<typeof councilScript>) {
+  const inner = scriptedModel(script);
+  let held: (() => void) | null = null;
+  const model: LanguageModel = {
+    ...inner,
+    async ask(request, call) {
+      const answer = await inner.ask(request, call);
+      if (request.answer !== 'draft') return answer;
+      const [first = '', ...rest] = answer.text.split(/(?<= by )/);
+      request.onToken?.(first);
+      await new Promise<void>((resolve) => {
+        held = resolve;
+        call.signal.addEventListener('abort', () => resolve());
+      });
+      held = null;
+      for (const text of rest) request.onToken?.(text);
+      return answer;
+    },
+  };
+  return { model, isHeld: () => held !== null, goOn: () => held?.() };
+}
+
+/** The state that the page shows, by its fields' names. */
+async function shownMoment(page: Page) {
+  const fields = await page
+    .locator('.facts > div')
+    .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const slider = page.getByRole('slider', { name: 'Moment of the run' });
+  const shown = new Map(fields.map(([name = '', value = '']) => [name, value]));
+  return { seq: Number(await slider.inputValue()), shown };
+}
+
+/** Moves the scrubber so many events back and forth; how long each took until the page was laid out anew, in ms. */
+function scrub(steps: number): string {
+  return `(async () => {
+    const line = document.querySelector('input[type=range]');
+    const times = [];
+    for (let step = 0; step < ${steps}; step += 1) {
+      const from = performance.now();
+      line.value = String(100 + ((step * 7) % 800));
+      line.dispatchEvent(new Event('input', { bubbles: true }));
+      await new Promise((resolve) => setTimeout(resolve));
+      document.body.offsetHeight;
+      times.push(performance.now() - from);
+    }
+    return times;
+  })()`;
+}
+
+async function allEvents(council: CouncilClient, id: string): Promise<readonly RunEvent[]> {
+  const events: RunEvent[] = [];
+  for await (const event of council.run(id).events()) events.push(event);
+  return events;
+}
