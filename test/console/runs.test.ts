@@ -51,15 +51,22 @@ describeInBrowser('The first run', (browser) => {
     expect(await page.evaluate('globalThis.mark')).to.equal(1);
   });
 
-  it('can be one in God Mode, of a council that is made for it', async () => {
+  it('leads a newcomer to the first approved pause in God Mode, by what the pages say', async () => {
     const page = await browser.open(`${service.url}/console/`);
     await page.getByRole('button', { name: 'Should our town build a public sauna?' }).click();
     await page.getByRole('button', { name: /Make the example council.*start it in God Mode/ }).click();
     await page.waitForURL(/\/console\/runs\/[-0-9a-f]{36}$/);
-    await page.goto(`${service.url}/console/`);
+    const approve = page.getByRole('button', { name: /^Approve/ });
+    await approve.waitFor();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Runs' }).click();
     const row = line(page, 'public sauna');
     for (const text of ['paused', 'Example council', 'God Mode']) await row.getByText(text, { exact: true }).waitFor();
     await row.getByText(/^for \d/).waitFor();
+    await row.getByRole('link').click();
+    await approve.click();
+    await model.called(1);
+    await page.goBack();
+    await row.getByText('running').waitFor();
   });
 
   it('appears by itself to those who may not start one, and have no button for it', async () => {

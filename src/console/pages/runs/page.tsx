@@ -98,6 +98,8 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
   const state = list.state.value;
   const fresh = list.fresh.value;
   const isOpen = session.value.status === 'in' && session.value.isOpen;
+  const failure = typeof state === 'object' ? <Failure error={state.error} onRetry={() => list.reload()} /> : null;
+  if (list.rows.value.length === 0 && failure !== null) return failure;
   if (state === 'end' && list.rows.value.length === 0) {
     return (
       <Empty title="No run is like that">
@@ -124,7 +126,7 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
         </div>
       )}
       <RunTable {...{ list, names, chosen }} hasActors={!isOpen} />
-      {typeof state === 'object' && <Failure error={state.error} onRetry={() => list.reload()} />}
+      {failure}
     </div>
   );
 }

@@ -18,8 +18,6 @@ export interface RunRow {
   /** Null: no call has told any. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
-  /** Whether all it was written by is the stand-in for a model. */
-  readonly isOffline: boolean;
   readonly createdAt: string | null;
   /** Null: it goes on. */
   readonly durationMs: number | null;
@@ -31,7 +29,6 @@ export interface RunRow {
 /** @param waitingSince of a run that is paused, where it is known: the history does not tell */
 export function rowOf(record: HistoryRecord, waitingSince: string | null = null): RunRow {
   const { usage, error } = record;
-  const models = usage?.by_model ?? [];
   return {
     id: record.id,
     topic: clipped(record.input_topic),
@@ -43,7 +40,6 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     iterations: record.iteration_count,
     inputTokens: usage?.input_tokens ?? null,
     outputTokens: usage?.output_tokens ?? null,
-    isOffline: models.length > 0 && models.every(({ model }) => model.startsWith('offline')),
     createdAt: record.created_at,
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,

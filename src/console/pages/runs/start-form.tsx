@@ -189,11 +189,11 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Button>
         </Way>
         {(hasExample || may('author')) && (
-          <Way text="It waits before each member until you approve, change or reject.">
+          <Way text="Master, critic and writer: before each the run waits until you approve, change or reject.">
             <Button disabled={isBusy} onClick={() => begin(EXAMPLE.id)}>
               {hasExample
                 ? 'Start the example council in God Mode'
-                : 'Make the example council (master, critic, writer) and start it in God Mode'}
+                : 'Make the example council and start it in God Mode'}
             </Button>
           </Way>
         )}
