@@ -210,19 +210,19 @@ function Draft({
 }
 
 interface DecideProps extends Shown {
-  /** What can be edited; null: it is not known. */
+  /** Null: it is not known. */
   readonly state: GodModeState | null;
   readonly isCurrent?: boolean;
 }
 
 function Decide({ card, store, state, isCurrent = false }: DecideProps) {
-  const { pause, isBusy } = card;
+  const { pause, isBusy, mayDecide } = card;
   const link = (
     <a class="small" href={pageUrl(['runs', pause.run_id], { at: pause.expected_seq })}>
       The run at this pause
     </a>
   );
-  if (!may('approve') || !pause.may_decide) {
+  if (!mayDecide) {
     return (
       <div class="row">
         <p class="muted small grow">{whyNot(pause, state)}</p>
@@ -244,7 +244,7 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
         >
           Approve
         </Button>
-        <Button disabled={isBusy} shortcut={keyOf('e')} onClick={() => store.askForEdit(card, state)}>
+        <Button disabled={isBusy} shortcut={keyOf('e')} onClick={() => store.askForEdit(card)}>
           Edit
         </Button>
         <Button tone="danger" disabled={isBusy} shortcut={keyOf('r')} onClick={() => void store.decide(card, 'reject')}>
@@ -255,6 +255,11 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
       {isCurrent && <Comment card={card} store={store} />}
     </>
   );
+}
+
+/** Of the field for the comment on a pause. */
+export function commentId(key: string): string {
+  return `comment-${key.replace(' ', '-')}`;
 }
 
 function Comment({ card, store }: Shown) {
@@ -274,6 +279,7 @@ function Comment({ card, store }: Shown) {
       <span class="unseen">Comment</span>
       <input
         ref={field}
+        id={commentId(key)}
         class="input"
         maxLength={2_000}
         placeholder={isRejecting ? 'Why? Enter rejects, Escape does not' : 'Comment, recorded with the decision'}

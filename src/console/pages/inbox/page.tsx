@@ -4,15 +4,15 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { council, waiting } from '../../shell/council.js';
 import { areWanted, wantNotices } from '../../shell/notices.js';
 import { query, setQuery } from '../../shell/router.js';
-import { onRefused, session } from '../../shell/session.js';
+import { may, onRefused, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Button, Check, Field, Segments } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
-import { PauseCard } from './card.js';
+import { commentId, PauseCard } from './card.js';
 import { EditDialog } from './edit-dialog.js';
 import { SeenDrafts } from './seen-drafts.js';
-import { InboxStore, type InboxView } from './store.js';
+import { type Card, InboxStore, type InboxView } from './store.js';
 
 /** Cards at first, and more at a time. */
 const SHOWN = 30;
@@ -23,6 +23,7 @@ function inboxStore(): InboxStore {
   return new InboxStore({
     ...{ client: council, waiting, tell: toast },
     view: computed(() => viewIn(query.value)),
+    mayApprove: () => may('approve'),
     onLook: ({ run_id: run, expected_seq: at }) => setQuery({ run, at }),
     onFault(error) {
       onRefused(error);
@@ -42,7 +43,7 @@ export function InboxPage() {
   const store = useMemo(inboxStore, []);
   useEffect(() => store.start(), [store]);
   const [isHelpOpen, showHelp] = useState(false);
-  useKeys({ ...keysOf(store), '?': () => showHelp(true) });
+  useKeys({ ...keysOf(store), '?': () => showHelp(true) }, () => !store.isTyping);
   const { length } = store.cards.value;
   return (
     <main id="page" class="inbox">
@@ -167,24 +168,30 @@ function Councils({ asked }: { readonly asked: string | null }) {
 
 type Keys = Readonly<Record<string, () => void>>;
 
-/** What is pressed on the card that is looked at is what would be clicked there. */
+/** Keys mean the card that is looked at, also where it is not drawn as such yet. */
 function keysOf(store: InboxStore): Keys {
-  const press = (name: string) => () =>
-    document.querySelector<HTMLElement>(`.pause-card[aria-current] [aria-keyshortcuts="${name}"]`)?.click();
+  const onCurrent = (act: (card: Card) => unknown) => () => {
+    const { value: card } = store.current;
+    if (card !== null) act(card);
+  };
   return {
     j: () => store.step(1),
     k: () => store.step(-1),
-    a: press('a'),
-    e: press('e'),
-    r: () => store.askWhy(),
+    a: onCurrent((card) => store.decide(card, 'approve')),
+    e: onCurrent((card) => store.askForEdit(card)),
+    r: onCurrent(({ key }) => {
+      store.askWhy();
+      // At once: the next key is the first of the comment.
+      if (store.rejecting.value === key) document.getElementById(commentId(key))?.focus();
+    }),
   };
 }
 
-function useKeys(keys: Keys): void {
+function useKeys(keys: Keys, isIdle: () => boolean): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const act = keys[event.key];
-      if (act === undefined || event.repeat || isForAnother(event)) return;
+      if (act === undefined || event.repeat || isForAnother(event) || !isIdle()) return;
       event.preventDefault();
       act();
     };

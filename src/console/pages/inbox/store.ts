@@ -22,6 +22,8 @@ export interface Card {
   readonly pause: Approval;
   /** A decision is on its way, or was just taken. */
   readonly isBusy: boolean;
+  /** Whether it is for whoever looks to decide. */
+  readonly mayDecide: boolean;
 }
 
 /** Which cards are wanted, and which is looked at: what the address says. */
@@ -38,6 +40,8 @@ export interface InboxDeps {
   readonly client: Pick<CouncilClient, 'run'>;
   readonly waiting: Waiting;
   readonly view: ReadonlySignal<InboxView>;
+  /** Whether whoever looks may decide anything. */
+  readonly mayApprove: () => boolean;
   /** Makes a pause the one that is looked at. */
   readonly onLook: (pause: Approval) => void;
   /** Says something short to whoever looks. */
@@ -71,7 +75,9 @@ export class InboxStore {
   readonly #edits = new Map<string, OpenEdit>();
   readonly #comments = signal<ReadonlyMap<string, string>>(new Map());
   #place = 0;
-  #wantsEdit: string | null = null;
+  /** The pause that is to be edited once its state is known, and the state that was known last. */
+  #wanted: string | null = null;
+  #known: GodModeState | null = null;
 
   /** The pause that is about to be rejected with a word of why; null: none. */
   readonly rejecting = signal<string | null>(null);
@@ -100,7 +106,7 @@ export class InboxStore {
     });
     return [...open, ...busy.values()].sort(byWait).map((pause) => {
       const key = pauseKey(pause);
-      return { key, pause, isBusy: busy.has(key) };
+      return { key, pause, isBusy: busy.has(key), mayDecide: pause.may_decide && this.#deps.mayApprove() };
     });
   });
 
@@ -150,7 +156,7 @@ export class InboxStore {
   /** Before the card that is looked at is rejected by key. */
   askWhy(): void {
     const { value: card } = this.current;
-    if (card?.pause.may_decide === true && !card.isBusy) this.rejecting.value = card.key;
+    if (card?.mayDecide === true && !card.isBusy) this.rejecting.value = card.key;
   }
 
   commentOn(key: string): string {
@@ -162,26 +168,34 @@ export class InboxStore {
   }
 
   /** Approves or rejects, once. */
-  async decide({ key, pause, isBusy }: Card, action: Action): Promise<void> {
-    if (isBusy || this.#busy.peek().has(key)) return;
+  async decide({ key, pause, mayDecide }: Card, action: Action): Promise<void> {
+    if (!mayDecide || this.#busy.peek().has(key)) return;
     const comment = this.commentOn(key).trim() || undefined;
     await this.#send(pause, (at) => at[action]({ comment })).catch(this.#deps.onFault);
   }
 
   /** Opens the edit of a card as soon as its state is known: a new one, or the one that was left. */
-  askForEdit(card: Card, state: GodModeState | null): void {
-    this.#wantsEdit = card.key;
+  askForEdit(card: Card): void {
+    if (!card.mayDecide || card.isBusy) return;
+    this.#wanted = card.key;
     this.look(card);
-    if (state !== null) this.know(card.pause, state);
+    if (this.#known !== null) this.know(card.pause, this.#known);
   }
 
-  /** The state at a pause has come. */
+  /** The state at the pause that is looked at has come. */
   know(pause: Approval, state: GodModeState): void {
+    this.#known = state;
     const key = pauseKey(pause);
-    if (this.#wantsEdit !== key) return;
-    this.#wantsEdit = null;
+    if (this.#wanted !== key || key !== pauseKey({ run_id: state.run_id, expected_seq: state.seq })) return;
+    this.#wanted = null;
     const shown = editOf(state);
     this.edit.value = this.#edits.get(key) ?? { key, pause, shown, typed: shown, faults: {} };
+  }
+
+  /** Whether keys mean no card: an edit is open or about to be, or a word of why is. */
+  get isTyping(): boolean {
+    const key = this.current.value?.key;
+    return this.edit.value !== null || (key !== undefined && [this.#wanted, this.rejecting.value].includes(key));
   }
 
   type(change: Partial<Edit>): void {
