@@ -19,11 +19,20 @@ describe('What a fork changes', () => {
     const nodes = before.nodes.map((node) =>
       node.id === 'critic_agent' ? { ...node, systemPrompt: 'Be kind.' } : node,
     );
-    const after = { ...before, topic: 'The lake', draft: 'Waves', score: '9,5', feedback: ['Go deeper'], nodes };
+    const after = {
+      ...before,
+      bound: '90',
+      topic: 'The lake',
+      draft: 'Waves',
+      score: '9,5',
+      feedback: ['Go deeper'],
+      nodes,
+    };
     expect(changesOf(before, after)).to.deep.equal({
       input_topic: 'The lake',
       modified_state: { current_draft: 'Waves', critic_score: 9.5, feedback_history: ['Go deeper'] },
       nodes: [{ id: 'critic_agent', systemPrompt: 'Be kind.' }],
+      max_node_executions: 90,
     });
   });
 
@@ -90,6 +99,27 @@ describeInBrowser('Forks in the console', (browser) => {
     await dialog.getByRole('button', { name: 'Start the fork' }).click();
     await dialog.getByRole('alert').getByText('critic_score').waitFor();
     expect(await council.runs.count({ parent: run.id })).to.equal(0);
+  });
+
+  it('are not offered to a key that may only read, which may share', async () => {
+    const locked = await startService({ model: scriptedModel(councilScript([9])) });
+    try {
+      const open = new CouncilClient({ url: locked.url });
+      const run = await open.runs.start({ topic: 'The sea' });
+      await run.result();
+      const { key: admin } = await open.keys.add({ name: 'ann', scopes: ['admin'] });
+      const { key } = await new CouncilClient({ url: locked.url, key: admin }).keys.add({
+        name: 'bob',
+        scopes: ['read'],
+      });
+      const page = await browser.open(`${locked.url}/console/runs/${run.id}`, { expectsRefusals: true });
+      await page.getByLabel('Key').fill(key);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Share' }).waitFor();
+      expect(await page.getByRole('button', { name: 'Fork here' }).count()).to.equal(0);
+    } finally {
+      await locked.stop();
+    }
   });
 });
 

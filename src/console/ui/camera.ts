@@ -48,21 +48,24 @@ export interface CameraOptions {
   /** Default: one of its own. */
   readonly camera?: CameraState | undefined;
   readonly grows?: boolean | undefined;
+  /** A part of the drawing that is shown at first where it grows. */
+  readonly current?: Box | null;
 }
 
 /** A camera over a drawing, fitted when both drawing and window are first there. `view`: the window, an element that clips. */
-export function useCamera({ drawing, camera, grows = false }: CameraOptions): ViewCamera {
+export function useCamera({ drawing, camera, grows = false, current = null }: CameraOptions): ViewCamera {
   const own = useSignal<Camera | null>(null);
   const state = camera ?? own;
   const held = useMemo(() => new ViewCamera(state), [state]);
   held.drawing = drawing;
+  held.current = grows ? current : null;
   held.grows = grows;
   const isThere = drawing.width > 0;
   useEffect(() => {
-    const { current } = held.view;
-    if (!isThere || current === null) return;
+    const { current: view } = held.view;
+    if (!isThere || view === null) return;
     const whenSized = new ResizeObserver(() => state.value ?? held.show());
-    whenSized.observe(current);
+    whenSized.observe(view);
     return () => whenSized.disconnect();
   }, [held, isThere, state.value === null]);
   return held;
@@ -74,6 +77,7 @@ export class ViewCamera {
   readonly state: CameraState;
   drawing: Box = { x: 0, y: 0, width: 0, height: 0 };
   grows = false;
+  current: Box | null = null;
   /** Pointers that are down, and where in the window. */
   readonly #held = new Map<number, Point>();
   #isDragged = false;
@@ -83,16 +87,14 @@ export class ViewCamera {
   }
 
   /** Shows all of the drawing. */
-  readonly fit = (): void => this.show({ grows: false });
+  readonly fit = (): void => this.#fit(false);
   readonly zoomIn = (): void => this.#zoom(ZOOM);
   readonly zoomOut = (): void => this.#zoom(1 / ZOOM);
 
   /** Shows it as it is shown at first. */
-  show({ grows } = { grows: this.grows }): void {
-    const { width, height } = this.#size;
-    if (width > 0 && height > 0 && this.drawing.width > 0) {
-      this.state.value = fitted(this.drawing, { width, height }, grows);
-    }
+  show(): void {
+    this.#fit(this.grows);
+    if (this.current !== null) this.reveal(this.current);
   }
 
   /** Where a pointer is in the drawing. */
@@ -164,6 +166,13 @@ export class ViewCamera {
   get #size(): Pick<Box, 'width' | 'height'> {
     const { clientWidth: width = 0, clientHeight: height = 0 } = this.view.current ?? {};
     return { width, height };
+  }
+
+  #fit(grows: boolean): void {
+    const { width, height } = this.#size;
+    if (width > 0 && height > 0 && this.drawing.width > 0) {
+      this.state.value = fitted(this.drawing, { width, height }, grows);
+    }
   }
 
   #change(next: (camera: Camera) => Camera): void {

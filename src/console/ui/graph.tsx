@@ -25,6 +25,8 @@ export interface GraphProps {
   readonly direction?: LayoutOptions['direction'];
   /** It gets longer while it is looked at: it is first shown from its beginning. */
   readonly grows?: boolean;
+  /** The node at which things stand: shown at first where it `grows`, and when asked for. */
+  readonly current?: string | null;
   /** Where the person looks, to keep it while the graph is away. */
   readonly camera?: CameraState;
   readonly selectedNode?: string | null;
@@ -46,7 +48,8 @@ export function Graph(props: GraphProps) {
   const editing = useGraphEditing({ onMove, onConnect: props.onConnect });
   const places = usePlaces(props, editing);
   const drawing = useMemo(() => boundsOf(places), [places]);
-  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows });
+  const current = places.nodes.get(props.current ?? '') ?? null;
+  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows, current });
   const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
   return (
     <div class="graph">
@@ -67,6 +70,11 @@ export function Graph(props: GraphProps) {
       </div>
       <div class="graph-tools" role="group" aria-label="View">
         {tools}
+        {current !== null && (
+          <Button slim title="Show where it stands" onClick={() => camera.reveal(current)}>
+            Where it stands
+          </Button>
+        )}
         <Button slim label="Zoom out" onClick={camera.zoomOut}>
           −
         </Button>

@@ -10,6 +10,8 @@ export interface ForkDraft {
   /** As typed; empty: there is none. */
   readonly score: string;
   readonly feedback: readonly string[];
+  /** Executions of nodes after which the run fails, as typed. */
+  readonly bound: string;
   readonly nodes: readonly ForkNode[];
 }
 
@@ -21,16 +23,20 @@ export interface ForkNode {
   readonly model: string;
 }
 
-/** The moment after an event as fields. */
+/** The moment after an event as fields. @throws {RangeError} before the first */
 export function draftOf(record: RunRecord, at: number): ForkDraft {
-  const moment = record.momentAt(at);
-  const nodes = record.stateAt(at)?.plan.graph.nodes ?? [];
+  const [moment, state] = [record.momentAt(at), record.stateAt(at)];
+  if (moment === null || state === null) throw new RangeError('Cannot fork a run without events');
+  const { topic, draft, score, feedback } = moment;
   return {
-    topic: moment?.topic ?? '',
-    draft: moment?.draft ?? '',
-    score: moment?.score?.toString() ?? '',
-    feedback: moment?.feedback ?? [],
-    nodes: nodes.map(({ id, label, systemPrompt, model = '' }) => ({ id, label, systemPrompt, model })),
+    ...{ topic, feedback, draft: draft ?? '', score: score === null ? '' : String(score) },
+    bound: String(state.request.limits.maxNodeExecutions),
+    nodes: state.plan.graph.nodes.map(({ id, label, systemPrompt, model = '' }) => ({
+      id,
+      label,
+      systemPrompt,
+      model,
+    })),
   };
 }
 
@@ -49,6 +55,7 @@ export function changesOf(before: ForkDraft, after: ForkDraft): ForkRequest['cha
     ...(after.topic !== before.topic && { input_topic: after.topic }),
     ...(Object.keys(state).length > 0 && { modified_state: state }),
     ...(nodes.length > 0 && { nodes }),
+    ...(after.bound !== before.bound && { max_node_executions: Number(after.bound) }),
   };
   return Object.keys(changes).length === 0 ? undefined : changes;
 }

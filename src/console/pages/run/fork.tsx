@@ -133,6 +133,17 @@ function ForkFields({ draft, change }: FieldsProps) {
       </Field>
       <FeedbackFields {...{ draft, change }} />
       <NodeFields {...{ draft, change }} />
+      <Field label="Most steps" hint="Executions of nodes after which it fails, those before it forked among them.">
+        {(control) => (
+          <input
+            {...control}
+            class="input numeric fork-score"
+            inputMode="numeric"
+            value={draft.bound}
+            onInput={({ currentTarget: { value } }) => change({ bound: value })}
+          />
+        )}
+      </Field>
     </>
   );
 }

@@ -44,6 +44,7 @@ function AsItIsView({ store, camera }: ViewProps) {
       camera={camera}
       nodes={nodes.map(nodeShown)}
       edges={edges.map((edge) => ({ ...edge, label: edge.condition }))}
+      current={standing(nodes.map(nodeShown))}
       selectedNode={node}
       onSelectNode={(id) => store.select(nodes.find((each) => each.id === id)?.lastStep ?? null)}
     />
@@ -54,6 +55,12 @@ function nodeShown({ id, label, role, standing, doneTimes, lastScore, failedTime
   const words = [role, lastScore !== null && `score ${lastScore}`, failedTimes > 0 && `${failedTimes} failed`];
   const kind = role === 'critic' ? 'critic' : 'agent';
   return { id, label, kind, standing, times: doneTimes, about: words.filter(Boolean).join(' · ') };
+}
+
+/** The last node at which something goes on, or else that was reached. */
+function standing(nodes: readonly GraphNodeShown[]): string | null {
+  const there = nodes.filter(({ standing: how = 'idle', isAbsent }) => isAbsent !== true && how !== 'idle');
+  return (there.findLast(({ standing: how }) => how !== 'done') ?? there.at(-1))?.id ?? null;
 }
 
 function AsItRanView({ store, camera }: ViewProps) {
@@ -73,6 +80,7 @@ function AsItRanView({ store, camera }: ViewProps) {
       camera={camera}
       nodes={nodes}
       edges={edges}
+      current={standing(nodes)}
       selectedNode={step === null ? null : stepId(step)}
       onSelectNode={(id) => {
         const target = id === null ? undefined : targets.get(id);
