@@ -35,7 +35,7 @@ export function DocumentPage({ id }: { readonly id: string }) {
 
 function Facts({ document: { id, pages, chunks, ingested_at: at } }: { readonly document: Document }) {
   return (
-    <p class="facts">
+    <p class="document-facts">
       <span>{countOf(pages, 'page')}</span>
       {chunks === 0 ? <Badge tone="wait">no text</Badge> : <span>{countOf(chunks, 'passage')}</span>}
       <span>

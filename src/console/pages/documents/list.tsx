@@ -84,7 +84,7 @@ function Row({ document, onChange }: { readonly document: Document; readonly onC
       <a class="break" href={pageUrl(['documents', id])}>
         {filename}
       </a>
-      <span class="facts">
+      <span class="document-facts">
         <span>{countOf(pages, 'page')}</span>
         <span>{chunks === 0 ? <Badge tone="wait">no text</Badge> : countOf(chunks, 'passage')}</span>
         {error !== undefined && <Badge tone="bad">damaged</Badge>}
