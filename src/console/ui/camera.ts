@@ -4,15 +4,11 @@ import { useSignal } from '@preact/signals';
 import { createRef } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Point } from '../record/placement.js';
+import type { Box } from './graph-ways.js';
 
 /** A point of the drawing stands at `point * scale + (x, y)` of the window it is seen through. */
 export interface Camera extends Point {
   readonly scale: number;
-}
-
-export interface Box extends Point {
-  readonly width: number;
-  readonly height: number;
 }
 
 /** Null: nothing was shown yet. Kept by whoever wants it to outlive the drawing. */
