@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import type { Run } from '../../src/client/run.js';
-import { inScript } from '../../src/console/pages/run/share.js';
+import { inScript } from '../../src/console/share/shared-run.js';
 import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';

@@ -1,6 +1,6 @@
 /** A run as one HTML file that shows the same without a service or a network, and checks its own chain. */
 import type { SharedRun } from '../../share/shared-run.js';
-import { SHARED_RUN } from '../../share/shared-run.js';
+import { SHARED_RUN, inScript } from '../../share/shared-run.js';
 
 /** The first module of a shared file; the build puts it beside the one that this becomes part of. */
 const ENTRY = new URL('./share.js', import.meta.url).href;
@@ -67,14 +67,6 @@ function page({ run, imports, styles, entry, nonce }: Parts): string {
 </body>
 </html>
 `;
-}
-
-/** JSON that cannot end the element it stands in, nor begin one. */
-export function inScript(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[<\u2028\u2029]/g,
-    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 /** The texts of all modules that the entry loads, by their addresses. */
