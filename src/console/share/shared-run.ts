@@ -13,6 +13,14 @@ export interface SharedRun {
   readonly events: readonly RunEvent[];
 }
 
+/** JSON that cannot end the element it stands in, nor begin one. */
+export function inScript(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<\u2028\u2029]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** The run in a file's text. @throws {Error} there is none */
 export function sharedRunIn(text: string): SharedRun {
   const value: unknown = JSON.parse(text);
