@@ -1,6 +1,6 @@
 /** Where a person looks at a drawing: moved by dragging, wheel, pinch and keys, and by nothing else. */
 import type { Signal } from '@preact/signals';
-import { useSignal } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
 import { createRef } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Point } from '../record/placement.js';
@@ -57,13 +57,15 @@ export function useCamera({ drawing, camera, grows = false, current = null }: Ca
   held.current = grows ? current : null;
   held.grows = grows;
   const isThere = drawing.width > 0;
+  // Read through this alone: whoever draws is not drawn anew when the camera moves.
+  const isUnset = useComputed(() => state.value === null).value;
   useEffect(() => {
     const { current: view } = held.view;
     if (!isThere || view === null) return;
     const whenSized = new ResizeObserver(() => state.value ?? held.show());
     whenSized.observe(view);
     return () => whenSized.disconnect();
-  }, [held, isThere, state.value === null]);
+  }, [held, isThere, isUnset]);
   return held;
 }
 

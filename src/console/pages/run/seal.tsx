@@ -14,6 +14,9 @@ import type { RunStore } from './store.js';
 /** WebCrypto; null where browsers do not give it: on plain HTTP off loopback. */
 const subtle = 'subtle' in window.crypto ? window.crypto.subtle : null;
 
+/** Events that come while others are checked, of which nothing is said. */
+const BEHIND = 100;
+
 /** What the check has found so far; null: nothing can be checked here. */
 export function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {
   const check = useMemo(() => (subtle === null ? null : new ChainCheck(subtle)), [store]);
@@ -59,7 +62,11 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
   return (
     <>
       <div class="row">
-        {checked < count ? <Badge tone="busy">Checking</Badge> : <Badge tone="good">Chain whole</Badge>}
+        {checked === 0 || count - checked > BEHIND ? (
+          <Badge tone="busy">Checking</Badge>
+        ) : (
+          <Badge tone="good">Chain whole</Badge>
+        )}
         <span>{eventsOf(checked)} checked in this browser</span>
       </div>
       <HeadHash hash={headHash} />
