@@ -3,11 +3,6 @@ import { layoutGraph } from '../record/graph-layout.js';
 import type { EdgeToPlace, GraphLayout, NodeToPlace, PlacedEdge, PlacedNode, Point } from '../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
 
-export interface Box extends Point {
-  readonly width: number;
-  readonly height: number;
-}
-
 /** Where nodes and edges are. */
 export type Places = Pick<GraphLayout, 'nodes' | 'edges'>;
 
