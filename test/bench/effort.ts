@@ -21,6 +21,8 @@ export const FULL_EFFORT: Effort = {
   starts: 7,
   pdfPages: 100,
   passages: [1_000, 10_000, 100_000],
+  consoleSeconds: 10,
+  consoleEvents: 360_000,
   fillSeconds: 35,
 };
 
@@ -45,5 +47,7 @@ export const QUICK_EFFORT: Effort = {
   starts: 2,
   pdfPages: 10,
   passages: [100, 1_000],
+  consoleSeconds: 1,
+  consoleEvents: 2_000,
   fillSeconds: 5,
 };

@@ -60,6 +60,10 @@ export interface Effort {
   readonly pdfPages: number;
   /** Passages in the indexes that are searched. */
   readonly passages: readonly number[];
+  /** Of a thousand events each, on the feed of the console. */
+  readonly consoleSeconds: number;
+  /** Events between two looks at the console's memory. */
+  readonly consoleEvents: number;
   /** Longest time spent on making the runs that a measurement needs. */
   readonly fillSeconds: number;
 }

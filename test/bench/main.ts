@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { auditPart } from './audit.js';
+import { consolePart } from './console.js';
 import { diskPart } from './disk.js';
 import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
@@ -39,6 +40,7 @@ const PARTS = [
   extractionPart,
   ingestionPart,
   chunksPart,
+  consolePart,
 ];
 
 const { values } = parseArgs({
