@@ -40,11 +40,3 @@ function isShared(value: unknown): value is Omit<SharedRun, 'events'> & { readon
     Array.isArray(value.events)
   );
 }
-
-/** JSON that cannot end the element it stands in, nor begin one. */
-export function inScript(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[<\u2028\u2029]/g,
-    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}
