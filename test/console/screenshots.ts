@@ -36,7 +36,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'run-failed', path: ({ runs }) => `runs/${runs.failed}` },
   { name: 'run-moment', path: ({ runs }) => `runs/${runs.guided}?at=14` },
   { name: 'run-missing', path: () => 'runs/00000000-0000-4000-8000-000000000000' },
-  { name: 'compare', path: ({ runs }) => `compare?left=${runs.guided}&right=${runs.fork}` },
+  { name: 'compare', path: ({ runs }) => `compare?a=${runs.guided}&b=${runs.fork}` },
   { name: 'inbox', path: () => 'inbox' },
   { name: 'inbox-empty', path: () => 'inbox', at: 'new' },
   { name: 'blueprints', path: () => 'blueprints' },

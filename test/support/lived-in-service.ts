@@ -57,7 +57,7 @@ const TOWN: BlueprintCreate = {
     },
     {
       ...{ id: 'editor', label: 'Editor', systemPrompt: 'Make it a page that everybody can read.' },
-      position: { x: 920, y: 90 },
+      position: { x: 970, y: 90 },
     },
   ],
   edges: [
@@ -67,7 +67,7 @@ const TOWN: BlueprintCreate = {
     { source: 'sceptic', target: 'moderator' },
     { source: 'moderator', target: 'reviewer' },
     { source: 'reviewer', target: 'moderator', type: 'conditional', condition: 'rework' },
-    { source: 'reviewer', target: 'editor', type: 'conditional', condition: 'score >= 8 || iteration > 8' },
+    { source: 'reviewer', target: 'editor', type: 'conditional', condition: 'score >= 8' },
   ],
 };
 
@@ -233,6 +233,9 @@ async function fillRuns({ story, ann, ben }: Town): Promise<LivedInService['runs
   });
   story.pass(11 * 60_000);
   await (await pauseIn(letter, 0)).approve({ comment: 'Good to go' });
+  await (await pauseIn(ben.run(letter.id), 0)).approve();
+  story.pass(7 * 60_000);
+  await (await pauseIn(ben.run(letter.id), 1)).approve({ comment: 'I have checked the numbers' });
   story.at(-3);
   const paused = await ben.runs.start({
     topic: 'Open the library on Sundays',

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { describeInBrowser, overflows, seriousFaults, settled } from '../support/console-browser.js';
+import { startHostileService } from '../support/hostile-service.js';
+import type { LivedInService } from '../support/lived-in-service.js';
+import { startLivedInService } from '../support/lived-in-service.js';
+import { untilTrue } from '../support/until-true.js';
+
+/** Elements of these roles do something, so each has a name. */
+const UNNAMED =
+  /^\s*- (button|link|textbox|searchbox|combobox|listbox|checkbox|radio|switch|spinbutton|slider|tab|menuitem|progressbar|dialog)\b(?! ["/])/m;
+
+describeInBrowser('Every page of the console', (browser) => {
+  let town: LivedInService;
+
+  before(async () => {
+    town = await startLivedInService();
+  });
+  after(() => town.stop());
+
+  const paths = (): readonly string[] => [
+    '',
+    '?status=paused',
+    `runs/${town.runs.built}`,
+    `runs/${town.runs.guided}?at=14`,
+    `runs/${town.runs.paused}`,
+    `runs/${town.runs.live}`,
+    `runs/${town.runs.failed}`,
+    `compare?a=${town.runs.guided}&b=${town.runs.fork}`,
+    'inbox',
+    'blueprints',
+    `blueprints/${town.blueprint}`,
+    'blueprints/night-desk',
+    'documents?q=sauna',
+    `documents/${town.document}?page=2&chunk=1`,
+    `runs/${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`,
+  ];
+
+  async function signedIn(context: BrowserContext): Promise<void> {
+    await context.request.post(`${town.url}/api/session`, { data: { key: town.keys.ann } });
+  }
+
+  for (const [what, options] of [
+    ['in the light', {}],
+    ['in the dark, on a phone', { isDark: true, width: 360, height: 740 }],
+  ] as const) {
+    it(`has one heading and one main part, names for its controls, no serious fault, ${what}`, async () => {
+      const page = await browser.open(`${town.url}/console/`, { ...options, expectsRefusals: true });
+      await settled(page);
+      const found = [...(await faultsOf(page, 'sign-in'))];
+      await signedIn(page.context());
+      for (const path of paths()) {
+        await page.goto(`${town.url}/console/${path}`);
+        await settled(page);
+        found.push(...(await faultsOf(page, path)));
+      }
+      expect(found).to.deep.equal([]);
+    });
+  }
+
+  it('shows hostile texts as texts', async () => {
+    const hostile = await startHostileService();
+    try {
+      const page = await browser.open(`${hostile.url}/console/`);
+      for (const path of hostile.paths) {
+        await page.goto(`${hostile.url}/console/${path}`);
+        await settled(page);
+        await untilTrue(async () => (await page.locator('main').ariaSnapshot()).includes('globalThis.stolen'));
+        expect(await page.locator('main :is(img, script, iframe)').count(), path).to.equal(0);
+        expect(await page.evaluate('globalThis.stolen'), path).to.equal(undefined);
+      }
+      await page.close();
+    } finally {
+      await hostile.stop();
+    }
+  });
+});
+
+/** What is wrong with a page, each with its address. */
+async function faultsOf(page: Page, path: string): Promise<readonly string[]> {
+  const [headings, mains] = [page.getByRole('heading', { level: 1 }), page.getByRole('main')];
+  const unnamed = UNNAMED.exec(await page.locator('body').ariaSnapshot())?.[1];
+  return [
+    ...((await headings.count()) === 1 ? [] : ['has not one h1']),
+    ...((await mains.count()) === 1 ? [] : ['has not one main']),
+    ...(unnamed === undefined ? [] : [`has a ${unnamed} without a name`]),
+    ...((await overflows(page)) ? ['is wider than its window'] : []),
+    ...(await seriousFaults(page)),
+  ].map((fault) => `/console/${path}: ${fault}`);
+}
