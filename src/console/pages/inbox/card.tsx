@@ -49,7 +49,7 @@ function Head({ pause, id }: { readonly pause: Approval; readonly id: string }) 
       <h2 id={id} class="break">
         {topic}
       </h2>
-      <p class="row small facts">
+      <p class="row small pause-facts">
         <span class="muted break">{blueprint.name ?? 'Council'}</span>
         {next.map((node) => (
           <Badge key={node} tone="wait">
@@ -155,7 +155,7 @@ function Read({ looked: { shown, before } }: { readonly looked: Looked }) {
   return (
     <>
       {feedback !== undefined && (
-        <section class="feedback">
+        <section class="last-feedback">
           <h3 class="small muted">Last feedback</h3>
           <Prose text={feedback} />
         </section>
@@ -282,7 +282,7 @@ function Comment({ card, store }: Shown) {
         id={commentId(key)}
         class="input"
         maxLength={2_000}
-        placeholder={isRejecting ? 'Why? Enter rejects, Escape does not' : 'Comment, recorded with the decision'}
+        placeholder={isRejecting ? 'Why? Enter rejects, Escape does not' : 'A comment, if you like'}
         value={store.commentOn(key)}
         disabled={isBusy}
         onInput={(event) => store.comment(key, event.currentTarget.value)}

@@ -218,7 +218,7 @@ const HELP = [
 function Help({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
-      <dl class="keys">
+      <dl class="inbox-keys">
         {HELP.map(([key, what]) => (
           <div key={key}>
             <dt>
