@@ -214,7 +214,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
       .getByLabel('File to import')
       .setInputFiles({ name: 'flow.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(file)) });
     const dialog = page.getByRole('dialog');
-    await dialog.getByText(HOSTILE).waitFor();
+    await dialog.getByText(HOSTILE, { exact: true }).waitFor();
     await dialog.getByText('web search').waitFor();
     await dialog.getByRole('button', { name: 'Open in the editor' }).click();
     await node(page, 'Reviewer').waitFor();

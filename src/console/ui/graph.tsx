@@ -1,7 +1,7 @@
 /** A graph: drawn, looked around in, walked through by keyboard and, where its owner lets it, changed. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { LayoutOptions, PlacedNode, Point } from '../record/placement.js';
 import type { CameraState, ViewCamera } from './camera.js';
 import { ARROWS, useCamera } from './camera.js';
@@ -38,18 +38,23 @@ export interface GraphProps {
   readonly onMove?: (id: string, position: Point) => void;
   /** An edge was drawn, from a node's port or with the key C. */
   readonly onConnect?: (source: string, target: string) => void;
+  /** How often it was laid out anew: each time it is fitted into view again. */
+  readonly round?: number;
   /** More buttons beside those of the camera. */
   readonly tools?: ComponentChildren;
 }
 
 /** The camera is fitted at first, and then stays where the person puts it, whatever becomes of the graph. */
 export function Graph(props: GraphProps) {
-  const { name, nodes, edges, onSelectNode, onMove, tools } = props;
+  const { name, nodes, edges, onSelectNode, onMove, tools, round = 0 } = props;
   const editing = useGraphEditing({ onMove, onConnect: props.onConnect });
   const places = usePlaces(props, editing);
   const drawing = useMemo(() => boundsOf(places), [places]);
   const current = places.nodes.get(props.current ?? '') ?? null;
   const camera = useCamera({ drawing, camera: props.camera, grows: props.grows, current });
+  useEffect(() => {
+    if (round > 0) camera.fit();
+  }, [round]);
   const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
   return (
     <div class="graph">

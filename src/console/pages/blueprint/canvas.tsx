@@ -1,4 +1,5 @@
 /** The graph of a draft, to be changed by mouse and by keyboard; and all that is wrong with it. */
+import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { Badge, Button } from '../../ui/controls.js';
 import { Graph } from '../../ui/graph.js';
@@ -14,6 +15,7 @@ export function Canvas({ editor }: { readonly editor: Editor }) {
   const selected = editor.selected.value;
   const selectedId = selected === null ? null : drawnId(selected);
 
+  const round = useSignal(0);
   const { add, layOut, onKeyDown, ...changing } = changesOf(editor, drawing);
   return (
     <div class={`editor-canvas${editor.isValid.value === true ? ' runs' : ''}`} onKeyDown={onKeyDown}>
@@ -26,13 +28,20 @@ export function Canvas({ editor }: { readonly editor: Editor }) {
         onSelectNode={(id) => editor.select(id === null ? null : partOf(id))}
         onSelectEdge={(id) => editor.select(partOf(id))}
         {...(editor.mayEdit && changing)}
+        round={round.value}
         tools={
           editor.mayEdit && (
             <>
               <Button slim onClick={add}>
                 Add a node
               </Button>
-              <Button slim onClick={layOut}>
+              <Button
+                slim
+                onClick={() => {
+                  layOut();
+                  round.value += 1;
+                }}
+              >
                 Lay out
               </Button>
             </>

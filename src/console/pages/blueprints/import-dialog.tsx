@@ -61,6 +61,7 @@ function Preview({
     opened = draft;
     navigate(pageUrl(['blueprints', 'new']));
   }
+  const nameOf = (id: string): string => draft.nodes.find((node) => node.id === id)?.label ?? id;
   const foot = (
     <>
       <Button onClick={onClose}>Cancel</Button>
@@ -98,7 +99,7 @@ function Preview({
       <ul class="import-parts small" aria-label="Edges">
         {draft.edges.map(({ source, target, type, condition }, at) => (
           <li key={at} class="break">
-            {source} → {target}
+            {nameOf(source)} → {nameOf(target)}
             {type === 'conditional' && <code> if {condition}</code>}
           </li>
         ))}
