@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { describeInBrowser, overflows, seriousFaults, settled } from '../support/console-browser.js';
+import { IS_SOAK, describeInBrowser, overflows, seriousFaults, settled } from '../support/console-browser.js';
 import { startHostileService } from '../support/hostile-service.js';
 import type { LivedInService } from '../support/lived-in-service.js';
 import { startLivedInService } from '../support/lived-in-service.js';
@@ -40,10 +40,12 @@ describeInBrowser('Every page of the console', (browser) => {
     await context.request.post(`${town.url}/api/session`, { data: { key: town.keys.ann } });
   }
 
-  for (const [what, options] of [
+  /** Each page has tests of its own for both. */
+  const looks = [
     ['in the light', {}],
     ['in the dark, on a phone', { isDark: true, width: 360, height: 740 }],
-  ] as const) {
+  ] as const;
+  for (const [what, options] of IS_SOAK ? looks : looks.slice(1)) {
     it(`has one heading and one main part, names for its controls, no serious fault, ${what}`, async () => {
       const page = await browser.open(`${town.url}/console/`, { ...options, expectsRefusals: true });
       await settled(page);

@@ -26,6 +26,9 @@ export interface ConsoleBrowser {
 /** The service asks for another moment, or cuts off a page that reads too slowly: the client tries again. */
 const OF_A_BUSY_MACHINE = /503|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
+/** Whether tests that look at everything run: they take a minute. */
+export const IS_SOAK = process.env['SOAK'] !== undefined;
+
 /** A block of tests with one browser, skipped where none is installed; nothing that it wrote to its console may be an error. */
 export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser) => void): void {
   describe(title, () => {
@@ -40,7 +43,11 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
 
     before(async () => {
       // The runner's own time limit is the only one: a busy machine takes its time.
-      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: 0 });
+      browser = await chromium.launch({
+        executablePath,
+        args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer'],
+        timeout: 0,
+      });
     });
     afterEach(async () => {
       const [opened, found] = [contexts, faults];

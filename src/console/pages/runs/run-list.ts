@@ -189,8 +189,10 @@ export class RunList {
       this.state.value = records.length < PAGE ? 'end' : 'more';
     });
     const isUnknown = added.some(({ value }) => isSinceUnknown(value));
+    // An event may have told of its end while the page was on its way here, and the row was not known.
+    for (const { value: row } of added) if (!isOver(row)) this.#stale.add(row.id);
     if (isUnknown && isFirst) void this.#readPauses();
-    if (isUnknown) this.#readStale();
+    if (this.#stale.size > 0) this.#readStale();
   }
 
   /** The row of a run that was read: a new one, or the known one as it is now. */
@@ -279,6 +281,8 @@ export class RunList {
       else if (known.length > 0) this.#insert(records);
       else this.#replace(pager, records);
     });
+    // Events may have told of the new ones while they were on their way here, and not known.
+    if (newCount > 0) this.#look();
     this.#rest();
   }
 
