@@ -21,8 +21,8 @@ describe('The council commands at a service with keys', () => {
     };
   });
   after(async () => {
-    await bench.clear();
     await service.stop();
+    await bench.clear();
   });
 
   const at = (): readonly string[] => ['--url', service.url];

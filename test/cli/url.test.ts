@@ -24,8 +24,9 @@ describe('council run --url', () => {
   });
 
   afterEach(async () => {
-    await bench.clear();
+    // First: a service that still writes would keep its folder from being removed.
     await service.stop();
+    await bench.clear();
   });
 
   it('prints what the service makes of the topic, and shows its steps as it does here', async () => {
