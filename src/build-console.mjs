@@ -34,9 +34,10 @@ export async function buildConsole() {
 /** @param input entries by the name of their chunk */
 async function chunksFrom(input) {
   const [{ rollup }, { minify }] = await Promise.all([import('@rollup/wasm-node'), import('terser')]);
+  const sources = [];
   const bundle = await rollup({
     input,
-    plugins: [await typescriptSources()],
+    plugins: [await typescriptSources((path) => sources.push(path))],
     // Of this tree a module is loaded for what it exports.
     treeshake: { moduleSideEffects: (path) => path.includes('/node_modules/') },
     onwarn: ({ message }) => {
@@ -49,7 +50,7 @@ async function chunksFrom(input) {
     chunkFileNames: ({ facadeModuleId, name }) => `${pageOf(facadeModuleId) ?? name}.js`,
   });
   const minified = async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code });
-  return { chunks: await Promise.all(output.map(minified)), sources: bundle.watchFiles };
+  return { chunks: await Promise.all(output.map(minified)), sources };
 }
 
 /** The page whose module a path is. */
@@ -59,8 +60,8 @@ function pageOf(path) {
 
 const MINIFIED = { module: true, compress: false, mangle: true };
 
-/** How sources are found and become JavaScript. */
-async function typescriptSources() {
+/** How sources are found and become JavaScript. @param onLoad hears the path of each */
+async function typescriptSources(onLoad) {
   const { default: ts } = await import('typescript');
   const compilerOptions = {
     target: ts.ScriptTarget.ES2022,
@@ -78,6 +79,7 @@ async function typescriptSources() {
       return [path, path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx')].find((each) => existsSync(each));
     },
     load(path) {
+      onLoad(path);
       const text = readFileSync(path, 'utf8');
       return /\.tsx?$/.test(path) ? ts.transpileModule(text, { fileName: path, compilerOptions }).outputText : text;
     },

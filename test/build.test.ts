@@ -144,6 +144,19 @@ describe('Build', () => {
     expect(written.map((state) => state.split(' ')[0])).to.deep.equal(['.stamp-src', 'src/greeting.js']);
   });
 
+  it('makes the console again when a module of it changes', async () => {
+    write('src/console/index.html', '<!-- assets -->\n');
+    for (const style of ['tokens', 'base']) write(`src/console/styles/${style}.css`, '');
+    write('src/console/main.tsx', "import { greet } from './greet.js';\ngreet();\n");
+    write('src/console/share/main.tsx', 'console.log(2);\n');
+    write('src/console/greet.ts', 'export const greet = () => console.log("hello");\n');
+    await build();
+    const first = readFileSync(inHouse('dist/console/index.html'), 'utf8');
+    write('src/console/greet.ts', 'export const greet = () => console.log("good day");\n');
+    await build();
+    expect(readFileSync(inHouse('dist/console/index.html'), 'utf8')).to.not.equal(first);
+  });
+
   it('rebuilds everything after a build that was ended in the middle', async () => {
     await build();
     rmSync(inHouse('dist/.stamp-src'));
