@@ -69,6 +69,25 @@ describeInBrowser('The first run', (browser) => {
     await row.getByText('running').waitFor();
   });
 
+  it('takes nobody away from where they have gone while it starts', async () => {
+    const page = await browser.open(`${service.url}/console/`);
+    let goOn = (): void => {};
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    await page.route('**/api/councils/run', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole('textbox', { name: 'Topic' }).fill('The sea');
+    await page.getByRole('button', { name: /^Start the run/ }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Inbox' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
+    const answered = page.waitForResponse('**/api/councils/run');
+    goOn();
+    await answered;
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
+    expect(new URL(page.url()).pathname).to.equal('/console/inbox');
+  });
+
   it('appears by itself to those who may not start one, and have no button for it', async () => {
     const open = new CouncilClient({ url: service.url });
     const { key } = await open.keys.add({ name: 'ann', scopes: ['admin', 'run', 'read'] });
@@ -168,7 +187,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await page.getByRole('heading', { name: 'No run is like that' }).waitFor();
     await page.getByRole('button', { name: 'Clear all filters' }).click();
     await page.locator('tr[data-line]').first().waitFor();
-    expect(new URL(page.url()).search).to.equal('');
+    await page.waitForURL(({ search }) => search === '');
   });
 
   it('has views of its reader’s own, which stay until they are removed', async () => {

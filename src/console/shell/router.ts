@@ -56,6 +56,14 @@ export function navigate(url: string, { replace = false }: { readonly replace?: 
   if (before.pathname !== address.value.pathname) window.scrollTo(0, 0);
 }
 
+/** Navigates later, once a request is answered: nobody is taken away from where they have gone meanwhile. */
+export function navigateFromHere(): typeof navigate {
+  const { pathname } = address.value;
+  return (url, options) => {
+    if (address.value.pathname === pathname) navigate(url, options);
+  };
+}
+
 /** Until when the next address waits to be written; null: it is written at once. */
 let rest: number | null = null;
 let isDue = false;

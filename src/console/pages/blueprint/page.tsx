@@ -4,7 +4,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import type { LeaveGuard } from '../../shell/router.js';
-import { guardLeaving, navigate, pageUrl, path, query, setQuery } from '../../shell/router.js';
+import { guardLeaving, navigate, navigateFromHere, pageUrl, path, query, setQuery } from '../../shell/router.js';
 import { may, onRefused } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button } from '../../ui/controls.js';
@@ -57,10 +57,11 @@ function later(ms: number, act: () => void): () => void {
 
 function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }) {
   const save = async (): Promise<void> => {
+    const go = navigateFromHere();
     try {
       const saved = await editor.save();
       if (saved !== null) toast(`Saved as version ${saved.version}`, 'good');
-      if (saved !== null && id === NEW) navigate(pageUrl(['blueprints', saved.id]), { replace: true });
+      if (saved !== null && id === NEW) go(pageUrl(['blueprints', saved.id]), { replace: true });
     } catch (error) {
       onRefused(error);
       toastError(error);

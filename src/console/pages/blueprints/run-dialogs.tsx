@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Blueprint } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
-import { navigate, pageUrl } from '../../shell/router.js';
+import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { Button, Check, Field } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Failure } from '../../ui/states.js';
@@ -22,8 +22,9 @@ export function StartDialog({ blueprint, onClose }: StartDialogProps) {
       verb="Start"
       onClose={onClose}
       start={async (topic) => {
+        const go = navigateFromHere();
         const run = await council.runs.start({ topic, blueprint, godMode: isGuided.value });
-        navigate(pageUrl(['runs', run.id]));
+        go(pageUrl(['runs', run.id]));
       }}
     >
       <Check

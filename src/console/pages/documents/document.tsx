@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Document, NumberedChunk } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
-import { navigate, pageUrl, query } from '../../shell/router.js';
+import { navigate, navigateFromHere, pageUrl, query } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
 import { Badge, Field } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
@@ -14,6 +14,7 @@ import { DeleteButton } from './delete-button.js';
 export function DocumentPage({ id }: { readonly id: string }) {
   const found = useResource(id, (signal) => council.documents.get(id, { signal }));
   const loaded = found.state.value;
+  const go = navigateFromHere();
   return (
     <main id="page">
       <div class="page-head">
@@ -23,7 +24,7 @@ export function DocumentPage({ id }: { readonly id: string }) {
           {loaded.status === 'ready' && <Facts document={loaded.value} />}
         </div>
         {loaded.status === 'ready' && may('documents') && (
-          <DeleteButton document={loaded.value} onDeleted={() => navigate(pageUrl(['documents']))} />
+          <DeleteButton document={loaded.value} onDeleted={() => go(pageUrl(['documents']))} />
         )}
       </div>
       {loaded.status === 'loading' && <Loading what="the document" />}

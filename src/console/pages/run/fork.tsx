@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import type { ForkRequest } from '../../../generated/schemas.js';
 import { countOf, usageWords } from '../../record/words.js';
 import { council } from '../../shell/council.js';
-import { navigate, pageUrl } from '../../shell/router.js';
+import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
 import { toast } from '../../shell/toasts.js';
 import { Button, Field } from '../../ui/controls.js';
@@ -50,11 +50,12 @@ export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
   async function start(): Promise<void> {
     isBusy.value = true;
     fault.value = null;
+    const go = navigateFromHere();
     try {
       const fork = await council.run(store.source.id).fork({ at, changes });
       onClose();
       toast(`Forked at event ${at}.`, 'good');
-      navigate(pageUrl(['runs', fork.id]));
+      go(pageUrl(['runs', fork.id]));
     } catch (error) {
       fault.value = tellError(error);
     } finally {

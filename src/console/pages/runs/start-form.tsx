@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { council } from '../../shell/council.js';
-import { navigate, pageUrl } from '../../shell/router.js';
+import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, onRefused } from '../../shell/session.js';
 import { Button, Check, Field } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -28,8 +28,9 @@ function useStart(councils: readonly Council[]): Starting {
     }
     isBusy.value = true;
     fault.value = null;
+    const go = navigateFromHere();
     try {
-      navigate(pageUrl(['runs', await startRun(council, wanted, councils)]));
+      go(pageUrl(['runs', await startRun(council, wanted, councils)]));
     } catch (error) {
       onRefused(error);
       fault.value = faultOf(error);
