@@ -21,7 +21,7 @@ describeInBrowser('A newcomer', (browser) => {
     const page = await browser.open(service.url);
     await follow(page, 'Should our town build a public sauna?');
     await follow(page, 'start it in God Mode');
-    await page.getByText('Approve').first().waitFor();
+    await page.getByRole('heading', { name: 'before master' }).waitFor();
     await follow(page, 'Inbox');
     await page.getByText('One run waits').waitFor();
     await page.getByText('next: master').waitFor();

@@ -45,10 +45,12 @@ describeInBrowser('The page of a run', (browser) => {
     const run = await council.runs.start({ topic: 'The sea' });
     await untilTrue(() => slow.isHeld());
     const page = await browser.open(`${service.url}/console/documents`);
-    const socket = page.waitForEvent('websocket');
+    const isFollowed = new Promise((resolve) =>
+      page.once('websocket', (socket) => socket.once('framereceived', resolve)),
+    );
     await page.goto(urlOf(run.id));
     await page.getByRole('heading', { level: 1, name: 'The sea' }).waitFor();
-    await (await socket).waitForEvent('framereceived');
+    await isFollowed;
     slow.goOn();
     // The second draft's first words, before there is a second draft.
     await page.getByText('Master is writing').waitFor();

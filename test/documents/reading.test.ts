@@ -30,7 +30,7 @@ describe('Agents that read uploaded documents', () => {
   /** A minute between two tries is a second; deadlines of seconds stay as they are. */
   const hasty = {
     ...system,
-    after: (ms: number, call: () => void) => system.after(ms >= 10_000 ? ms / 60 : ms, call),
+    after: (ms: number, call: () => void) => system.after(ms >= 60_000 ? ms / 60 : ms, call),
   };
   let dir: TempDir;
   let provider: FakeProvider;

@@ -36,7 +36,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     it(`are open when they are ${fate}, and asking again gives the first result`, async () => {
       const server = await bench.server();
       const log = bench.log(server, { deadlineMs: SHORT_MS });
-      const before = await log.append('run-1', numbered(1), 'none');
+      const before = await surely(log, 'run-1', numbered(1), 'none');
       server.behave({ append: onceFated(fate) });
       const events = numbered(2);
       expect(await rejectionOf(log.append('run-1', events, 0))).to.be.instanceOf(AppendOutcomeUnknown);

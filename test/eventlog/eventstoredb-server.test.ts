@@ -116,7 +116,7 @@ describe('EventStoreDB log: its server as a process', () => {
   it('leaves appends open while frozen, drops subscribers, and goes on serving when resumed', async () => {
     const { child, url } = await serve(bench.file());
     const log = bench.log(url, { deadlineMs: SHORT_MS });
-    await log.append('run-1', numbered(1), 'none');
+    await surely(log, 'run-1', numbered(1), 'none');
     const { waitFor, ended } = following(log, null);
     await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
     child.signal('SIGSTOP');

@@ -86,10 +86,10 @@ function playedOut(chart: Chart): ReadonlyMap<string, object> {
   return made;
 }
 
-/** Every object within a value, but for what belongs to the graph. */
+/** Every object within a value, but for what belongs to the graph. Lists are of a few classes that last. */
 function keep(made: Map<string, object>, name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
-  made.set(name, value);
+  if (!Array.isArray(value)) made.set(name, value);
   for (const [key, part] of Object.entries(value)) {
     if (key !== 'plan' && key !== 'limits' && key !== 'scores') keep(made, `${name} ${key}`, part);
   }

@@ -49,8 +49,9 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
         timeout: 0,
       });
     });
-    afterEach(async () => {
+    afterEach(async function () {
       const [opened, found] = [contexts, faults];
+      if (this.currentTest?.state === 'failed') await tellPages(opened);
       [contexts, faults] = [[], []];
       await Promise.all(opened.map((context) => context.close()));
       expect(found, 'what the browser found wrong').to.deep.equal([]);
@@ -81,6 +82,14 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
 
     tests({ open });
   });
+}
+
+/** Prints what each page showed when its test failed. */
+async function tellPages(contexts: readonly BrowserContext[]): Promise<void> {
+  for (const page of contexts.flatMap((context) => context.pages())) {
+    const text = await page.innerText('body', { timeout: 5_000 }).catch(String);
+    console.error(`${page.url()}\n${text.replace(/^/gm, '  | ')}`);
+  }
 }
 
 /** Resolves once a page shows what it asked for: streams stay open, so a network at rest cannot be waited for. */
