@@ -1,5 +1,6 @@
 /** Subscriptions: stored events after a position, then live ones, joined without gap or repetition. */
 import { SubscriptionDropped } from '../errors.js';
+import { oneByOne } from '../one-by-one.js';
 import { ordinalOf, positionOf } from './messages.js';
 import type { Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
 import { categoryOf } from '../port.js';
@@ -31,25 +32,30 @@ interface Progress {
  *
  * @throws {SubscriptionDropped} the log is closed or fails meanwhile
  */
-export async function* follow(
+export function follow(log: Followable, after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
+  return oneByOne(followedFrom(log, after, following), following.signal);
+}
+
+async function* followedFrom(
   log: Followable,
   after: Position | null,
   following: SubscribeOptions,
-): AsyncIterable<Followed> {
-  const { signal } = following;
+): AsyncGenerator<readonly Followed[]> {
   let last = after;
   try {
     for await (const batch of batches(log, ordinalOf(after), following)) {
-      for (const followed of batch) {
-        if (signal.aborted) return;
-        if (followed.kind !== 'caughtUp')
-          last = followed.kind === 'event' ? followed.event.position : followed.position;
-        yield followed;
-      }
+      yield batch;
+      last = lastIn(batch) ?? last;
     }
   } catch (cause) {
     throw new SubscriptionDropped({ last }, { cause });
   }
+}
+
+function lastIn(batch: readonly Followed[]): Position | null {
+  const followed = batch.at(-1);
+  if (followed === undefined || followed.kind === 'caughtUp') return null;
+  return followed.kind === 'event' ? followed.event.position : followed.position;
 }
 
 async function* batches(

@@ -3,6 +3,7 @@ import type { System } from '../../system/system.js';
 import { LogClosed, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
 import type { Followed, SubscribeOptions, Position } from '../port.js';
+import { oneByOne } from '../one-by-one.js';
 import { faultOf } from './connection.js';
 import { idleTimeout } from './reads.js';
 import { positionOf } from './read-message.js';
@@ -215,42 +216,4 @@ function checkpointAt(progress: Progress, position: Position): Followed {
   progress.seen = position;
   progress.passed = 0;
   return { kind: 'checkpoint', position };
-}
-
-/**
- * The items of batches one by one, up to the signal. A generator would do the same but await several times per item.
- * Unlike one, it must not be asked for an item before the previous one has resolved, which `for await` never does.
- */
-function oneByOne<T>(batches: AsyncGenerator<readonly T[]>, signal: AbortSignal): AsyncIterableIterator<T> {
-  let batch: readonly T[] = [];
-  let next = 0;
-  const end = async (): Promise<IteratorResult<T>> => {
-    batch = [];
-    next = 0;
-    await batches.return(undefined);
-    return { done: true, value: undefined };
-  };
-  const fromNextBatch = async (): Promise<IteratorResult<T>> => {
-    do {
-      const taken = await batches.next();
-      if (taken.done === true) return { done: true, value: undefined };
-      batch = taken.value;
-      next = 0;
-    } while (batch.length === 0);
-    return give();
-  };
-  const give = (): Promise<IteratorResult<T>> => {
-    if (signal.aborted) return end();
-    const item = batch[next];
-    if (item === undefined) return fromNextBatch();
-    next += 1;
-    return Promise.resolve({ done: false, value: item });
-  };
-  return {
-    next: give,
-    return: end,
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
 }
