@@ -43,6 +43,7 @@ import type { RunState, UnfinishedRun } from '../run/state.js';
 import type { RunServices } from './runs.js';
 import { runServices } from './runs.js';
 import type { EngineConfig, EngineDeps } from './context.js';
+import { OwnAppends } from '../run/live/own-appends.js';
 import { TokenBus } from '../run/live/tokens.js';
 
 /** What drives runs, without HTTP: the service puts HTTP and sockets before it, the benchmark drives it directly. */
@@ -102,14 +103,15 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const charts = machineCache();
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
-  const wiring = { log, tokens, charts, corruptRuns, instanceId };
+  const ownAppends = new OwnAppends();
+  const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId };
   const { registry, cluster, unreachableModels } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const feed = new RunFeed(reader, system.sha256);
   const cursors = feedCursors(logInfo.identity, system.sha256);
   const logFeed = new LogFeed({ log, cursors, corruptRuns, system, onFault });
   const projector = new Projector({
-    ...{ log, views, history, system, sha256: system.sha256 },
+    ...{ log, views, history, ownAppends, system, sha256: system.sha256 },
     onFolded: foldedTo({ cluster, deadlines, corruptRuns, instanceId }),
     onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),

@@ -10,6 +10,7 @@ import type { MachineCache } from '../run/machine.js';
 import { RunRegistry } from '../run/live/registry.js';
 import type { RunState } from '../run/state.js';
 import { failureOf } from '../run/state.js';
+import type { OwnAppends } from '../run/live/own-appends.js';
 import type { TokenBus } from '../run/live/tokens.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import type { ChunkSearch } from '../search/document-search.js';
@@ -23,6 +24,7 @@ export interface RunServicesDeps {
   readonly tokens: TokenBus;
   readonly charts: MachineCache;
   readonly corruptRuns: CorruptRuns;
+  readonly ownAppends: OwnAppends;
   readonly instanceId: string;
 }
 
@@ -38,7 +40,7 @@ export interface RunServices {
 export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
   { dataDir, model, webSearch = null, chunkSearch = null, system, logger }: EngineDeps,
-  { log, tokens, charts, corruptRuns, instanceId }: RunServicesDeps,
+  { log, tokens, charts, corruptRuns, ownAppends, instanceId }: RunServicesDeps,
 ): RunServices {
   const onOutage = (name: string, failure: ModelFailed | null): void => {
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
@@ -56,6 +58,7 @@ export function runServices(
       model: bounded,
       tools: toolbox({ web: webSearch, chunkSearch }),
       tokens,
+      ownAppends,
       system,
       instanceId,
       onFault(runId, error) {

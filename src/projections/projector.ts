@@ -10,6 +10,7 @@ import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
+import type { OwnAppends } from '../run/live/own-appends.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
 import { wait } from '../system/async/deadline.js';
@@ -27,6 +28,8 @@ export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunViews;
   readonly history: History;
+  /** What this instance appends, and has folded already. Absent: nothing. */
+  readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
   readonly system: Pick<System, 'after'>;
   /** Called with each event once it is folded or found corrupt; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
@@ -157,13 +160,16 @@ export class Projector {
     this.#taken(recorded);
   }
 
-  /** Folds an event of a run in memory synchronously, since awaiting costs more than folding; false: use `#take`. */
+  /**
+   * Takes an event of a run that was folded here before it was appended, or folds one of a run in memory, synchronously,
+   * since awaiting costs more than folding; false: use `#take`.
+   */
   #takeHeld(recorded: RecordedEvent): boolean {
     const { views, history, onFolded } = this.#options;
     const runId = runIdOf(recorded.stream);
     if (runId === null || !this.#caughtUp || !history.hasRoom) return false;
     try {
-      const run = views.applyHeld(runId, runEventOf(recorded));
+      const run = this.#foldedHere(runId, recorded) ?? views.applyHeld(runId, runEventOf(recorded));
       if (run === null) return false;
       history.note(summaryOf(run));
       onFolded?.(recorded, run);
@@ -172,6 +178,12 @@ export class Projector {
     }
     this.#taken(recorded);
     return true;
+  }
+
+  /** Null also for a run that somebody watches, who is shown every state. */
+  #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
+    const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
+    return run !== null && this.#options.views.moveOn(runId, run) ? run : null;
   }
 
   /** A corrupt run, blueprint or document keeps its last valid state; others are not affected. */

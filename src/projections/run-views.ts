@@ -85,6 +85,20 @@ export class RunViews {
     return view === undefined ? null : this.#advance(runId, view, event);
   }
 
+  /**
+   * Takes the state of a run that was folded elsewhere, at once. False when somebody watches the run, or is about to: then
+   * every event of it has to be applied.
+   */
+  moveOn(runId: string, run: RunState): boolean {
+    if (this.#loading.has(runId)) return false;
+    const view = this.#views.get(runId) ?? this.#keep(runId, run);
+    if (view.watchers > 0) return false;
+    if (run.head.seq > view.run.head.seq) view.run = run;
+    view.store = null;
+    this.#settle(runId, view);
+    return true;
+  }
+
   #advance(runId: string, view: View, event: RunEvent): RunState {
     this.#take(view, event);
     this.#settle(runId, view);

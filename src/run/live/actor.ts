@@ -12,8 +12,8 @@ import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
-import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { appendFacts, handleCommand } from '../../eventsourcing/handle-command.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { handleCommand, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import { line } from '../../system/async/turns.js';
@@ -27,6 +27,7 @@ import type { Chart, RunSnapshot } from '../machine.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { reportOf } from './attempts.js';
+import type { OwnAppends } from './own-appends.js';
 import { currentEvent, factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 
@@ -37,12 +38,20 @@ export interface RunActorDeps {
   readonly tools: Toolbox;
   /** Receives drafts as they are written, while anybody listens. */
   readonly tokens: TokenBus;
+  /** Told of each append. */
+  readonly ownAppends: OwnAppends;
   readonly system: System;
   readonly instanceId: string;
   /** Called when a run is no longer live here: finished, paused, released, or taken by another instance. */
   readonly onLeft: (run: RunState) => void;
   /** Called with errors that no caller waits for. */
   readonly onFault: (runId: string, error: unknown) => void;
+}
+
+/** Where facts lead that were decided here. */
+export interface Decided {
+  readonly to: RunSnapshot;
+  readonly assignments?: PendingEvents['assignments'];
 }
 
 export class RunActor {
@@ -93,15 +102,12 @@ export class RunActor {
   /**
    * Moves to the state after recorded facts, of this or another instance, and acts on it.
    *
-   * @param decided the decision that led to them, when it was made here: saves computing the transitions again
+   * @param decided where they lead, when they were decided here: saves computing the transitions again
    *
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
-  adopt(facts: readonly RunEvent[], decided: PendingEvents | null = null): void {
-    const to =
-      decided === null
-        ? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot())
-        : asRecorded(decided.snapshot, facts.at(-1));
+  adopt(facts: readonly RunEvent[], decided: Decided | null = null): void {
+    const to = decided?.to ?? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot());
     this.#live.send({ type: 'recorded', facts, to });
     if (this.run.ownership.owner === this.#deps.instanceId) this.#act(decided?.assignments);
     else this.stop();
@@ -138,9 +144,12 @@ export class RunActor {
     if (pending === null || pending.facts.length === 0) return pending && pending.facts;
     const { facts, context } = pending;
     const { run } = this;
-    const after = { at: context.at, ...factsAfter(run.head, run.runId, facts) };
-    const { recorded } = await appendFacts(this.#deps, after, this.#stopped.signal);
-    this.adopt(recorded, pending);
+    const { log, ownAppends } = this.#deps;
+    const sealed = sealAppend(this.#deps, { at: context.at, ...factsAfter(run.head, run.runId, facts) });
+    const to = asRecorded(pending.snapshot, sealed.recorded.at(-1));
+    const append = { before: run, events: sealed.recorded, after: to.context.run };
+    await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));
+    this.adopt(sealed.recorded, { to, assignments: pending.assignments });
     return facts;
   }
 

@@ -5,8 +5,8 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { appendFacts } from '../../eventsourcing/handle-command.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { sealAppend } from '../../eventsourcing/handle-command.js';
 import { settledWithin } from '../../system/async/deadline.js';
 import type { RunActorDeps } from './actor.js';
 import { RunActor } from './actor.js';
@@ -19,7 +19,6 @@ import { claimsRun } from '../events.js';
 import type { GateAnswer, GateRequest } from '../commands/decide-pause.js';
 import { decidePause } from '../commands/decide-pause.js';
 import { passPauseDeadline } from '../commands/pass-deadline.js';
-import { evolve } from '../evolve.js';
 import { decisionContext } from '../pending-events.js';
 import { RunStarts, requestedBefore } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
@@ -249,16 +248,21 @@ export class RunRegistry {
   }
 
   async #append(runId: string, { chart, snapshot, at }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
-    const head = snapshot?.context.run.head ?? null;
-    const { recorded } = await this.#tasks.untilEnd((signal) =>
-      appendFacts(this.#deps, { ...factsAfter(head, runId, facts), ...(at !== undefined && { at }) }, signal),
-    );
+    const { log, system, ownAppends } = this.#deps;
+    const before = snapshot?.context.run ?? null;
+    const after = factsAfter(before?.head ?? null, runId, facts);
+    const sealed = sealAppend(this.#deps, { ...after, ...(at !== undefined && { at }) });
+    const { recorded } = sealed;
     const start = snapshot ?? chart.first(recorded[0]);
-    const rest = snapshot === null ? recorded.slice(1) : recorded;
-    if (!claimsRun(facts)) return rest.reduce(evolve, start.context.run);
+    const to = (snapshot === null ? recorded.slice(1) : recorded).reduce((from, fact) => chart.next(from, fact), start);
+    const append = { before, events: recorded, after: to.context.run };
+    await ownAppends.during(append, () =>
+      this.#tasks.untilEnd((signal) => appendWithRetry(log, sealed, { system, signal })),
+    );
+    if (!claimsRun(facts)) return to.context.run;
     const actor = new RunActor(chart, start, this.#deps);
     this.#live.set(runId, actor);
-    actor.adopt(rest);
+    actor.adopt(recorded, { to });
     return actor.run;
   }
 

@@ -1,0 +1,70 @@
+/**
+ * The appends of this instance that have not come back from the log yet, with the state that each leads to: what was
+ * folded to decide an append is not folded again to show it.
+ */
+import type { RecordedEvent } from '../../eventlog/port.js';
+import type { RunEvent } from '../events.js';
+import type { RunState } from '../state.js';
+
+/** Most runs whose newest append is remembered; beyond, the oldest is forgotten, and folded when it comes back. */
+const MAX_RUNS = 20_000;
+
+export interface OwnAppend {
+  /** The run it was decided on, all of which is recorded; null: it begins the run. */
+  readonly before: RunState | null;
+  readonly events: readonly Pick<RunEvent, 'seq' | 'id'>[];
+  /** The run once it is recorded. */
+  readonly after: RunState;
+}
+
+export class OwnAppends {
+  readonly #maxRuns: number;
+  /** By run: one append of a run is made after the other. */
+  readonly #newest = new Map<string, OwnAppend>();
+
+  constructor(maxRuns = MAX_RUNS) {
+    this.#maxRuns = maxRuns;
+  }
+
+  /** Runs whose newest append is remembered. */
+  get size(): number {
+    return this.#newest.size;
+  }
+
+  /** Makes an append; it is remembered before, because it may come back from the log before it is acknowledged. */
+  async during<T>(append: OwnAppend, make: () => Promise<T>): Promise<T> {
+    const { runId } = append.after;
+    // Last in the order of the map, whose first is forgotten.
+    this.#newest.delete(runId);
+    this.#newest.set(runId, append);
+    this.#forgetOldest();
+    try {
+      return await make();
+    } catch (error) {
+      if (this.#newest.get(runId) === append) this.#newest.delete(runId);
+      throw error;
+    }
+  }
+
+  /**
+   * The run after an event that has come from the log, or after more that is recorded by now. Null for an event of another
+   * instance, and for one that is not remembered. The id proves that the event is the one that was decided here.
+   */
+  stateAfter(runId: string, { revision, id }: Pick<RecordedEvent, 'revision' | 'id'>): RunState | null {
+    const append = this.#newest.get(runId);
+    if (append === undefined) return null;
+    const { before, events, after } = append;
+    if (before !== null && revision <= before.head.seq) return before;
+    if (!events.some((event) => event.seq === revision && event.id === id)) return null;
+    if (revision === after.head.seq) this.#newest.delete(runId);
+    return after;
+  }
+
+  #forgetOldest(): void {
+    if (this.#newest.size <= this.#maxRuns) return;
+    for (const runId of this.#newest.keys()) {
+      this.#newest.delete(runId);
+      return;
+    }
+  }
+}

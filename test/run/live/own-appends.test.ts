@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { OwnAppends } from '../../../src/run/live/own-appends.js';
+import type { RunEvent } from '../../../src/run/events.js';
+import type { RunState } from '../../../src/run/state.js';
+import { begun } from '../../support/given.js';
+import { runRequest } from '../../support/open-engine.js';
+import { rejectionOf } from '../../support/rejection.js';
+
+const RUN = begun(runRequest('one')).run;
+
+/** A run whose last event stands at a revision. */
+function runAt(seq: number, runId = 'one'): RunState {
+  return { ...RUN, runId, head: { seq, id: idOf(seq), hash: '' } };
+}
+
+function idOf(seq: number): string {
+  return `event ${seq}`;
+}
+
+function eventsAt(...seqs: readonly number[]): readonly Pick<RunEvent, 'seq' | 'id'>[] {
+  return seqs.map((seq) => ({ seq, id: idOf(seq) }));
+}
+
+const comesBack = (seq: number, id = idOf(seq)) => ({ revision: seq, id });
+
+describe('An own append that comes back from the log', () => {
+  const before = runAt(1);
+  const after = runAt(3);
+  const append = { before, events: eventsAt(2, 3), after };
+  const acknowledged = (): Promise<void> => Promise.resolve();
+
+  it('gives the run after it, before it is acknowledged too, and is forgotten with its last event', async () => {
+    const own = new OwnAppends();
+    await own.during(append, async () => {
+      expect(own.stateAfter('one', comesBack(2))).to.equal(after);
+    });
+    expect(own.stateAfter('one', comesBack(3))).to.equal(after);
+    expect(own.size).to.equal(0);
+    expect(own.stateAfter('one', comesBack(3))).to.equal(null);
+  });
+
+  it('gives for an event from before it what is recorded for certain, never what may not be', async () => {
+    const own = new OwnAppends();
+    await own.during(append, async () => {
+      expect(own.stateAfter('one', comesBack(0))).to.equal(before);
+      expect(own.stateAfter('one', comesBack(1))).to.equal(before);
+    });
+  });
+
+  it('gives nothing for the event that another instance has put in its place', async () => {
+    const own = new OwnAppends();
+    await own.during(append, async () => {
+      expect(own.stateAfter('one', comesBack(2, 'of another'))).to.equal(null);
+      expect(own.stateAfter('one', comesBack(4))).to.equal(null);
+      expect(own.stateAfter('two', comesBack(2))).to.equal(null);
+    });
+  });
+
+  it('is not waited for when it was not made', async () => {
+    const own = new OwnAppends();
+    const refused = new Error('refused');
+    expect(await rejectionOf(own.during(append, () => Promise.reject(refused)))).to.equal(refused);
+    expect(own.stateAfter('one', comesBack(2))).to.equal(null);
+    expect(own.size).to.equal(0);
+  });
+
+  it('is folded instead when more runs are under way than are remembered', async () => {
+    const own = new OwnAppends(2);
+    for (const runId of ['one', 'two', 'three']) {
+      await own.during({ before: null, events: eventsAt(0), after: runAt(0, runId) }, acknowledged);
+    }
+    expect(own.size).to.equal(2);
+    expect(own.stateAfter('one', comesBack(0))).to.equal(null);
+    expect(own.stateAfter('three', comesBack(0))?.runId).to.equal('three');
+  });
+});
