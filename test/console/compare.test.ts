@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Run } from '../../src/client/client.js';
 import { CouncilClient } from '../../src/client/client.js';
-import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { describeInBrowser } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
@@ -84,14 +84,5 @@ describeInBrowser('Two runs compared', (browser) => {
     await page.getByRole('link', { name: 'the list of runs' }).waitFor();
     await page.goto(pageOf(parent.id, '00000000-0000-4000-8000-000000000000'));
     await page.getByRole('heading', { name: 'One of these runs is not there' }).waitFor();
-  });
-
-  it('have nothing serious against them, in the light, or in the dark on a phone', async () => {
-    for (const options of [{}, { isDark: true, width: 360 }]) {
-      const page = await browser.open(pageOf(parent.id, fork.id), options);
-      await page.getByRole('article').first().waitFor();
-      expect(await seriousFaults(page)).to.deep.equal([]);
-      expect(await overflows(page)).to.equal(false);
-    }
   });
 });

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { allOf } from '../support/all-of.js';
 import type { ConsoleBrowser } from '../support/console-browser.js';
-import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { describeInBrowser } from '../support/console-browser.js';
 import { encryptedPdf } from '../support/encrypted-pdf.js';
 import { addFirstKey, addKey, restWith } from '../support/keys.js';
 import type { RunningService } from '../support/running-service.js';
@@ -179,22 +179,6 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.goto(`${service.url}/console/documents/${id}`);
     await page.getByText('No text on page 1').waitFor();
   });
-
-  for (const [what, options] of [
-    ['in the light', {}],
-    ['in the dark, on a phone', { isDark: true, width: 360 }],
-  ] as const) {
-    it(`has nothing serious against it, ${what}`, async () => {
-      const id = await given('trees.pdf', TREES);
-      const page = await open('?q=oars', options);
-      for (const path of [`documents?q=oars`, `documents/${id}?page=2&chunk=1`]) {
-        await page.goto(`${service.url}/console/${path}`);
-        await page.getByText('what oars').waitFor();
-        expect(await seriousFaults(page)).to.deep.equal([]);
-        expect(await overflows(page)).to.equal(false);
-      }
-    });
-  }
 
   it('has no buttons for what a key may not do', async () => {
     const locked = await startService();

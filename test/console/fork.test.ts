@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CouncilClient } from '../../src/client/client.js';
 import { changesOf, draftOf } from '../../src/console/pages/run/fork-draft.js';
-import { describeInBrowser, seriousFaults } from '../support/console-browser.js';
+import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { history, recordOf } from '../support/console-records.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -62,7 +62,7 @@ describeInBrowser('Forks in the console', (browser) => {
     await price.getByText('1 result taken over').waitFor();
     await price.getByText('Spent so far: 1 call').waitFor();
     expect(await council.runs.count({ parent: run.id })).to.equal(0);
-    expect(await seriousFaults(page)).to.deep.equal([]);
+    expect(await faultsIn(page)).to.deep.equal([]);
 
     await dialog.getByLabel('Topic').fill('The lake');
     await dialog.getByText('Writer', { exact: true }).click();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { copiedRuns } from '../bench/copied-runs.js';
-import { IS_SOAK, describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { IS_SOAK, describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { instantModel } from '../support/instant-model.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -256,17 +256,14 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     });
   }
 
-  it('shows hostile topics as text, and nothing serious is against it, light, or dark on a phone', async () => {
+  it('shows hostile topics as text, and has no fault in any look', async () => {
     const topic = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
     await (await council.runs.start({ topic })).result();
-    for (const options of [{}, { isDark: true, width: 360 }]) {
-      const page = await open('', options);
-      await page.getByRole('link', { name: topic }).waitFor();
-      expect(await overflows(page)).to.equal(false);
-      await page.getByRole('button', { name: 'Start a run' }).click();
-      await page.getByRole('dialog').waitFor();
-      expect(await overflows(page)).to.equal(false);
-      expect(await seriousFaults(page)).to.deep.equal([]);
-    }
+    const page = await open();
+    await page.getByRole('link', { name: topic }).waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Start a run' }).click();
+    await page.getByRole('dialog').waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
   });
 });

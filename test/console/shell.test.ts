@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CouncilClient } from '../../src/client/client.js';
-import { describeInBrowser, overflows, seriousFaults } from '../support/console-browser.js';
+import { describeInBrowser } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
@@ -43,16 +43,4 @@ describeInBrowser('The console', (browser) => {
       await locked.stop();
     }
   });
-
-  for (const [what, options] of [
-    ['in the light', {}],
-    ['in the dark, on a phone', { isDark: true, width: 360 }],
-  ] as const) {
-    it(`has nothing serious against it, ${what}`, async () => {
-      const page = await browser.open(`${service.url}/console/`, options);
-      await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
-      expect(await seriousFaults(page)).to.deep.equal([]);
-      expect(await overflows(page)).to.equal(false);
-    });
-  }
 });

@@ -26,6 +26,11 @@ export interface ConsoleBrowser {
 /** The service asks for another moment, or cuts off a page that reads too slowly: the client tries again. */
 const OF_A_BUSY_MACHINE = /503|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
+const LOOKS = [
+  { name: 'on a phone in the dark', width: 360, height: 740, colorScheme: 'dark' },
+  { name: 'at a desk in the light', width: 1280, height: 800, colorScheme: 'light' },
+] as const;
+
 /** Whether tests that look at everything run: they take a minute. */
 export const IS_SOAK = process.env['SOAK'] !== undefined;
 
@@ -98,8 +103,21 @@ export async function settled(page: Page): Promise<void> {
   await page.locator('.skeleton').first().waitFor({ state: 'detached' });
 }
 
+/** What is wrong with a page as it is shown: at a desk in the light, and on a phone in the dark. */
+export async function faultsIn(page: Page): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const { name, width, height, colorScheme } of LOOKS) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme });
+    const faults = await seriousFaults(page);
+    if (await overflows(page)) faults.push('is wider than its window');
+    found.push(...faults.map((fault) => `${name}: ${fault}`));
+  }
+  return found;
+}
+
 /** What axe finds on a page that is serious: rule, and where. */
-export async function seriousFaults(page: Page): Promise<readonly string[]> {
+async function seriousFaults(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
   return violations
