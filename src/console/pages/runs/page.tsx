@@ -21,6 +21,7 @@ export function RunsPage() {
         council,
         onFrame: (act) => void window.requestAnimationFrame(act),
         after: (delayMs, act) => void window.setTimeout(act, delayMs),
+        isSeen: () => !document.hidden,
         onFault: onRefused,
       }),
     [],

@@ -17,6 +17,8 @@ const PAUSES = 200;
 /** Rests between two looks at the first page, and between two runs that are read again, in milliseconds. */
 const LOOK_MS = 1_000;
 const READ_MS = 250;
+/** Between two looks at whatever in sight goes on, whatever the feed has told: no row stays wrong for longer. */
+const DOUBT_MS = 20_000;
 /** Looks for a run that was told of: other instances list it within a second. */
 const MAX_LOOKS = 3;
 /** Runs that are looked for at a time; of more the next look finds the newest all the same. */
@@ -30,6 +32,8 @@ export interface RunListDeps {
   readonly onFrame: (act: () => void) => void;
   /** Calls back after a time. */
   readonly after: (delayMs: number, act: () => void) => void;
+  /** Whether somebody sees the page. */
+  readonly isSeen: () => boolean;
   /** Told why something could not be read. */
   readonly onFault: (error: unknown) => void;
 }
@@ -87,7 +91,11 @@ export class RunList {
   async follow(): Promise<void> {
     const { signal } = this.#over;
     // What is recorded between the reading of the list and the beginning of the feed is told by neither.
-    this.#deps.after(LOOK_MS, () => this.#doubt());
+    this.#deps.after(LOOK_MS, () => {
+      this.#doubt();
+      this.#look();
+      this.#doubtNowAndThen();
+    });
     try {
       const feed = this.#deps.council.feed({ from: 'head', types: ROW_EVENTS, signal });
       for await (const event of feed) this.#take(event);
@@ -100,7 +108,14 @@ export class RunList {
   #doubt(): void {
     for (const row of this.rows.peek()) if (!isOver(row.peek())) this.#stale.add(row.peek().id);
     this.#readStale();
-    this.#look();
+  }
+
+  #doubtNowAndThen(): void {
+    this.#deps.after(DOUBT_MS, () => {
+      if (this.#over.signal.aborted) return;
+      if (this.#deps.isSeen()) this.#doubt();
+      this.#doubtNowAndThen();
+    });
   }
 
   stop(): void {
