@@ -22,7 +22,7 @@ interface Picture {
   /** Whose service: the town's, one that is new, or the town's before one signs in. Default: the town's. */
   readonly at?: 'new' | 'locked';
   /** What is done on the page before the picture is taken. */
-  readonly act?: (page: Page) => Promise<void>;
+  readonly act?: (page: Page, seeds: LivedInService) => Promise<void>;
 }
 
 const PICTURES: readonly Picture[] = [
@@ -31,7 +31,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'runs', path: () => '' },
   { name: 'runs-filtered', path: () => '?status=failed&q=night' },
   { name: 'run', path: ({ runs }) => `runs/${runs.guided}` },
-  { name: 'run-live', path: ({ runs }) => `runs/${runs.live}` },
+  { name: 'run-live', path: ({ runs }) => `runs/${runs.live}`, act: writeOn },
   { name: 'run-paused', path: ({ runs }) => `runs/${runs.paused}` },
   { name: 'run-failed', path: ({ runs }) => `runs/${runs.failed}` },
   { name: 'run-moment', path: ({ runs }) => `runs/${runs.guided}?at=14` },
@@ -48,6 +48,15 @@ const PICTURES: readonly Picture[] = [
   { name: 'documents-search', path: () => 'documents?q=what does a sauna cost' },
   { name: 'document', path: ({ document }) => `documents/${document}?page=2&chunk=1` },
 ];
+
+/** The draft of the live run, as it comes. */
+async function writeOn(page: Page, town: LivedInService): Promise<void> {
+  const socket = page.waitForEvent('websocket');
+  await page.reload();
+  await (await socket).waitForEvent('framereceived');
+  town.write();
+  await page.getByRole('region', { name: /is writing/ }).waitFor();
+}
 
 /** Of the README. */
 const SHOWN_THERE = ['run-light-1280', 'inbox-light-360', 'blueprint-dark-1280'];
@@ -116,7 +125,7 @@ async function take(
     await page.goto(`${url}/console/${path(town)}`);
     await atRest(page);
     if (act !== undefined) {
-      await act(page);
+      await act(page, town);
       await atRest(page);
     }
     await page.screenshot({ path: file, fullPage: true });

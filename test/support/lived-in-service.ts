@@ -3,6 +3,7 @@
  * whole pages are checked with. The same ids, times and texts each time, as far as nothing of it happens at once.
  */
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { CouncilClient } from '../../src/client/client.js';
 import type { BlueprintCreate, Run, StateOverride } from '../../src/client/client.js';
@@ -35,6 +36,8 @@ export interface LivedInService extends RunningService {
   };
   readonly blueprint: string;
   readonly document: string;
+  /** The run that is live writes on: whoever listens by then is told what it writes. */
+  write(): void;
 }
 
 const LIVE_TOPIC = 'A skate park by the river';
@@ -130,18 +133,25 @@ export async function startLivedInService(seed = 1): Promise<LivedInService> {
   const admin = clientOf(ann);
   const ben = (await admin.keys.add({ name: 'ben', scopes: ['read', 'run', 'approve'] })).key;
   const eve = (await admin.keys.add({ name: 'eve', scopes: ['read'] })).key;
-  const town = { story, ann: admin, ben: clientOf(ben) };
+  const listenTo = async (runId: string): Promise<void> => {
+    const headers = { Authorization: `Bearer ${ann}` };
+    const url = `${service.url.replace('http', 'ws')}/ws/council/${runId}?events=all`;
+    await once(new WebSocket(url, { headers }), 'message');
+  };
+  const town = { story, ann: admin, ben: clientOf(ben), listenTo };
   const document = await fillDocuments(town);
   await fillBlueprints(town);
   const runs = await fillRuns(town);
   story.at(0);
-  return { ...service, keys: { ann, ben, eve }, runs, blueprint: 'town-council', document };
+  return { ...service, keys: { ann, ben, eve }, runs, blueprint: 'town-council', document, write: () => story.write() };
 }
 
 interface Town {
   readonly story: Story;
   readonly ann: CouncilClient;
   readonly ben: CouncilClient;
+  /** Resolves once a run's drafts are listened to. */
+  listenTo(runId: string): Promise<void>;
 }
 
 async function fillDocuments({ story, ann }: Town): Promise<string> {
@@ -169,7 +179,7 @@ async function fillBlueprints({ story, ann }: Town): Promise<void> {
   await ann.blueprints.update('town-council', { name: 'Council of the town', nodes: bolder });
 }
 
-async function fillRuns({ story, ann, ben }: Town): Promise<LivedInService['runs']> {
+async function fillRuns({ story, ann, ben, listenTo }: Town): Promise<LivedInService['runs']> {
   story.at(-60);
   const built = await ann.runs.start({ topic: STUMBLING_TOPIC });
   await built.result();
@@ -252,6 +262,9 @@ async function fillRuns({ story, ann, ben }: Town): Promise<LivedInService['runs
   await (await ben.runs.start({ topic: 'Free coffee for volunteers' })).result();
   story.at(-0.02);
   const live = await ann.runs.start({ topic: LIVE_TOPIC });
+  // A draft is sent on while it is written to those alone who listened before.
+  await listenTo(live.id);
+  story.letWrite();
   await story.isHeld;
   return { built: built.id, guided: guided.id, fork: fork.id, paused: paused.id, live: live.id, failed: failed.id };
 }
@@ -309,7 +322,12 @@ interface Story {
   approveAll(run: Run): Promise<void>;
   /** Resolves once a call to the model stays without an answer. */
   readonly isHeld: Promise<void>;
-  hold(): void;
+  /** @param write called whenever what is held is to write on */
+  hold(write: () => void): void;
+  write(): void;
+  /** Resolves when the live run may begin. */
+  readonly mayWrite: Promise<void>;
+  letWrite(): void;
 }
 
 function storyOf(seed: number): Story {
@@ -317,8 +335,9 @@ function storyOf(seed: number): Story {
   const random = seededRandom(seed);
   let nowMs = Date.parse(NOW);
   let ids = 0;
-  let hold = (): void => undefined;
-  const isHeld = new Promise<void>((resolve) => (hold = resolve));
+  let [held, letWrite, write] = [NOTHING, NOTHING, NOTHING];
+  const isHeld = new Promise<void>((resolve) => (held = resolve));
+  const mayWrite = new Promise<void>((resolve) => (letWrite = resolve));
   const pass = (ms: number): void => void (nowMs += ms);
   return {
     system: { ...node, now: () => new Date(nowMs).toISOString(), uuid: () => uuidOf(`${seed} ${(ids += 1)}`) },
@@ -331,9 +350,15 @@ function storyOf(seed: number): Story {
         if ((await run.pause())?.seq === seq) await run.pauseAt(seq).approve();
       }
     },
-    ...{ pass, random, isHeld, hold: () => hold() },
+    ...{ pass, random, isHeld, mayWrite, letWrite: () => letWrite(), write: () => write() },
+    hold(writing) {
+      write = writing;
+      held();
+    },
   };
 }
+
+const NOTHING = (): void => undefined;
 
 /** A version-4 UUID. */
 function uuidOf(text: string): string {
@@ -354,15 +379,13 @@ function storyModel(story: Story): LanguageModel {
         stumbles -= 1;
         throw new ModelFailed('The model is overloaded', { kind: 'rate-limited', retryable: true });
       }
+      if (topic === LIVE_TOPIC) await story.mayWrite;
       if (topic !== LIVE_TOPIC || draft === null || request.answer === 'critique')
         return await offline.ask(request, call);
       const { onToken, ...quiet } = request;
       const { text } = await offline.ask(quiet, call);
-      text
-        .slice(0, text.length * 0.6)
-        .match(/\s*\S+/g)
-        ?.forEach((word) => onToken?.(word));
-      story.hold();
+      const words = text.slice(0, text.length * 0.6).match(/\s*\S+/g);
+      story.hold(() => words?.forEach((word) => onToken?.(word)));
       return await new Promise((_, reject) => {
         const end = (): void => reject(new ModelFailed('Aborted', { kind: 'aborted', retryable: true }));
         call.signal.addEventListener('abort', end);
