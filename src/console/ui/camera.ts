@@ -16,6 +16,8 @@ export type CameraState = Signal<Camera | null>;
 
 const [SMALLEST, LARGEST] = [0.1, 2.5];
 const MARGIN = 28;
+/** What the buttons below hide of the window. */
+const TOOLS = 24;
 /** What a step of the keyboard or of a button moves and zooms. */
 const [STEP, ZOOM] = [60, 1.25];
 /** A pointer that moved less has clicked. */
@@ -23,7 +25,7 @@ const CLICK = 4;
 
 /** All of a drawing, in the middle and no larger than it is. One that `grows` to the right begins at the left. */
 export function fitted(drawing: Box, window: Pick<Box, 'width' | 'height'>, grows = false): Camera {
-  const [width, height] = [window.width - 2 * MARGIN, window.height - 2 * MARGIN];
+  const [width, height] = [window.width - 2 * MARGIN, window.height - 2 * MARGIN - TOOLS];
   const whole = Math.min(1, width / drawing.width, height / drawing.height);
   const scale = Math.max(SMALLEST, grows ? Math.max(whole, Math.min(0.6, height / drawing.height)) : whole);
   return {

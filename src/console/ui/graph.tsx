@@ -57,7 +57,7 @@ export function Graph(props: GraphProps) {
   }, [round]);
   const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
   return (
-    <div class="graph">
+    <div class="graph" style={{ '--drawing-height': `${drawing.height}px` }}>
       <div
         class={`graph-view${onMove === undefined ? '' : ' editable'}`}
         ref={camera.view}

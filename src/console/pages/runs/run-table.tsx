@@ -115,10 +115,10 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
       <td role="cell" class="score numeric" data-label="Score">
         {score ?? '–'}
       </td>
-      <td role="cell" class="iterations numeric" data-label="Iterations">
+      <td role="cell" class="iterations numeric" data-label="Drafts">
         {iterations ?? '–'}
       </td>
-      <td role="cell" class="tokens numeric" data-label="Tokens">
+      <td role="cell" class="tokens numeric">
         <Tokens {...{ inputTokens, outputTokens }} />
       </td>
       {hasActors && (
