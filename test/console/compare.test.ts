@@ -44,6 +44,7 @@ describeInBrowser('Two runs compared', (browser) => {
     await critics.getByText('score 9').waitFor();
     await critics.getByText('score 8').waitFor();
     const writers = steps.getByRole('article', { name: /^Writer/ });
+    await writers.getByText('Draft', { exact: true }).click();
     await writers.locator('ins', { hasText: 'pond' }).waitFor();
     await writers.locator('del', { hasText: 'sea' }).waitFor();
     await fold.click();

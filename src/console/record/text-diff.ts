@@ -37,12 +37,15 @@ const [MOST_LINE_EDITS, MOST_WORD_EDITS] = [800, 400];
 /** Words of all changed lines that are told apart; beyond, further lines are replaced whole. */
 const MOST_WORDS = 40_000;
 /** Unchanged lines from which on they may be folded. */
-const FOLD_LINES = 8;
+const FOLD_LINES = 6;
+/** Share of their words from which on two lines are one that was rewritten, and how much may be looked at to find it. */
+const [LIKE, MOST_LIKENESS] = [0.5, 500_000];
 
 /** The way from one draft to another; null: there is none yet. */
 export function textDiff(before: string | null, after: string | null): TextDiff {
   const budget = { words: MOST_WORDS };
-  const blocks = blocksOf(linesIn(before), linesIn(after)).map(({ removed, added, same }): DiffBlock => {
+  const found = blocksOf(linesIn(before), linesIn(after)).flatMap(rewrittenLines);
+  const blocks = found.map(({ removed, added, same }): DiffBlock => {
     const [linesBefore, linesAfter] = [same.length + removed.length, same.length + added.length];
     const lines = { linesBefore, linesAfter, isFoldable: same.length >= FOLD_LINES };
     return same.length > 0
@@ -72,16 +75,92 @@ interface LineBlock {
 
 function blocksOf(before: readonly string[], after: readonly string[]): readonly LineBlock[] {
   const blocks: LineBlock[] = [];
-  for (const { kind, items } of arrayDiff(before, after, MOST_LINE_EDITS)) {
+  const changes = arrayDiff(before, after, MOST_LINE_EDITS);
+  changes.forEach(({ kind, items }, at) => {
     const last = blocks.at(-1);
-    if (kind === 'same') blocks.push({ ...NO_LINES, same: items });
-    else if (last === undefined || last.same.length > 0) blocks.push({ ...NO_LINES, [kind]: items });
-    else blocks[blocks.length - 1] = { ...last, [kind]: [...last[kind], ...items] };
-  }
+    const isBetween = at < changes.length - 1 && items.every((line) => line.trim() === '');
+    if (kind === 'same' && !(isBetween && isChanged(last))) blocks.push({ ...NO_LINES, same: items });
+    else if (!isChanged(last)) blocks.push({ ...NO_LINES, [kind]: items });
+    else if (kind !== 'same') blocks[blocks.length - 1] = { ...last, [kind]: [...last[kind], ...items] };
+    // Empty lines hold nothing together: what was taken out around them is told in one piece, and so is what came.
+    else blocks[blocks.length - 1] = addedToBoth(last, items);
+  });
   return blocks;
 }
 
+function isChanged(block: LineBlock | undefined): block is LineBlock {
+  return block !== undefined && block.same.length === 0;
+}
+
+function addedToBoth({ removed, added }: LineBlock, lines: readonly string[]): LineBlock {
+  return { ...NO_LINES, removed: [...removed, ...lines], added: [...added, ...lines] };
+}
+
 const NO_LINES: LineBlock = { same: [], removed: [], added: [] };
+
+/** Lines that have become others, each beside its own; what has nothing in common is told whole, not word by word. */
+function rewrittenLines(block: LineBlock): readonly LineBlock[] {
+  const { removed, added } = block;
+  if (removed.length === 0 || added.length === 0) return [block];
+  const [old, young] = [removed.map(countsIn), added.map(countsIn)];
+  if (added.length * old.reduce((sum, { size }) => sum + size, 0) > MOST_LIKENESS) return [block];
+  const blocks: LineBlock[] = [];
+  let [fromOld, fromYoung] = [0, 0];
+  const passTo = (toOld: number, toYoung: number): void => {
+    if (toOld > fromOld) blocks.push({ ...NO_LINES, removed: removed.slice(fromOld, toOld) });
+    if (toYoung > fromYoung) blocks.push({ ...NO_LINES, added: added.slice(fromYoung, toYoung) });
+  };
+  for (const [at, partner] of pairsOf(old, young)) {
+    passTo(at, partner);
+    blocks.push({ ...NO_LINES, removed: removed.slice(at, at + 1), added: added.slice(partner, partner + 1) });
+    [fromOld, fromYoung] = [at + 1, partner + 1];
+  }
+  passTo(removed.length, added.length);
+  return blocks;
+}
+
+type Counts = ReadonlyMap<string, number>;
+
+/** How often a line has which word. */
+function countsIn(line: string): Counts {
+  const counts = new Map<string, number>();
+  for (const word of tokensIn(line)) if (word.trim() !== '') counts.set(word, (counts.get(word) ?? 0) + 1);
+  return counts;
+}
+
+/** Lines alike enough, in the order of both, so that as much as can be is kept. */
+function pairsOf(old: readonly Counts[], young: readonly Counts[]): readonly (readonly [number, number])[] {
+  const alike = old.map((one) => young.map((other) => likenessOf(one, other)));
+  // From each place on, the most likeness that can still be had.
+  const most = Array.from({ length: old.length + 1 }, () => new Float64Array(young.length + 1));
+  const at = (row: number, column: number): number => most[row]?.[column] ?? 0;
+  const taken = (row: number, column: number): number => {
+    const likeness = alike[row]?.[column] ?? 0;
+    return likeness >= LIKE ? likeness + at(row + 1, column + 1) : -1;
+  };
+  for (let row = old.length - 1; row >= 0; row -= 1) {
+    for (let column = young.length - 1; column >= 0; column -= 1) {
+      const best = Math.max(taken(row, column), at(row + 1, column), at(row, column + 1));
+      most[row]?.fill(best, column, column + 1);
+    }
+  }
+  const pairs: (readonly [number, number])[] = [];
+  for (let [row, column] = [0, 0]; row < old.length && column < young.length;) {
+    if (taken(row, column) === at(row, column)) pairs.push([row++, column++]);
+    else if (at(row + 1, column) === at(row, column)) row += 1;
+    else column += 1;
+  }
+  return pairs;
+}
+
+/** Share of the words of two lines that both have, from 0 to 1. */
+function likenessOf(one: Counts, other: Counts): number {
+  const total = (counts: Counts): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const all = total(one) + total(other);
+  let both = 0;
+  for (const [word, count] of one) both += Math.min(count, other.get(word) ?? 0);
+  return all === 0 ? 0 : (2 * both) / all;
+}
 
 /** Words told apart while the budget lasts. */
 function wordDiff(

@@ -6,6 +6,7 @@ import type { RunStatus } from '../../run/state.js';
 import { lengthText } from './durations.js';
 import type { ExecutionState, Upcoming } from './executions.js';
 import type { NodeStanding } from './graph.js';
+import { plainDraft } from './plain-draft.js';
 import type { Waiting } from './timeline.js';
 
 /** Most characters of a text that is quoted in a sentence. */
@@ -17,9 +18,9 @@ export function eventWords(event: RunEvent): string {
     case 'RunRequested':
       return requestWords(event.data);
     case 'RunClaimed':
-      return CLAIMS[event.data.reason].replace('{}', event.data.instanceId);
+      return CLAIMS[event.data.reason];
     case 'RunReleased':
-      return `${event.data.instanceId} let go of the run: ${event.data.reason === 'paused' ? 'it waits for a human' : 'the instance stopped'}.`;
+      return RELEASES[event.data.reason];
     case 'RunStarted':
       return 'The council began its work.';
     case 'RunResumed':
@@ -61,10 +62,15 @@ function requestWords({ inputTopic, blueprintName, godMode, parent, actor }: Dat
 }
 
 const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {
-  started: '{} took the run on.',
-  resumed: '{} took the run on again.',
-  recovered: '{} took the run over from an instance that was lost.',
-  handover: '{} took the run on from an instance that stopped.',
+  started: 'An instance of the service took the run on.',
+  resumed: 'An instance of the service took the run on again.',
+  recovered: 'Another instance of the service took the run over: the one before was lost.',
+  handover: 'Another instance of the service took the run on: the one before stopped.',
+};
+
+const RELEASES: Readonly<Record<Data<'RunReleased'>['reason'], string>> = {
+  paused: 'No instance needs to run it now: it waits for a human.',
+  shutdown: 'The instance that ran it stopped, and let go of it.',
 };
 
 function startWords({ node, attempt, model, delayMs, iteration }: Data<'NodeStarted'>): string {
@@ -87,7 +93,7 @@ function completionWords({ node, output, route }: Data<'NodeCompleted'>): string
     return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}${because(route.reason)}.`;
   }
   const { score, feedback } = output;
-  const said = feedback.trim() === '' ? '' : `: ${excerpt(feedback)}`;
+  const said = feedback.trim() === '' ? '' : `: ${excerpt(plainDraft(feedback.slice(0, 4 * EXCERPT_CHARS)))}`;
   return `${node} scored ${score} and ${scoredThen(route)}${said}`;
 }
 

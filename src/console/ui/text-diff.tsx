@@ -1,6 +1,7 @@
 /** What changed between two texts: words added and removed, unchanged lines folded. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { plainDraft } from '../record/plain-draft.js';
 import type { DiffBlock } from '../record/text-diff.js';
 import { textDiff } from '../record/text-diff.js';
 import { countOf } from '../record/words.js';
@@ -12,6 +13,12 @@ export interface TextDiffProps {
   /** Null: there is none. */
   readonly before: string | null;
   readonly after: string | null;
+}
+
+/** Two drafts by their words; where they differ in the signs of their Markdown alone, as they are written. */
+export function DraftDiff({ before, after }: TextDiffProps) {
+  const [old, young] = useMemo(() => [before, after].map((draft) => draft && plainDraft(draft)), [before, after]);
+  return old === young ? <TextDiff {...{ before, after }} /> : <TextDiff before={old ?? null} after={young ?? null} />;
 }
 
 export function TextDiff({ before, after }: TextDiffProps) {

@@ -20,12 +20,39 @@ describe('The difference of two drafts', () => {
 
   it('groups by lines, long unchanged parts foldable', () => {
     const lines = Array.from({ length: 20 }, (_, at) => `Line ${at}`);
-    const changed = lines.with(10, 'Another');
+    const changed = lines.with(10, 'Line ten');
     const { blocks } = textDiff(lines.join('\n'), changed.join('\n'));
     expect(blocks.map(({ kind, linesAfter, isFoldable }) => [kind, linesAfter, isFoldable])).to.deep.equal([
       ['same', 10, true],
       ['changed', 1, false],
       ['same', 9, true],
+    ]);
+  });
+
+  it('tells a line whole that has become another, and word by word one that was rewritten', () => {
+    const before = 'Four hundred bicycles pass the gate.\nIt costs eleven parking places.';
+    const after = 'The topic is what the council makes of it.\nIt costs nine parking places.\nIn short';
+    const told = textDiff(before, after).blocks.map(({ segments }) => segments.map(({ kind, text }) => [kind, text]));
+    expect(told).to.deep.equal([
+      [['removed', 'Four hundred bicycles pass the gate.']],
+      [['added', 'The topic is what the council makes of it.']],
+      [
+        ...[
+          ['same', 'It costs '],
+          ['removed', 'eleven'],
+          ['added', 'nine'],
+        ],
+        ['same', ' parking places.'],
+      ],
+      [['added', 'In short']],
+    ]);
+  });
+
+  it('is not torn apart by empty lines', () => {
+    const told = textDiff('One oak\n\nTwo elms', 'Rain came\n\nSnow fell').blocks;
+    expect(told.map(({ segments }) => segments)).to.deep.equal([
+      [{ kind: 'removed', text: 'One oak\n\nTwo elms' }],
+      [{ kind: 'added', text: 'Rain came\n\nSnow fell' }],
     ]);
   });
 

@@ -22,7 +22,7 @@ describe('Events in plain words', () => {
   it('tell a whole run as a story', () => {
     expect(history('fixed-graph').map(eventWords)).to.deep.equal([
       'Someone asked the built-in council for “Trees”.',
-      'one took the run on.',
+      'An instance of the service took the run on.',
       'The council began its work.',
       'master_agent started with model-1.',
       'master_agent wrote a draft of 11 characters and sent it to critic_agent.',
@@ -52,6 +52,17 @@ describe('Events in plain words', () => {
       'Nobody decided in time: the deadline approved. Next: write.',
     );
     expect(said('god-deadline', 'PauseEscalated')).to.deep.equal(['Nobody decided in time: eve is asked now.']);
+  });
+
+  it('call an instance by what it is, not by its id', () => {
+    for (const [name, events] of goldenHistories()) {
+      for (const event of events) {
+        if (event.type !== 'RunClaimed' && event.type !== 'RunReleased') continue;
+        expect(eventWords(event), name)
+          .to.match(/\binstance\b/)
+          .and.not.to.match(/\bone took|^\S*\d/);
+      }
+    }
   });
 
   it('are one sentence for every event of every history', () => {

@@ -11,7 +11,7 @@ import { pageUrl, query } from '../../shell/router.js';
 import { onRefused } from '../../shell/session.js';
 import { Status } from '../../ui/controls.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
-import { TextDiff } from '../../ui/text-diff.js';
+import { DraftDiff } from '../../ui/text-diff.js';
 import { Ago, now } from '../../ui/time.js';
 import type { RunSummary } from '../run/store.js';
 import { RunStore } from '../run/store.js';
@@ -60,6 +60,8 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
   const [one, other] = [left.summary.value, right.summary.value];
   const failure = fault === null ? null : <Failure error={fault} onRetry={() => (round.value += 1)} />;
   if (compared.value === null || one === null || other === null) return failure ?? <Loading what="both runs" />;
+  // What they made of it where they part; all that comes after is opened by whoever wants it.
+  const firstOther = stretches.value.findIndex(({ kind }) => kind === 'other');
   return (
     <>
       {failure}
@@ -72,7 +74,7 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
           stretch.kind === 'same' ? (
             <Same key={at} pairs={stretch.pairs} isFirst={at === 0} {...{ left, right }} />
           ) : (
-            <Other key={at} pair={stretch.pair} isOpen={at < 4} {...{ left, right }} />
+            <Other key={at} pair={stretch.pair} isOpen={at === firstOther} {...{ left, right }} />
           ),
         )}
       </section>
@@ -195,7 +197,7 @@ function FinalDrafts({ before, after }: { readonly before: string | null; readon
         </p>
       ) : (
         <div class="card">
-          <TextDiff {...{ before, after }} />
+          <DraftDiff {...{ before, after }} />
         </div>
       )}
     </section>

@@ -8,7 +8,7 @@ import { pageUrl } from '../../shell/router.js';
 import type { Tone } from '../../ui/controls.js';
 import { Badge } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
-import { TextDiff } from '../../ui/text-diff.js';
+import { DraftDiff } from '../../ui/text-diff.js';
 import type { RunStore } from '../run/store.js';
 
 interface Sides {
@@ -78,7 +78,7 @@ export function Other({
 function Written({ one, other }: { readonly one: Execution | null; readonly other: Execution | null }) {
   const [before, after] = [textOf(one), textOf(other)];
   if (before === null || after === null || before === after) return <Prose text={before ?? after ?? ''} />;
-  return <TextDiff {...{ before, after }} />;
+  return <DraftDiff {...{ before, after }} />;
 }
 
 function textOf(execution: Execution | null): string | null {

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, PauseVote } from '../../../generated/schemas.js';
 import { tickingText } from '../../record/durations.js';
+import { plainDraft } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
@@ -9,7 +10,7 @@ import { Badge, Button } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { useResource, type Resource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
-import { TextDiff } from '../../ui/text-diff.js';
+import { DraftDiff } from '../../ui/text-diff.js';
 import { Ago, exactly, now, Since } from '../../ui/time.js';
 import type { Drafts, SeenDrafts } from './seen-drafts.js';
 import type { Card, InboxStore } from './store.js';
@@ -98,9 +99,13 @@ function Closed({ card, store }: Shown) {
   return (
     <>
       <Decide card={card} store={store} state={null} />
-      {pause.draft_preview !== null && <p class="preview">{pause.draft_preview.replace(/\n\s*\n/g, '\n')}</p>}
+      {pause.draft_preview !== null && <p class="preview">{preview(pause.draft_preview)}</p>}
     </>
   );
+}
+
+function preview(draft: string): string {
+  return plainDraft(draft).replace(/\n\s*\n/g, '\n');
 }
 
 function Open({ card, store, seen }: Shown & { readonly seen: SeenDrafts }) {
@@ -196,7 +201,7 @@ function Draft({
       </h3>
       {isChanged ? (
         <>
-          <TextDiff before={before} after={text} />
+          <DraftDiff before={before} after={text} />
           <details>
             <summary class="small">The whole draft</summary>
             <Prose text={text} />

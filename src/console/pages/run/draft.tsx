@@ -5,7 +5,7 @@ import { Button, Field } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import type { TextDiffProps } from '../../ui/text-diff.js';
-import { TextDiff } from '../../ui/text-diff.js';
+import { DraftDiff } from '../../ui/text-diff.js';
 import type { RunStore, Writing } from './store.js';
 
 interface Shown {
@@ -103,7 +103,7 @@ export function Changes({ store }: Shown) {
       ) : chosen === null && other === null ? (
         <Empty title="The first draft">There is none before it to compare with.</Empty>
       ) : (
-        <TextDiff {...inOrder(moment, other)} />
+        <DraftDiff {...inOrder(moment, other)} />
       )}
     </div>
   );

@@ -1,6 +1,7 @@
 /** What a run was at the moment that is looked at: its feedback, its state, and the events up to it. */
 import type { ComponentChildren } from 'preact';
 import { eventWords, statusWords, usageWords } from '../../record/words.js';
+import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import { lengthText } from '../../record/durations.js';
 import { exactly } from '../../ui/time.js';
@@ -17,8 +18,8 @@ export function Feedback({ store }: Shown) {
   return (
     <ol class="feedback">
       {feedback.map((text, index) => (
-        <li key={index} class="prose plain-text">
-          {text}
+        <li key={index}>
+          <Prose text={text} />
         </li>
       ))}
     </ol>

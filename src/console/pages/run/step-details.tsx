@@ -7,6 +7,7 @@ import { countOf, executionWords, modelFailure, tokenWords } from '../../record/
 import { pageUrl } from '../../shell/router.js';
 import type { Tone } from '../../ui/controls.js';
 import { Badge, Button } from '../../ui/controls.js';
+import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import { exactly } from '../../ui/time.js';
 import { StepPrompt } from './step-prompt.js';
@@ -125,7 +126,7 @@ function Output({ output }: { readonly output: NonNullable<Execution['output']>[
     return (
       <details>
         <summary>Wrote a draft of {countOf([...output.draft].length, 'character')}</summary>
-        <div class="prose plain-text">{output.draft}</div>
+        <Prose text={output.draft} />
       </details>
     );
   }
@@ -134,7 +135,11 @@ function Output({ output }: { readonly output: NonNullable<Execution['output']>[
       <p>
         Scored <strong>{output.score}</strong> of 10
       </p>
-      {output.feedback.trim() !== '' && <blockquote class="prose plain-text">{output.feedback}</blockquote>}
+      {output.feedback.trim() !== '' && (
+        <blockquote>
+          <Prose text={output.feedback} />
+        </blockquote>
+      )}
     </>
   );
 }
