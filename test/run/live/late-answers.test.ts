@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { AppendOutcomeUnknown } from '../../../src/eventlog/errors.js';
+import type { EventLog } from '../../../src/eventlog/port.js';
+import { runStream } from '../../../src/run/events.js';
+import { nodeSystem } from '../../../src/system/system.js';
+import { changedLog } from '../../support/changed-log.js';
+import { decision } from '../../support/god-run.js';
+import { graphOf } from '../../support/given.js';
+import type { TestEngine } from '../../support/open-engine.js';
+import { openTestEngine, runRequest } from '../../support/open-engine.js';
+import { checkRecord } from '../../support/record-of.js';
+import { runWhen } from '../../support/run-when.js';
+import { scriptedModel } from '../../support/scripted-model.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { untilTrue } from '../../support/until-true.js';
+
+/** The first append to a run is made and its answer is lost; the second try is answered when a test says so. */
+function lateLog(log: EventLog, runId: string, answers: Promise<void>): EventLog {
+  let tries = 0;
+  return changedLog(log, {
+    async append(stream, events, expected) {
+      if (stream !== runStream(runId) || expected !== 'none') return await log.append(stream, events, expected);
+      tries += 1;
+      if (tries > 1) await answers;
+      const appended = await log.append(stream, events, expected);
+      if (tries === 1) throw new AppendOutcomeUnknown({ stream });
+      return appended;
+    },
+  });
+}
+
+describe('A start that is acknowledged late', () => {
+  const dir = tempDir();
+  let engine: TestEngine;
+  after(async () => {
+    await engine.stop();
+    dir.remove();
+  });
+
+  it('leaves a run that was resumed meanwhile to its actor, with its slot', async () => {
+    const { uuid } = nodeSystem();
+    const [runId, nextIds] = [uuid(), [uuid(), uuid()]];
+    let answer = (): void => undefined;
+    const answers = new Promise<void>((resolve) => (answer = resolve));
+    const model = scriptedModel(() => 'hold');
+    const decorate = (log: EventLog): EventLog => lateLog(log, runId, answers);
+    engine = await openTestEngine({ path: dir.path, model, maxActiveRuns: 2, decorate });
+    const graph = graphOf('only');
+    const starting = engine.registry.start(runRequest(runId, { graph, godMode: true }));
+    // It is recorded and paused, though its client has not been told.
+    await untilTrue(async () => (await engine.queries.find(runId))?.status === 'paused');
+    await engine.registry.decideGate(runId, decision('approve'));
+    await model.called(1);
+    answer();
+    await starting;
+    expect(engine.registry.live(runId)?.phase.status).to.equal('running');
+    model.held[0]?.release();
+    await runWhen(engine, runId, (run) => run.phase.status === 'completed');
+    await checkRecord(engine.log, runId);
+    // Both slots are free again.
+    for (const each of nextIds) await engine.registry.start(runRequest(each, { graph }));
+    for (const each of nextIds) expect(engine.registry.live(each)).to.not.equal(null);
+  });
+});
