@@ -5,6 +5,7 @@ import type { DataDirectory } from './data-directory.js';
 import type { ChunkSearch } from '../search/document-search.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import type { openLog } from '../eventlog/open.js';
+import type { openViews } from '../projections/views/views-client.js';
 import type { LanguageModel } from '../models/port.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
 
@@ -31,6 +32,8 @@ export interface EngineDeps {
   readonly onRunEnded?: (runId: string) => void;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
+  /** Opens the stored read models. Default: a file in the data directory. */
+  readonly openViews?: typeof openViews;
 }
 
 export type EngineConfig = Pick<

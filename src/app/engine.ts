@@ -8,7 +8,6 @@ import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
-import { recordsOn } from './log-damage.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ViewsBehind } from '../projections/errors.js';
@@ -69,11 +68,7 @@ export interface Engine {
   readonly documentList: DocumentList;
   /** Who is let in: keys, sessions, tickets. */
   readonly authenticator: Authenticator;
-  /**
-   * Whether the read models keep up with the log and can be written.
-   *
-   * @throws {LogUnavailable | LogClosed | LogFull | LogDamaged} when the log does not answer, takes nothing or is damaged
-   */
+  /** Whether the read models keep up with the log and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
   isReady(): Promise<boolean>;
   readonly unreachableModels: RunServices['unreachableModels'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
@@ -93,17 +88,16 @@ export interface Engine {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
-  const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord } = deps;
+  const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord, openViews: open } = deps;
   const instanceId = system.uuid();
-  const opened = await openLog({ ...placeOf(config, dataDir), ...logWatch(logger), onBroken: onLogBroken, system });
-  const log = config.eventStore === null ? recordsOn(opened) : opened;
+  const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, system });
   const logInfo = await logInfoOf(log, { system, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const onLost = (): void => foldAgain({ logger, history: models.history, projector });
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault });
+  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault, open });
   const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = machineCache();
@@ -149,17 +143,6 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await library.stop(history.checkpoint);
       await stopReading({ projector, history, models, onFault });
       await log.close();
-    },
-  };
-}
-
-/** Tells once what befalls the embedded log while it is served on. */
-function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onDamaged' | 'onFull'> {
-  return {
-    onDamaged: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
-    onFull(isFull) {
-      if (isFull) logger.error({}, "the event log's disk is full: nothing new is taken, runs wait");
-      else logger.info({}, "the event log's disk has room again");
     },
   };
 }
@@ -211,9 +194,9 @@ function readiness({
   readonly system: EngineDeps['system'];
 }): Engine['isReady'] {
   return async () => {
-    await log.ping();
     const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
     if (!isReady) return false;
+    await log.ping();
     return await isFolded(projector, { head: await log.head(), system });
   };
 }
@@ -264,7 +247,7 @@ const VIEWS_FILE = 'views.sqlite';
 function placeOf(
   { eventStore }: EngineConfig,
   { logFile, viewsDir }: DataDirectory,
-): Pick<OpenLogOptions, 'eventStore' | 'file' | 'viewsOf'> {
+): Omit<OpenLogOptions, 'onBroken' | 'system'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
 }

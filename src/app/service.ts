@@ -47,7 +47,6 @@ export interface ServiceDeps extends EngineDeps {
  * much has to be folded first: then the service is not ready meanwhile, and what changes a run waits.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
- * @throws {LogDamaged} when what has to be folded cannot be read
  */
 export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
   const { system, logger, model, onLogBroken = () => undefined } = deps;
@@ -100,7 +99,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
   const checking = checkedRuns(engine);
-  await guarded(engine, () => settledWithin(checking, { system, maxMs: MAX_DEAF_MS }));
+  await settledWithin(checking, { system, maxMs: MAX_DEAF_MS });
   const listening = listen(server, config, address);
   const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
   takenUp.catch((error: unknown) => isOfStop(error) || onLogBroken(error));
@@ -151,9 +150,9 @@ function accessRules(
 }
 
 /** Stops the engine again when a check fails. */
-async function guarded(engine: Engine, check: () => unknown): Promise<void> {
+async function guarded(engine: Engine, check: () => void): Promise<void> {
   try {
-    await check();
+    check();
   } catch (error) {
     await engine.stop();
     throw error;

@@ -19,6 +19,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** Called once, when the stored rows were damaged: they have to be folded again. */
   readonly onLost: () => void;
   readonly onFault: (error: unknown) => void;
+  /** Opens the stored rows. Default: the file. */
+  readonly open?: typeof openViews | undefined;
 }
 
 export interface ReadModels {
@@ -37,9 +39,10 @@ export async function openReadModels({
   onCorrupt,
   onLost,
   onFault,
+  open = openViews,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
-  const stored = await openViews(options, onLost);
+  const stored = await open(options, onLost);
   const known = await stored.corruptRuns();
   const corruptRuns = new CorruptRuns({
     known,

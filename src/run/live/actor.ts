@@ -162,8 +162,7 @@ export class RunActor {
   }
 
   get #retryPolicy(): RetryPolicy {
-    // Nobody would try again: it goes on by itself once there is room.
-    return { system: this.#deps.system, signal: this.#stopped.signal, waitsForRoom: true };
+    return { system: this.#deps.system, signal: this.#stopped.signal };
   }
 
   /** Aborts attempts that are no longer active and executes those that have become active. */
