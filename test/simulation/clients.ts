@@ -1,0 +1,373 @@
+/** The clients of a history: they ask, ask again where no answer comes, and remember what they were answered. */
+import type { Engine } from '../../src/app/engine.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { GateChoice, RunRequestedData } from '../../src/generated/schemas.js';
+import type { Caller } from '../../src/keys/caller.js';
+import { ANYONE } from '../../src/keys/caller.js';
+import type { GateAnswer } from '../../src/run/commands/decide-pause.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
+import { forkedRun } from '../../src/run/fork.js';
+import { requestedRun } from '../../src/run/request.js';
+import { isFinished } from '../../src/run/state.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { Request } from './faults.js';
+import { GRAPHS } from './faults.js';
+import type { World } from './history.js';
+import { isOfLog } from './instance.js';
+import { Broken } from './record.js';
+import type { RunRecord } from './record.js';
+import { Draws, uuidOf } from './scheduler.js';
+
+const { sha256 } = nodeSystem();
+/** How long a client waits for an answer before it asks again, perhaps elsewhere, in milliseconds. */
+const PATIENCE_MS = 4_000;
+
+/** An answer: what was said, an error, or none, with which nothing is certain. */
+type Answer<T> = { readonly value: T } | { readonly error: unknown } | null;
+
+interface Decided {
+  readonly runId: string;
+  readonly keyHash: string;
+  readonly actor: string | null;
+  readonly answer: GateAnswer;
+}
+
+export class Clients {
+  readonly #world: World;
+  #waiting = 0;
+  readonly #started = new Set<string>();
+  readonly #cancelling = new Set<string>();
+  readonly #cancelled = new Set<string>();
+  readonly #decided: Decided[] = [];
+  /** Runs and the lives that showed them until now, with the revision shown last. */
+  readonly #watched: { readonly runId: string; readonly isAlive: () => boolean; seq: number; hasEnded: boolean }[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Whether every request was answered. */
+  get areDone(): boolean {
+    return this.#waiting === 0;
+  }
+
+  hasCancelled(runId: string): boolean {
+    return this.#cancelling.has(runId);
+  }
+
+  begin(): void {
+    for (const request of this.#world.plan.requests) this.#later(request.atMs, () => this.#send(request));
+  }
+
+  /** A run waits for a human: some of them decide, at once, late, against each other, or not at all. */
+  paused(record: RunRecord): void {
+    const { plan, scheduler, mendedMs } = this.#world;
+    if (mendedMs !== null) return;
+    const draws = new Draws(plan.seed * 31 + record.events.length * 7 + Number.parseInt(record.runId.slice(-6), 16));
+    for (let count = draws.whole(0, 3); count > 0; count -= 1) {
+      const slot = draws.whole(0, plan.rates.length - 1);
+      const atMs = scheduler.nowMs + draws.random() * (draws.chance(0.8) ? 300 : 4_000);
+      const said = draws.random();
+      const action = said < 0.75 ? 'approve' : said < 0.85 ? 'reject' : 'modify';
+      const actor = draws.pick(['ann', 'bob', 'cat', 'dan']);
+      const keyHash = sha256(`${record.runId} ${record.events.length} ${count}`);
+      const expectedSeq = draws.chance(0.5) ? record.events.length - 1 : null;
+      const decide = (at: number): Promise<void> =>
+        this.#decide(record, { slot: at, action, actor, keyHash, expectedSeq });
+      this.#later(atMs, () => decide(slot));
+      // The same request again: the client heard nothing, or clicked twice.
+      if (draws.chance(0.3))
+        this.#later(atMs + draws.random() * 50, () => decide(draws.whole(0, plan.rates.length - 1)));
+    }
+  }
+
+  /** From now on every pause is decided within a while. */
+  tidy(): void {
+    const { scheduler, records, plan } = this.#world;
+    let round = 0;
+    // What has a deadline ends by that, unless clocks were set by hours.
+    const hasJumps = plan.faults.some(({ kind }) => kind === 'clock-ahead' || kind === 'clock-back');
+    const look = (): void => {
+      round += 1;
+      for (const record of records.values()) {
+        if (record.state?.phase.status !== 'paused' || (!hasJumps && record.hasDeadline)) continue;
+        const actor = round % 2 === 0 ? 'cat' : 'dan';
+        for (const each of ['bob', actor]) {
+          const keyHash = sha256(`${record.runId} tidy ${round} ${each}`);
+          void this.#decide(record, {
+            slot: round % plan.rates.length,
+            action: 'approve',
+            actor: each,
+            keyHash,
+            expectedSeq: null,
+          });
+        }
+      }
+      scheduler.after(900, null, look);
+    };
+    look();
+  }
+
+  /** What was acknowledged is there, once. */
+  check(): void {
+    const world = this.#world;
+    for (const runId of this.#started) {
+      world.must(
+        world.records.get(runId)?.events[0]?.type === 'RunRequested',
+        'no acknowledged event lost',
+        () => `start of ${runId}`,
+      );
+    }
+    for (const runId of this.#cancelled) {
+      const last = world.records.get(runId)?.events.at(-1);
+      world.must(
+        last?.type === 'RunFailed' && last.data.kind === 'cancelled',
+        'no acknowledged event lost',
+        () => `cancel of ${runId}`,
+      );
+    }
+    for (const each of this.#decided) this.#checkDecided(each);
+    this.#checkWatched();
+  }
+
+  #checkWatched(): void {
+    const world = this.#world;
+    for (const { runId, isAlive, seq, hasEnded } of this.#watched) {
+      const last = world.records.get(runId)?.events.length ?? 0;
+      const isTold = hasEnded && seq === last - 1;
+      world.must(
+        !isAlive() || isTold,
+        'whoever watches is told the end',
+        () => `a watcher of ${runId} was told ${seq + 1} of ${last} events`,
+      );
+    }
+  }
+
+  #checkDecided({ runId, keyHash, actor, answer }: Decided): void {
+    const events = this.#world.records.get(runId)?.events ?? [];
+    const own = this.#recordedWith(runId, keyHash);
+    const type = answer.status === 'paused' ? 'VoteCast' : 'GateDecided';
+    // Who has said the same before is answered the same, and nothing more is recorded.
+    const isSaid = events.some((event) => event.type === 'VoteCast' && event.data.actor === actor);
+    const isThere = own.length === 1 ? own[0]?.type === type : own.length === 0 && type === 'VoteCast' && isSaid;
+    this.#world.must(
+      isThere,
+      'no acknowledged event lost',
+      () => `${actor} was answered "${answer.status}" for run ${runId}, ${own.length} events say so`,
+    );
+  }
+
+  #send({ kind, slot, run, parent }: Request): Promise<void> {
+    const runId = this.#runId(run);
+    switch (kind) {
+      case 'start':
+        return this.#start(slot, this.#requested(run));
+      case 'twin': {
+        const requested = this.#requested(run);
+        const other = (slot + 1) % this.#world.plan.rates.length;
+        return Promise.all([this.#start(slot, requested), this.#start(other, requested)]).then(() => undefined);
+      }
+      case 'cancel':
+        return this.#cancel(slot, runId);
+      case 'fork':
+        return this.#fork(slot, { runId, parentId: this.#runId(parent) });
+      case 'poll':
+        return this.#poll(slot, runId);
+      case 'watch':
+        return this.#watch(slot, runId);
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  #runId(run: number): string {
+    return uuidOf(0xfffffff0 + run, this.#world.plan.seed % 0xffffffffffff);
+  }
+
+  #requested(run: number): RunRequestedData {
+    const planned = this.#world.plan.runs[run];
+    const graph = GRAPHS[planned?.graph ?? ''];
+    if (planned === undefined || graph === undefined) throw new Error(`There is no run ${run}`);
+    const topic = `Topic ${run}`;
+    const requested = requestedRun({
+      ...{ runId: this.#runId(run), inputTopic: topic, godMode: planned.godMode, graph },
+      blueprint: planned.graph === 'fixed' ? null : { id: planned.graph, name: planned.graph },
+      ...{ graphHash: sha256(canonical(graph)), keyHash: sha256(topic), bodyHash: sha256(topic), actor: null },
+    });
+    return { ...requested, limits: { ...requested.limits, maxNodeExecutions: planned.budget } };
+  }
+
+  async #start(slot: number, requested: RunRequestedData): Promise<void> {
+    const { runId } = requested;
+    await this.#insist(
+      slot,
+      (engine) => engine.registry.start(requested),
+      () => this.#started.add(runId),
+    );
+  }
+
+  async #cancel(slot: number, runId: string): Promise<void> {
+    this.#cancelling.add(runId);
+    const wasStarted = this.#started.has(runId);
+    const answer = await this.#ask(slot, (engine) => engine.registry.cancel(runId));
+    if (answer === null) return;
+    if ('value' in answer) {
+      this.#cancelled.add(runId);
+      this.#world.shown(runId, answer.value.head, 'a cancel');
+      return;
+    }
+    const { error } = answer;
+    if (error instanceof RunUnknown) return this.#mustNotBe(wasStarted, error);
+    if (error instanceof RunFinished) return this.#mustNotBe(this.#world.records.get(runId)?.hasEnded !== true, error);
+    this.#mustNotBe(!isOfLog(error), error);
+  }
+
+  async #fork(slot: number, { runId, parentId }: { readonly runId: string; readonly parentId: string }): Promise<void> {
+    const events = this.#world.records.get(parentId)?.events.length ?? 0;
+    if (events === 0) return;
+    const at = this.#world.draws.whole(0, events - 1);
+    const answer = await this.#ask(slot, (engine) => engine.queries.forkPoint(parentId, at));
+    if (answer === null) return;
+    if ('error' in answer) return this.#mustNotBe(!isOfLog(answer.error), answer.error);
+    const point = answer.value;
+    if (point === null || point.run === null) return;
+    this.#world.shown(parentId, point.run.head, 'a fork');
+    const changes = { inputTopic: `Fork of ${parentId}`, override: null, nodes: [], maxNodeExecutions: null };
+    const requested = forkedRun(point.run, changes, { runId, bodyHash: sha256(runId), actor: null, sha256 });
+    await this.#start(slot, requested);
+  }
+
+  async #poll(slot: number, runId: string): Promise<void> {
+    const wasStarted = this.#started.has(runId);
+    const answer = await this.#ask(slot, (engine) => engine.queries.find(runId));
+    if (answer === null) return;
+    if ('error' in answer) return this.#mustNotBe(!isOfLog(answer.error), answer.error);
+    if (answer.value === null)
+      return this.#mustNotBe(wasStarted, new Error(`run ${runId} was acknowledged and is not found`));
+    this.#world.answered(answer.value, 'a poll');
+  }
+
+  /** By its states and by its events. */
+  async #watch(slot: number, runId: string): Promise<void> {
+    const world = this.#world;
+    const instance = world.instances[slot];
+    const engine = instance?.engine ?? null;
+    if (instance === undefined || engine === null || !this.#started.has(runId)) return;
+    const isAlive = (): boolean => instance.engine === engine;
+    const states = { runId, isAlive, seq: -1, hasEnded: false };
+    const events = { runId, isAlive, seq: -1, hasEnded: false };
+    const { signal } = new AbortController();
+    const watched = engine.views.watch(runId, {
+      signal,
+      onState: (run) => {
+        world.must(
+          states.seq === -1 || run.head.seq === states.seq || run.head.seq === states.seq + 1,
+          'whoever watches is told everything',
+          () => `${run.head.seq} after ${states.seq}`,
+        );
+        world.shown(runId, run.head, 'a watcher');
+        states.seq = run.head.seq;
+        states.hasEnded = isFinished(run);
+      },
+    });
+    watched.then(
+      (isThere) => isThere && this.#watched.push(states),
+      (error: unknown) => this.#mustNotBe(!isOfLog(error), error),
+    );
+    const followed = engine.feed.follow(runId, {
+      from: 0,
+      signal,
+      onEvent: (event) => {
+        world.must(
+          event.seq === events.seq + 1,
+          'whoever watches is told everything',
+          () => `event ${event.seq} after ${events.seq}`,
+        );
+        world.shown(runId, event, 'a feed');
+        events.seq = event.seq;
+        events.hasEnded = event.type === 'RunCompleted' || event.type === 'RunFailed';
+      },
+    });
+    followed.catch((error: unknown) => this.#mustNotBe(!isOfLog(error), error));
+  }
+
+  async #decide(
+    { runId }: RunRecord,
+    decision: {
+      readonly slot: number;
+      readonly action: GateChoice['action'];
+      readonly actor: string;
+      readonly keyHash: string;
+      readonly expectedSeq: number | null;
+    },
+  ): Promise<void> {
+    const { slot, action, actor, keyHash, expectedSeq } = decision;
+    const caller: Caller = { ...ANYONE, actor };
+    const choice: GateChoice =
+      action === 'modify'
+        ? { action, modifiedState: { current_draft: 'By a human' } }
+        : { action, modifiedState: null };
+    const request = { caller, comment: null, keyHash, bodyHash: sha256(action), expectedSeq, choose: () => choice };
+    // A vote that says nothing new is answered and not recorded, so its key is not known later.
+    const isKnown = this.#recordedWith(runId, keyHash).length > 0;
+    const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);
+    const answer = await this.#ask(slot, (engine) => engine.registry.decideGate(runId, request));
+    if (answer === null) return;
+    if ('value' in answer) return void this.#decided.push({ runId, keyHash, actor, answer: answer.value });
+    const { error } = answer;
+    this.#mustNotBe(isRepeated && !isOfLog(error), error);
+    const isRefusal = error instanceof RunNotPaused || error instanceof PauseMoved || error instanceof NotApprover;
+    this.#mustNotBe(!isRefusal && !isOfLog(error), error);
+  }
+
+  /** Asks with the same key until there is an answer. */
+  async #insist<T>(slot: number, work: (engine: Engine) => Promise<T>, onAnswer: () => void): Promise<void> {
+    const { scheduler, plan, draws } = this.#world;
+    for (let tries = 0; ; tries += 1) {
+      const answer = await this.#ask((slot + tries) % plan.rates.length, work);
+      if (answer !== null && 'value' in answer) return onAnswer();
+      if (answer !== null && !isOfLog(answer.error)) return this.#mustNotBe(true, answer.error);
+      await new Promise<void>((resolve) => scheduler.after(draws.random() * 400, null, resolve));
+    }
+  }
+
+  /** Asks once; null: nobody answers in time. */
+  async #ask<T>(slot: number, work: (engine: Engine) => Promise<T>): Promise<Answer<T>> {
+    const { scheduler, instances } = this.#world;
+    const late = new Promise<null>((resolve) => scheduler.after(PATIENCE_MS, null, () => resolve(null)));
+    const asked = instances[slot]?.ask(work).then(
+      (value): Answer<T> => (value === 'gone' ? null : { value }),
+      (error: unknown): Answer<T> => ({ error }),
+    );
+    return await Promise.race([asked ?? { error: new LogUnavailable() }, late]);
+  }
+
+  #later(atMs: number, act: () => Promise<void>): void {
+    this.#waiting += 1;
+    this.#world.scheduler.at(atMs, null, () => {
+      act()
+        .catch((error: unknown) => this.#mustNotBe(true, error))
+        .finally(() => (this.#waiting -= 1));
+    });
+  }
+
+  /** The decision or vote that a request with this key has led to. */
+  #recordedWith(runId: string, keyHash: string): readonly RunEvent[] {
+    const events = this.#world.records.get(runId)?.events ?? [];
+    return events.filter(
+      (event) => (event.type === 'GateDecided' || event.type === 'VoteCast') && event.data.keyHash === keyHash,
+    );
+  }
+
+  #mustNotBe(isWrong: boolean, error: unknown): void {
+    if (isWrong)
+      this.#world.broke(
+        new Broken(
+          'no request refused without a cause',
+          error instanceof Error ? (error.stack ?? error.message) : String(error),
+        ),
+      );
+  }
+}

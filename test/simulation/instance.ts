@@ -1,0 +1,158 @@
+/** One of the instances: the whole engine of `src/app`, life after life, on one place of storage. */
+import type { Engine } from '../../src/app/engine.js';
+import { openEngine } from '../../src/app/engine.js';
+import type { EngineDeps } from '../../src/app/context.js';
+import type { LanguageModel } from '../../src/models/port.js';
+import type { Plan } from './faults.js';
+import { Process } from './scheduler.js';
+import type { Scheduler } from './scheduler.js';
+import type { AppendFault, Line, Storage } from './simulated-log.js';
+import { openLine } from './simulated-log.js';
+import { openStoredViews, StoredViews } from './simulated-views.js';
+
+export interface InstanceDeps {
+  readonly plan: Plan;
+  readonly scheduler: Scheduler;
+  readonly storage: Storage;
+  readonly model: (process: Process, engine: () => Engine | null) => LanguageModel;
+  /** Something went wrong that no fault explains. */
+  readonly onFault: (what: string, error: unknown) => void;
+}
+
+/** Between two beats, and the silence after which an instance is suspected, in milliseconds. */
+const CLUSTER = { heartbeatMs: 1_000, suspectAfterMs: 6_000 };
+
+export class Instance implements Line {
+  readonly index: number;
+  cutUntilMs = 0;
+  slowUntilMs = 0;
+  drops = 0;
+  repeats = 0;
+  /** From then on it dies no more. */
+  isMended = false;
+  readonly armed: AppendFault[] = [];
+  process: Process | null = null;
+  /** Once it takes requests. */
+  engine: Engine | null = null;
+  views = new StoredViews();
+  #opening: Engine | null = null;
+  #lives = 0;
+  readonly #predecessors: string[] = [];
+  readonly #deps: InstanceDeps;
+  readonly #onDeath = new Set<() => void>();
+
+  constructor(index: number, deps: InstanceDeps) {
+    this.index = index;
+    this.#deps = deps;
+  }
+
+  takeFault(): AppendFault | null {
+    return this.armed.shift() ?? null;
+  }
+
+  end(process: Process): void {
+    if (this.process === process && !this.isMended) this.die();
+  }
+
+  /** Begins a life, unless there is one. */
+  start(): void {
+    if (this.process !== null) return;
+    const { plan, scheduler, onFault } = this.#deps;
+    this.#lives += 1;
+    const rate = plan.rates[this.index] ?? 1;
+    const process = new Process(scheduler, { seed: plan.seed, life: this.index * 1_000 + this.#lives, rate });
+    this.process = process;
+    this.#boot(process).catch((error: unknown) => {
+      if (this.process === process) onFault('an instance cannot start', error);
+    });
+  }
+
+  /** Ends a life as SIGKILL does. */
+  die(): void {
+    if (this.process !== null) this.process.isDead = true;
+    this.process = null;
+    this.engine = null;
+    this.#opening = null;
+    for (const tell of this.#onDeath) tell();
+    this.#onDeath.clear();
+  }
+
+  /** Ends a life as SIGTERM does; resolves once it has ended. */
+  async stop(): Promise<void> {
+    const { process } = this;
+    const opening = this.#opening;
+    this.engine = null;
+    await opening?.stop();
+    if (this.process === process) this.die();
+  }
+
+  /** What a request is answered by this life; 'gone' when the process dies before. */
+  ask<T>(work: (engine: Engine) => Promise<T>): Promise<T | 'gone'> {
+    const { engine } = this;
+    if (engine === null) return Promise.resolve('gone');
+    return new Promise((resolve, reject) => {
+      const gone = (): void => resolve('gone');
+      this.#onDeath.add(gone);
+      const settled = (): void => void this.#onDeath.delete(gone);
+      work(engine).then(resolve, reject).finally(settled);
+    });
+  }
+
+  async #boot(process: Process): Promise<void> {
+    const { plan, scheduler, storage, model } = this.#deps;
+    const engine = await openEngine(
+      {
+        maxActiveRuns: plan.maxActiveRuns,
+        maxModelCalls: plan.maxModelCalls,
+        modelOutageMs: plan.modelOutageMs,
+        cluster: plan.isCluster ? CLUSTER : null,
+        eventStore: { url: 'esdb://simulated', prefix: '' },
+        embeddings: { name: 'offline' },
+      },
+      {
+        dataDir: this.#dataDir(),
+        model: model(process, () => this.#opening),
+        system: process.system,
+        logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
+        openLog: () => Promise.resolve(openLine(storage, scheduler, { line: this, process })),
+        openViews: () => Promise.resolve(openStoredViews(this.views, scheduler, process)),
+      },
+    );
+    this.#opening = engine;
+    const unfinished = await engine.unfinished();
+    await engine.check(unfinished);
+    engine.recover(unfinished);
+    this.engine = engine;
+  }
+
+  #dataDir(): EngineDeps['dataDir'] {
+    const nowhere = '/nowhere';
+    return {
+      ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere },
+      succeed: (instanceId) => {
+        const before = [...this.#predecessors];
+        this.#predecessors.push(instanceId);
+        return before;
+      },
+      release: () => undefined,
+    };
+  }
+
+  #logged(fields: object, message: string): void {
+    const error: unknown = Reflect.get(fields, 'err');
+    if (error === undefined || isOfLog(error)) return;
+    this.#deps.onFault(message, error);
+  }
+}
+
+/** What a log that cannot be reached may make of any call. */
+export function isOfLog(error: unknown): boolean {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' && LOG_FAULTS.has(code);
+}
+
+const LOG_FAULTS: ReadonlySet<string> = new Set([
+  ...['log.unavailable', 'log.outcome-unknown', 'log.closed', 'log.dropped', 'service.stopping'],
+  // The views may be behind for as long as the log is.
+  'views.behind',
+]);

@@ -1,0 +1,91 @@
+/** Exactly one decision for each pause: by enough of its approvers, who say the same, or by its deadline in due time. */
+import type { GateDecidedData, VoteCastData } from '../../src/generated/schemas.js';
+import type { RunEvent } from '../../src/run/events.js';
+import type { RunState } from '../../src/run/state.js';
+
+interface OpenPause {
+  readonly gate: number;
+  readonly pausedMs: number;
+  readonly quorum: number;
+  readonly deadlineMs: number | null;
+  /** Null: anybody. */
+  readonly by: readonly string[] | null;
+  /** Who has said the same, one after the other, and what. */
+  readonly approvers: ReadonlySet<string | null>;
+  readonly choice: string | null;
+}
+
+type Must = (holds: boolean, detail: string) => void;
+
+export class Pauses {
+  readonly #must: Must;
+  readonly #decided = new Set<number>();
+  #open: OpenPause | null = null;
+
+  constructor(must: Must) {
+    this.#must = must;
+  }
+
+  /** Whether the open pause ends by itself. */
+  get hasDeadline(): boolean {
+    return this.#open !== null && this.#open.deadlineMs !== null;
+  }
+
+  /** @param run before the event */
+  take(event: RunEvent, run: RunState | null): void {
+    const { type, data } = event;
+    if (type === 'RunPaused') this.#pause(data.gate, Date.parse(event.at), run);
+    if (type !== 'VoteCast' && type !== 'PauseEscalated' && type !== 'GateDecided') return;
+    const open = this.#open;
+    if (open?.gate !== data.gate) {
+      // A fork begins at a pause of its parent.
+      this.#must(run?.request.parent !== null, `${type} answers no open pause`);
+    } else if (type === 'PauseEscalated') {
+      this.#passed(open, event.at);
+      this.#open = { ...open, approvers: new Set(), choice: null, deadlineMs: null, by: data.to };
+    } else if (type === 'GateDecided' && data.by === 'deadline') {
+      this.#passed(open, event.at);
+      this.#decide(data.gate);
+    } else {
+      this.#say(this.#with(open, data, type === 'VoteCast'), { ...data, isVote: type === 'VoteCast' });
+    }
+  }
+
+  #pause(gate: number, pausedMs: number, run: RunState | null): void {
+    const { quorum = 1, deadline, by = null } = run?.plan.graph.approvals ?? {};
+    const deadlineMs = deadline?.after_ms ?? null;
+    this.#open = { gate, pausedMs, quorum, deadlineMs, by, approvers: new Set(), choice: null };
+  }
+
+  #passed({ pausedMs, deadlineMs }: OpenPause, at: string): void {
+    const afterMs = Date.parse(at) - pausedMs;
+    this.#must(deadlineMs !== null && afterMs >= deadlineMs, `the deadline passes after ${afterMs} ms`);
+  }
+
+  /** The pause with what one more approver has said. */
+  #with(open: OpenPause, said: GateDecidedData | VoteCastData, isVote: boolean): OpenPause {
+    const actor = said.actor ?? null;
+    this.#must(open.by === null || open.by.includes(actor ?? ''), `${actor} is no approver`);
+    const choice = JSON.stringify([said.action, said.modifiedState]);
+    const before = choice === open.choice ? open.approvers : [];
+    const approvers = new Set([...before, actor]);
+    this.#must(!isVote || approvers.size > new Set(before).size, `${actor} votes twice`);
+    return { ...open, approvers, choice };
+  }
+
+  #say(
+    open: OpenPause,
+    { gate, action, isVote }: Pick<VoteCastData, 'gate' | 'action'> & { readonly isVote: boolean },
+  ): void {
+    const isEnough = action === 'reject' || open.approvers.size >= open.quorum;
+    this.#must(isEnough !== isVote, `${open.approvers.size} of ${open.quorum} approvers say ${action}`);
+    this.#open = open;
+    if (!isVote) this.#decide(gate);
+  }
+
+  #decide(gate: number): void {
+    this.#must(!this.#decided.has(gate), `gate ${gate} is decided again`);
+    this.#decided.add(gate);
+    this.#open = null;
+  }
+}

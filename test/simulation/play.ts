@@ -1,0 +1,97 @@
+/**
+ * Plays histories by their seeds and tells how they went. As a program: `node dist/test/simulation/play.js FROM TO`
+ * plays them in this order; one that fails is shrunk and printed, and ends the program with 1. With a parent it reports
+ * to that.
+ */
+import { pathToFileURL } from 'node:url';
+import type { FaultKind } from './faults.js';
+import { planOf } from './faults.js';
+import { playHistory } from './history.js';
+import { shrunk, told } from './shrink.js';
+
+/** What came of some histories. */
+export interface Tally {
+  histories: number;
+  events: number;
+  turns: number;
+  virtualMs: number;
+  readonly injected: Partial<Record<FaultKind, number>>;
+  /** The first that failed, told; null: none. */
+  failure: { readonly seed: number; readonly invariant: string; readonly text: string } | null;
+}
+
+export interface PlayOptions {
+  /** Asked before each history, whether to go on. */
+  readonly goesOn?: () => boolean;
+  readonly isShrunk?: boolean;
+  readonly onPlayed?: (seed: number) => void;
+}
+
+/** Plays the seeds from one to another, both included, up to the first that fails. */
+export async function playSeeds(from: number, to: number, options: PlayOptions = {}): Promise<Tally> {
+  const { goesOn = () => true, isShrunk = true, onPlayed = () => undefined } = options;
+  const tally: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, failure: null };
+  for (let seed = from; seed <= to && goesOn(); seed += 1) {
+    const plan = planOf(seed);
+    const { broken, injected, events, turns, virtualMs } = await playHistory(plan);
+    add(tally, { histories: 1, events, turns, virtualMs, injected, failure: null });
+    onPlayed(seed);
+    if (broken === null) continue;
+    const least = isShrunk ? told(await shrunk(plan, broken.invariant)) : told(plan);
+    tally.failure = { seed, invariant: broken.invariant, text: `${broken.message}\n${least}` };
+    return tally;
+  }
+  return tally;
+}
+
+/** Adds what came of others. */
+export function add(
+  tally: Tally,
+  { histories, events, turns, virtualMs, injected, failure }: Tally | Readonly<Tally>,
+): void {
+  tally.histories += histories;
+  tally.events += events;
+  tally.turns += turns;
+  tally.virtualMs += virtualMs;
+  for (const [kind, count] of Object.entries(injected)) {
+    if (isKind(kind)) tally.injected[kind] = (tally.injected[kind] ?? 0) + count;
+  }
+  tally.failure ??= failure;
+}
+
+function isKind(text: string): text is FaultKind {
+  return text !== '';
+}
+
+/** One line that says it all. */
+export function summaryLine(
+  seeds: string,
+  { histories, events, injected, virtualMs, turns, failure }: Tally,
+  realMs: number,
+): string {
+  const faults = Object.entries(injected).sort(([a], [b]) => a.localeCompare(b));
+  const count = faults.reduce((sum, [, each]) => sum + each, 0);
+  const kinds = faults.map(([kind, each]) => `${kind} ${each}`).join(', ');
+  const lost = failure === null ? 'lost 0' : `seed ${failure.seed} FAILS`;
+  const times = `${(virtualMs / 3_600_000).toFixed(1)} h virtual, ${(realMs / 1_000).toFixed(1)} s real`;
+  return `${histories} histories (seeds ${seeds}), ${count} faults (${kinds}), ${events} events, ${turns} turns, ${lost}, ${times}`;
+}
+
+async function main(from: number, to: number): Promise<void> {
+  const startedMs = performance.now();
+  const tally = await playSeeds(from, to, {
+    // A parent looks for mutations: it wants to know that and when, not why.
+    isShrunk: process.send === undefined,
+    onPlayed: (seed) => process.send?.({ seed }),
+  });
+  if (process.send !== undefined) process.send({ tally });
+  else process.stdout.write(`${summaryLine(`${from} to ${to}`, tally, performance.now() - startedMs)}\n`);
+  if (tally.failure !== null && process.send === undefined) process.stdout.write(`${tally.failure.text}\n`);
+  process.exitCode = tally.failure === null ? 0 : 1;
+  if (process.connected) process.disconnect();
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const from = Number(process.argv[2] ?? 1);
+  await main(from, Number(process.argv[3] ?? from));
+}

@@ -1,0 +1,184 @@
+/**
+ * What must hold of a run's record, checked at each event as it is recorded. The rules are told here a second time and
+ * in other words than in `src/run`, from the recorded data alone; only hash chain and chart are those of the service.
+ */
+import type { RunClaimedData } from '../../src/generated/schemas.js';
+import type { RecordedEvent } from '../../src/eventlog/port.js';
+import { exportedOf } from '../../src/eventsourcing/hash-chain.js';
+import { machineCache } from '../../src/run/machine.js';
+import { RunReplayer } from '../../src/run/replay.js';
+import type { RunState } from '../../src/run/state.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { Pauses } from './pauses.js';
+import { runEventOf } from '../../src/run/stream.js';
+
+/** An invariant does not hold. */
+export class Broken extends Error {
+  readonly invariant: string;
+  constructor(invariant: string, detail: string) {
+    super(`${invariant}: ${detail}`);
+    this.invariant = invariant;
+  }
+}
+
+/** What a history knows that the record does not tell. */
+export interface Witness {
+  /** Takes the text a model has given, once; false: none has given it, or it was taken before. */
+  takeDraft(text: string): boolean;
+  /** Whether anything has happened that may fail a run so. */
+  explains(kind: string): boolean;
+  /** Whether others may take an instance for dead. */
+  mayBeDead(instanceId: string): boolean;
+}
+
+/** What only the owner may append. */
+const OWNERS_ALONE: ReadonlySet<string> = new Set([
+  'RunStarted',
+  'RunResumed',
+  'NodeStarted',
+  'ToolCalled',
+  'NodeCompleted',
+  'NodeFailed',
+  'RunPaused',
+]);
+
+const { sha256 } = nodeSystem();
+const machines = machineCache();
+
+export class RunRecord {
+  readonly runId: string;
+  /** The run after each event. */
+  readonly states: RunState[] = [];
+  readonly events: RunEvent[] = [];
+  /** By step, who recorded its result, at which revision. */
+  readonly results = new Map<number, { readonly by: string; readonly seq: number }>();
+  /** By instance, the revision of its last claim. */
+  readonly claims = new Map<string, number>();
+  readonly attempts = new Set<string>();
+  readonly #witness: Witness;
+  readonly #replayer: RunReplayer;
+  readonly #failures = new Map<number, number>();
+  readonly #pauses = new Pauses((holds, detail) => this.#must(holds, 'one winner per pause', detail));
+  #owner: string | null = null;
+  #epoch = 0;
+  #takeovers = 0;
+  #steps = 0;
+
+  constructor(runId: string, witness: Witness) {
+    this.runId = runId;
+    this.#witness = witness;
+    this.#replayer = new RunReplayer(runId, { machines, sha256 });
+  }
+
+  get state(): RunState | null {
+    return this.states.at(-1) ?? null;
+  }
+
+  /** Whether the open pause ends by itself. */
+  get hasDeadline(): boolean {
+    return this.#pauses.hasDeadline;
+  }
+
+  get hasEnded(): boolean {
+    const type = this.events.at(-1)?.type;
+    return type === 'RunCompleted' || type === 'RunFailed';
+  }
+
+  /** @throws {Broken} */
+  take(recorded: RecordedEvent): void {
+    this.#must(!this.hasEnded, 'one terminal event', `${recorded.type} follows the end`);
+    const event = runEventOf(recorded);
+    this.#replay(recorded);
+    this.#ownership(event, recorded.metadata['instanceId'] ?? '');
+    this.#rules(event, recorded.metadata['instanceId'] ?? '');
+    this.events.push(event);
+  }
+
+  #replay(recorded: RecordedEvent): void {
+    try {
+      this.#replayer.take(exportedOf(recorded));
+    } catch (error) {
+      throw new Broken('legal prefix', `run ${this.runId} at ${recorded.revision}: ${String(error)}`);
+    }
+    const run = this.#replayer.replay?.snapshot.context.run;
+    if (run !== undefined) this.states.push(run);
+  }
+
+  #ownership(event: RunEvent, writer: string): void {
+    const { type, data } = event;
+    if (type === 'RunRequested' && data.state !== null) this.#steps = data.state.steps;
+    if (type === 'RunClaimed') this.#claimed(event.seq, { ...data, writer });
+    if (OWNERS_ALONE.has(type))
+      this.#must(writer === this.#owner, 'one owner', `${type} by ${writer}, owned by ${this.#owner}`);
+    if (type === 'RunReleased' || type === 'RunFailed' || type === 'RunCompleted') this.#owner = null;
+  }
+
+  #claimed(seq: number, { epoch, instanceId, reason, writer }: RunClaimedData & { readonly writer: string }): void {
+    this.#epoch += 1;
+    this.#must(epoch === this.#epoch && instanceId === writer, 'one owner', `claim ${epoch} by ${writer}`);
+    const isTakeover = reason === 'recovered';
+    const isFree = this.#owner === null || this.#owner === writer;
+    this.#must(isFree || isTakeover, 'one owner', `${reason} from ${this.#owner}`);
+    this.#must(
+      isFree || this.#witness.mayBeDead(this.#owner ?? ''),
+      'no takeover from the living',
+      `of ${this.#owner}`,
+    );
+    this.#owner = writer;
+    this.#takeovers += isTakeover ? 1 : 0;
+    this.claims.set(writer, seq);
+  }
+
+  #rules(event: RunEvent, writer: string): void {
+    const { type, data } = event;
+    switch (type) {
+      case 'NodeStarted': {
+        const attempt = `${data.step}.${data.attempt}`;
+        this.#must(!this.attempts.has(attempt), 'no attempt started twice', attempt);
+        this.attempts.add(attempt);
+        this.#must(
+          !this.results.has(data.step),
+          'no step completed twice',
+          `step ${data.step} is started after its result`,
+        );
+        this.#steps = Math.max(this.#steps, data.step);
+        const most = this.states[0]?.request.limits.maxNodeExecutions ?? 0;
+        this.#must(this.#steps <= most, 'within the budget', `step ${data.step} of ${most}`);
+        return;
+      }
+      case 'NodeCompleted':
+        this.#must(!this.results.has(data.step), 'no step completed twice', `step ${data.step}`);
+        this.#must(
+          this.attempts.has(`${data.step}.${data.attempt}`),
+          'no step completed twice',
+          `attempt ${data.attempt} of ${data.step} was not started`,
+        );
+        if ('draft' in data.output)
+          this.#must(this.#witness.takeDraft(data.output.draft), "a result is a model's own, once", data.output.draft);
+        this.results.set(data.step, { by: writer, seq: event.seq });
+        this.#takeovers = 0;
+        return;
+      case 'NodeFailed': {
+        const counts = data.outageMs === undefined;
+        const failures = (this.#failures.get(data.step) ?? 0) + (counts ? 1 : 0);
+        this.#failures.set(data.step, failures);
+        this.#must(failures <= 3, 'within the budget', `failure ${failures} of step ${data.step}`);
+        return;
+      }
+      case 'RunFailed':
+        this.#must(this.#witness.explains(data.kind), 'no failure without a cause', `${data.kind}: ${data.error}`);
+        if (data.kind === 'takeover_limit')
+          this.#must(this.#takeovers > 5, 'within the budget', `ended after ${this.#takeovers} takeovers`);
+        if (data.kind === 'rejected')
+          this.#must(this.events.at(-1)?.type === 'GateDecided', 'no failure without a cause', 'rejected by nobody');
+        return;
+      default:
+        this.#pauses.take(event, this.states.at(-2) ?? this.state);
+    }
+  }
+
+  #must(holds: boolean, invariant: string, detail: string): void {
+    if (!holds) throw new Broken(invariant, `run ${this.runId}, event ${this.events.length}: ${detail}`);
+  }
+}

@@ -1,0 +1,55 @@
+/** Makes a failing history small: what can be left out while the same invariant breaks is left out. */
+import type { Plan } from './faults.js';
+import { playHistory } from './history.js';
+
+/** Greedy, from the last to the first, over and over until nothing more can go. */
+export async function shrunk(plan: Plan, invariant: string): Promise<Plan> {
+  const fails = async (smaller: Plan): Promise<boolean> => (await playHistory(smaller)).broken?.invariant === invariant;
+  let least = plan;
+  for (let before: Plan | null = null; before !== least;) {
+    before = least;
+    for (const smaller of [...without(least, 'faults'), ...without(least, 'requests')]) {
+      const candidate = smaller(least);
+      if (candidate !== null && (await fails(candidate))) least = candidate;
+    }
+  }
+  return least;
+}
+
+/** Each entry left out, if it is still there. */
+function without(plan: Plan, list: 'faults' | 'requests'): readonly ((from: Plan) => Plan | null)[] {
+  return [...plan[list]].reverse().map((entry) => (from) => {
+    const entries: readonly unknown[] = from[list];
+    if (!entries.includes(entry)) return null;
+    return list === 'faults'
+      ? { ...from, faults: from.faults.filter((each) => each !== entry) }
+      : { ...from, requests: from.requests.filter((each) => each !== entry) };
+  });
+}
+
+/** A plan as a human reads it. */
+export function told({
+  seed,
+  rates,
+  isCluster,
+  maxActiveRuns,
+  maxModelCalls,
+  modelOutageMs,
+  runs,
+  requests,
+  faults,
+}: Plan): string {
+  const at = (ms: number): string => `${ms.toFixed(0).padStart(6)} ms`;
+  return [
+    `seed ${seed}: ${rates.length} ${isCluster ? 'instances' : 'instance alone'}, clocks ${rates.map((rate) => rate.toFixed(3)).join(' ')}`,
+    `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms`,
+    ...runs.map(
+      ({ graph, godMode, budget }, run) => `run ${run}: ${graph}${godMode ? ', God Mode' : ''}, ${budget} steps`,
+    ),
+    ...requests.map(
+      ({ kind, atMs, slot, run, parent }) =>
+        `${at(atMs)}  ${kind} run ${run}${kind === 'fork' ? ` of ${parent}` : ''} at ${slot}`,
+    ),
+    ...faults.map(({ kind, atMs, slot, forMs }) => `${at(atMs)}  ${kind} of ${slot} for ${forMs.toFixed(0)} ms`),
+  ].join('\n');
+}

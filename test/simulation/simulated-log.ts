@@ -1,0 +1,336 @@
+/**
+ * One event log under several processes, which keeps the promises of `src/eventlog/port.ts` and no more: between a call
+ * and its answer time passes, and each line to it can be cut, lose what is sent or answered, and repeat what it tells.
+ */
+import {
+  AppendOutcomeUnknown,
+  LogClosed,
+  LogUnavailable,
+  RevisionConflict,
+  SubscriptionDropped,
+} from '../../src/eventlog/errors.js';
+import type {
+  Appended,
+  EventLog,
+  ExpectedRevision,
+  Followed,
+  NewEvent,
+  Position,
+  RecordedEvent,
+} from '../../src/eventlog/port.js';
+import { categoryOf, checkAppend } from '../../src/eventlog/port.js';
+import type { Process, Scheduler } from './scheduler.js';
+
+/** The storage: what it has taken is there for good. */
+export class Storage {
+  readonly events: RecordedEvent[] = [];
+  readonly #streams = new Map<string, RecordedEvent[]>();
+  readonly #appends = new Map<string, { readonly key: string; readonly appended: Appended }>();
+  readonly #waiting = new Set<() => void>();
+  readonly #onRecorded: (event: RecordedEvent) => void;
+
+  constructor(onRecorded: (event: RecordedEvent) => void) {
+    this.#onRecorded = onRecorded;
+  }
+
+  stream(name: string): readonly RecordedEvent[] {
+    return this.#streams.get(name) ?? [];
+  }
+
+  get head(): Position | null {
+    return this.events.at(-1)?.position ?? null;
+  }
+
+  /** @throws {RevisionConflict} */
+  append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Appended {
+    const [first] = events;
+    if (first === undefined) throw new Error('An append of nothing');
+    const key = `${stream} ${expected} ${events.map(({ id }) => id).join(' ')}`;
+    const before = this.#appends.get(first.id);
+    if (before?.key === key) return before.appended;
+    const recorded = this.#streams.get(stream) ?? [];
+    const actual = recorded.length === 0 ? 'none' : recorded.length - 1;
+    if (actual !== expected) throw new RevisionConflict({ stream, expected, actual });
+    this.#streams.set(stream, recorded);
+    for (const event of events)
+      this.#record({ ...event, stream, revision: recorded.length, position: positionOf(this.events.length) }, recorded);
+    const appended = { revision: recorded.length - 1, position: positionOf(this.events.length - 1) };
+    this.#appends.set(first.id, { key, appended });
+    for (const wake of [...this.#waiting]) wake();
+    return appended;
+  }
+
+  #record(event: RecordedEvent, stream: RecordedEvent[]): void {
+    stream.push(event);
+    this.events.push(event);
+    this.#onRecorded(event);
+  }
+
+  /** Calls back at every append until the function it returns is called. */
+  wait(wake: () => void): () => void {
+    this.#waiting.add(wake);
+    return () => void this.#waiting.delete(wake);
+  }
+}
+
+/** What becomes of the next append to a run. */
+export type AppendFault =
+  /** Refused before it is sent. */
+  | 'refused'
+  /** Never arrives; nobody knows. */
+  | 'lost'
+  /** Is made, and the answer is lost. */
+  | 'unanswered'
+  /** Arrives only when the caller has given it up and perhaps tried again. */
+  | 'late'
+  /** The process dies before it is sent, or after it is made. */
+  | 'dies-before'
+  | 'dies-after'
+  /** Is acknowledged and not made: no log may do that. */
+  | 'forgotten';
+
+/** The line of an instance to the log, and what is wrong with it. */
+export interface Line {
+  /** Until when nothing comes through, in virtual milliseconds. */
+  cutUntilMs: number;
+  /** Until when everything takes a second more. */
+  slowUntilMs: number;
+  /** How often its subscriptions were dropped from outside. */
+  drops: number;
+  /** How many events the next delivery repeats. */
+  repeats: number;
+  takeFault(): AppendFault | null;
+  /** Ends the process, unless it has ended. */
+  end(process: Process): void;
+}
+
+/** After so long without an answer the outcome is unknown, in milliseconds. */
+const DEADLINE_MS = 2_000;
+
+export function openLine(
+  storage: Storage,
+  scheduler: Scheduler,
+  { line, process }: { readonly line: Line; readonly process: Process },
+): EventLog {
+  const { draws } = process;
+  const pending = new Set<Promise<unknown>>();
+  let isClosed = false;
+  const isCut = (): boolean => line.cutUntilMs > scheduler.nowMs;
+  const wayMs = (): number => draws.latencyMs() + (line.slowUntilMs > scheduler.nowMs ? 1_000 * draws.random() : 0);
+
+  /** What the storage says, there and back; nothing is changed by it. */
+  function ask<T>(question: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (isClosed) return reject(new LogClosed());
+      const fail = (): void => reject(new LogUnavailable());
+      if (isCut()) return void process.after(wayMs(), fail);
+      const giveUp = process.after(DEADLINE_MS, fail);
+      scheduler.after(wayMs(), null, () => {
+        if (isCut()) return;
+        const answer = question();
+        process.after(wayMs(), () => {
+          giveUp();
+          resolve(answer);
+        });
+      });
+    });
+  }
+
+  function append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
+    return new Promise((resolve, reject) => {
+      if (isClosed) return reject(new LogClosed());
+      const fault = stream.startsWith('run-') ? line.takeFault() : null;
+      if (fault === 'dies-before') return line.end(process);
+      if (isCut() || fault === 'refused') return void process.after(wayMs(), () => reject(new LogUnavailable()));
+      const isUnsure = fault === 'lost' || fault === 'unanswered' || fault === 'late';
+      const deadlineMs = isUnsure ? DEADLINE_MS * draws.random() : DEADLINE_MS;
+      const giveUp = process.after(deadlineMs, () => reject(new AppendOutcomeUnknown({ stream })));
+      const arrivesMs = fault === 'late' ? deadlineMs + 3_000 * draws.random() : wayMs();
+      scheduler.after(arrivesMs, null, () => {
+        if (isCut() || fault === 'lost') return;
+        const make = (): Appended =>
+          fault === 'forgotten' ? { revision: 0, position: positionOf(0) } : storage.append(stream, events, expected);
+        const answer = outcomeOf(make, { resolve, reject });
+        if (fault === 'dies-after') return line.end(process);
+        if (fault === 'unanswered' || isCut()) return;
+        process.after(wayMs(), () => {
+          giveUp();
+          answer();
+        });
+      });
+    });
+  }
+
+  async function* subscribe(
+    after: Position | null,
+    { categories, signal }: { readonly categories?: readonly string[]; readonly signal: AbortSignal },
+  ): AsyncGenerator<Followed> {
+    const { drops } = line;
+    let last = after;
+    let next = after === null ? 0 : indexOf(after) + 1;
+    let isCaughtUp = false;
+    await ask(() => null);
+    while (!signal.aborted) {
+      if (line.drops !== drops || (isCut() && draws.chance(0.5))) throw new SubscriptionDropped({ last });
+      if (isCut()) {
+        await sleep(process, { delayMs: line.cutUntilMs - scheduler.nowMs, signal });
+        continue;
+      }
+      next = Math.max(0, next - line.repeats);
+      line.repeats = 0;
+      const batch = storage.events.slice(next, next + draws.whole(1, 12));
+      for (const followed of followedOf(batch, categories)) {
+        yield followed;
+        last = followed.position;
+      }
+      next += batch.length;
+      if (next < storage.events.length) {
+        await sleep(process, { delayMs: wayMs() / 4, signal });
+        continue;
+      }
+      if (!isCaughtUp) yield { kind: 'caughtUp' };
+      isCaughtUp = true;
+      await news(storage, {
+        process,
+        signal,
+        delayMs: wayMs(),
+        isOld: () => next >= storage.events.length && line.drops === drops,
+      });
+    }
+  }
+
+  const keep = <T>(work: Promise<T>): Promise<T> => {
+    pending.add(work);
+    const done = (): void => void pending.delete(work);
+    work.then(done, done);
+    return work;
+  };
+
+  return {
+    async append(stream, events, expected) {
+      checkAppend(stream, events, expected);
+      return await keep(append(stream, events, expected));
+    },
+    async *readStream(stream, { from, direction = 'forwards', max = Number.POSITIVE_INFINITY } = {}) {
+      const step = direction === 'forwards' ? 1 : -1;
+      let at = from ?? (step > 0 ? 0 : null);
+      for (let left = max; left > 0;) {
+        const size = Math.min(left, draws.whole(4, 60));
+        const page = await ask(() => pageOf(storage.stream(stream), { at, step, size }));
+        yield* page;
+        const last = page.at(-1);
+        if (last === undefined || page.length < size) return;
+        at = last.revision + step;
+        left -= page.length;
+      }
+    },
+    async *readAll(after, { categories, max = Number.POSITIVE_INFINITY } = {}) {
+      const from = after === null ? 0 : indexOf(after) + 1;
+      const wanted = (event: RecordedEvent): boolean => categories?.includes(categoryOf(event.stream)) ?? true;
+      yield* await ask(() => storage.events.slice(from).filter(wanted).slice(0, max));
+    },
+    subscribe,
+    identity: () => ask(() => 'simulated'),
+    head: () => ask(() => storage.head),
+    ping: () => ask(() => undefined),
+    async close() {
+      isClosed = true;
+      await Promise.allSettled(pending);
+    },
+  };
+}
+
+/** A batch as a subscription tells it: of what is not wanted only how far it has come. */
+function followedOf(
+  batch: readonly RecordedEvent[],
+  categories: readonly string[] | undefined,
+): readonly (Exclude<Followed, { kind: 'caughtUp' }> & { readonly position: Position })[] {
+  return batch.map((event) => {
+    const { stream, position } = event;
+    const isWanted = categories?.includes(categoryOf(stream)) ?? true;
+    return isWanted ? { kind: 'event', event, position } : { kind: 'checkpoint', position };
+  });
+}
+
+function outcomeOf<T>(
+  act: () => T,
+  { resolve, reject }: { readonly resolve: (value: T) => void; readonly reject: (error: Error) => void },
+): () => void {
+  try {
+    const value = act();
+    return () => resolve(value);
+  } catch (error) {
+    return () => reject(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+/** Sleeps, no longer than until the signal. */
+function sleep(
+  process: Process,
+  { delayMs, signal }: { readonly delayMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = process.after(delayMs, end);
+    signal.addEventListener('abort', end);
+  });
+}
+
+/** Resolves some time after an append, or at once with the signal; looks once in a while whether the line was dropped. */
+function news(
+  storage: Storage,
+  wait: {
+    readonly process: Process;
+    readonly signal: AbortSignal;
+    readonly delayMs: number;
+    readonly isOld: () => boolean;
+  },
+): Promise<void> {
+  const { process, signal, delayMs, isOld } = wait;
+  return new Promise((resolve) => {
+    const end = (): void => {
+      leave();
+      cancelLook();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    let cancelLook = (): void => undefined;
+    const look = (): void => {
+      if (!isOld()) return end();
+      cancelLook = process.after(500, look);
+    };
+    const leave = storage.wait(() => {
+      leave();
+      if (!process.isDead) process.after(delayMs, end);
+    });
+    signal.addEventListener('abort', end);
+    look();
+  });
+}
+
+function pageOf(
+  events: readonly RecordedEvent[],
+  { at, step, size }: { readonly at: number | null; readonly step: number; readonly size: number },
+): readonly RecordedEvent[] {
+  const first = Math.min(at ?? Number.POSITIVE_INFINITY, step > 0 ? Number.POSITIVE_INFINITY : events.length - 1);
+  if (step > 0) return events.slice(first, first + size);
+  return events.slice(Math.max(0, first - size + 1), first + 1).reverse();
+}
+
+function positionOf(index: number): Position {
+  const text = String(index).padStart(9, '0');
+  if (!isPosition(text)) throw new Error(`"${text}" is no position`);
+  return text;
+}
+
+function isPosition(text: string): text is Position {
+  return text.length === 9;
+}
+
+function indexOf(position: Position): number {
+  return Number(position);
+}

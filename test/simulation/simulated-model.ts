@@ -1,0 +1,65 @@
+/** A model behind the port that answers in virtual time, and is out, hangs or talks nonsense while a fault says so. */
+import { ModelFailed } from '../../src/errors.js';
+import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import { callAborted } from '../../src/models/port.js';
+import type { FaultKind } from './faults.js';
+import type { Process } from './scheduler.js';
+
+export interface SimulatedModelDeps {
+  readonly process: Process;
+  /** The fault of the moment; null: the model is well. */
+  readonly fault: () => FaultKind | null;
+  /** A call is made; the function it returns is called when it ends, with the text that was given. */
+  readonly onCall: (request: ModelRequest) => (given: string | null) => void;
+  /** A text that no other call is given. */
+  readonly nextDraft: () => string;
+}
+
+export function simulatedModel({ process, fault, onCall, nextDraft }: SimulatedModelDeps): LanguageModel {
+  const { draws } = process;
+
+  function replyTo(request: ModelRequest): { readonly text: string } | { readonly error: ModelFailed } {
+    switch (fault()) {
+      case 'model-unavailable': {
+        const wait = draws.chance(0.2) && { retryAfterMs: draws.whole(100, 3_000) };
+        return { error: new ModelFailed('It is out', { kind: 'unavailable', retryable: true, ...wait }) };
+      }
+      case 'model-refuses':
+        return { error: new ModelFailed('Not this', { kind: 'bad_request', retryable: draws.chance(0.5) }) };
+      case 'model-nonsense':
+        return { text: request.answer === 'critique' ? 'Hm.' : '' };
+      default:
+        return { text: request.answer === 'critique' ? critique(draws.pick([3, 5, 8, 9])) : nextDraft() };
+    }
+  }
+
+  return {
+    provider: 'simulated',
+    defaultModel: 'simulated-1',
+    ask: (request, { signal }) =>
+      new Promise<ModelAnswer>((resolve, reject) => {
+        const ended = onCall(request);
+        const delayMs = fault() === 'model-hangs' ? 4_000 : draws.random() * (draws.chance(0.6) ? 50 : 900);
+        // Some adapters answer although they were told to stop.
+        const isDeaf = draws.chance(0.2);
+        const stop = (): void => {
+          ended(null);
+          if (isDeaf) return;
+          cancel();
+          reject(callAborted(signal));
+        };
+        const cancel = process.after(delayMs, () => {
+          signal.removeEventListener('abort', stop);
+          const reply = replyTo(request);
+          ended('text' in reply ? reply.text : null);
+          if ('error' in reply) reject(reply.error);
+          else resolve({ text: reply.text, usage: { inputTokens: 10, outputTokens: 5 } });
+        });
+        signal.addEventListener('abort', stop, { once: true });
+      }),
+  };
+}
+
+function critique(score: number): string {
+  return JSON.stringify({ score, feedback: `Worth ${score}` });
+}

@@ -1,0 +1,74 @@
+/** The stored read models without SQLite and without a thread: rows that outlive a process, written with their checkpoint. */
+import type { Position } from '../../src/eventlog/port.js';
+import type { Corruption } from '../../src/projections/corrupt-runs.js';
+import type { RunSummary } from '../../src/projections/run-summary.js';
+import type { ViewsClient } from '../../src/projections/views/views-client.js';
+import type { Process, Scheduler } from './scheduler.js';
+
+/** What is on the disk of an instance. */
+export class StoredViews {
+  checkpoint: Position | null = null;
+  readonly runs = new Map<string, RunSummary>();
+  readonly corrupt = new Map<string, Corruption>();
+}
+
+/** Opens them for a process. A write that is under way when it dies is made or not, as it falls. */
+export function openStoredViews(views: StoredViews, scheduler: Scheduler, process: Process): ViewsClient {
+  const ask = <T>(work: () => T): Promise<T> =>
+    new Promise((resolve) => {
+      const owner = process.draws.chance(0.5) ? null : process;
+      scheduler.after(process.draws.random(), owner, () => {
+        const value = work();
+        process.after(process.draws.random(), () => resolve(value));
+      });
+    });
+  const all = (): readonly RunSummary[] => [...views.runs.values()];
+  const newest = (a: RunSummary, b: RunSummary): number =>
+    b.createdAt.localeCompare(a.createdAt) || a.id.localeCompare(b.id);
+  return {
+    checkpoint: views.checkpoint,
+    write: ({ runs }, checkpoint) =>
+      ask(() => {
+        for (const each of runs) views.runs.set(each.id, each);
+        if (checkpoint !== null) views.checkpoint = checkpoint;
+      }),
+    find: (runId) => ask(() => views.runs.get(runId) ?? null),
+    list: ({ limit, offset }) =>
+      ask(() =>
+        [...all()]
+          .sort(newest)
+          .slice(offset, offset + limit)
+          .map((row) => ({ id: row.id, row })),
+      ),
+    count: () => ask(() => views.runs.size),
+    unfinished: () =>
+      ask(() =>
+        all()
+          .filter(({ status }) => status === 'pending' || status === 'running')
+          .map(({ id, owner }) => ({ runId: id, owner })),
+      ),
+    paused: (after) =>
+      ask(() =>
+        all()
+          .map(({ id, status }, index) => ({ key: index + 1, id, status }))
+          .filter(({ key, status }) => key > after && status === 'paused'),
+      ),
+    deadlines: (max) =>
+      ask(() =>
+        all()
+          .flatMap(({ id, status, deadlineAt }) =>
+            status === 'paused' && deadlineAt !== null ? [{ runId: id, deadline: deadlineAt }] : [],
+          )
+          .sort((a, b) => a.deadline.localeCompare(b.deadline))
+          .slice(0, max),
+      ),
+    blueprintIds: () => ask(() => []),
+    blueprintRecords: (ids) => ask(() => ids.map(() => null)),
+    documents: () => ask(() => []),
+    document: () => ask(() => null),
+    corruptRuns: () => ask(() => [...views.corrupt.values()]),
+    saveCorrupt: (corruption) => ask(() => void views.corrupt.set(corruption.runId, corruption)),
+    removeCorrupt: (runId) => ask(() => void views.corrupt.delete(runId)),
+    close: () => ask(() => undefined),
+  };
+}

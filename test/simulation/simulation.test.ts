@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { planOf } from './faults.js';
+import type { Plan } from './faults.js';
+import { playHistory } from './history.js';
+import type { Tally } from './play.js';
+import { add, playSeeds, summaryLine } from './play.js';
+import { shrunk } from './shrink.js';
+
+/** Seeds that `npm test` plays, each time the same: as many as take about ten seconds of a processor. */
+const SEEDS = { from: 1, to: 300 };
+const IS_SOAK = process.env['SOAK'] !== undefined;
+
+describe('The engine in virtual time', () => {
+  it('keeps every promise whatever fails, and ends every run', async function () {
+    this.timeout(0);
+    const startedMs = performance.now();
+    const { from, to } = IS_SOAK ? soakSeeds() : SEEDS;
+    const tally = IS_SOAK ? await soaked(from, to) : await playSeeds(from, to);
+    process.stdout.write(`${summaryLine(`from ${from}`, tally, performance.now() - startedMs)}\n`);
+    expect(tally.failure?.text ?? null).to.equal(null);
+  });
+
+  it('plays a seed the same way each time, byte for byte', async () => {
+    const seeds = [3, 14, 15, 92, 65];
+    const traces = async (order: readonly number[]): Promise<ReadonlyMap<number, string | null>> => {
+      const found = new Map<number, string | null>();
+      for (const seed of order) found.set(seed, (await playHistory(planOf(seed), { isTraced: true })).trace);
+      return found;
+    };
+    const once = await traces(seeds);
+    expect(new Set(once.values()).size).to.equal(seeds.length);
+    const again = await traces([...seeds].reverse());
+    for (const [seed, trace] of once) expect(again.get(seed)).to.equal(trace);
+  });
+
+  it('finds a log that acknowledges what it forgets, and names the one fault behind it', async () => {
+    const plan = planOf(21);
+    const forgets: Plan['faults'][number] = { kind: 'append-forgotten', atMs: 0, slot: 0, forMs: 0 };
+    const bad = { ...plan, faults: [...plan.faults, forgets, ...planOf(22).faults] };
+    const { broken } = await playHistory(bad);
+    expect(broken?.invariant).to.equal('no acknowledged event lost');
+    const least = await shrunk(bad, 'no acknowledged event lost');
+    expect(least.faults).to.deep.equal([forgets]);
+    expect(least.requests).to.have.length(1);
+  });
+});
+
+/** By environment: `SIMULATION_SEEDS=1-1000000`, of which as many are played as `SIMULATION_MINUTES` (60) admit. */
+function soakSeeds(): { readonly from: number; readonly to: number } {
+  const [from = 1, to = 1_000_000] = (process.env['SIMULATION_SEEDS'] ?? '').split('-').filter(Boolean).map(Number);
+  return { from, to };
+}
+
+/** Plays them in one process for each processor, in blocks. */
+async function soaked(from: number, to: number): Promise<Tally> {
+  const untilMs = performance.now() + Number(process.env['SIMULATION_MINUTES'] ?? 60) * 60_000;
+  const sum: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, failure: null };
+  const size = 1_000;
+  let next = from;
+  const work = async (): Promise<void> => {
+    while (next <= to && performance.now() < untilMs && sum.failure === null) {
+      const first = next;
+      next += size;
+      add(sum, await played(first, Math.min(to, first + size - 1)));
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  // The child has said that and when; here it is told why.
+  return sum.failure === null ? sum : await playSeeds(sum.failure.seed, sum.failure.seed);
+}
+
+function played(from: number, to: number): Promise<Tally> {
+  return new Promise((resolve, reject) => {
+    const program = fileURLToPath(new URL('./play.js', import.meta.url));
+    const child = fork(program, [String(from), String(to)], { execArgv: ['--max-semi-space-size=64'] });
+    child.on('message', (message: { readonly tally?: Tally }) => message.tally !== undefined && resolve(message.tally));
+    child.on('error', reject);
+    child.on('exit', () => reject(new Error(`The simulation of seeds ${from} to ${to} has died`)));
+  });
+}
