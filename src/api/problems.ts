@@ -92,6 +92,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'key.damaged': { status: 500, detail: 'The record of the keys is damaged' },
   'views.failed': FAULT,
   'views.lost': { status: 503, retryAfterSeconds: 1 },
+  'views.full': { status: 503, retryAfterSeconds: 10 },
   'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
@@ -99,6 +100,8 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'model.failed': { status: 503, retryAfterSeconds: 10 },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },
+  'log.full': { status: 503, detail: 'The disk of the event log is full: nothing was recorded', retryAfterSeconds: 10 },
+  'log.damaged': { status: 500, detail: 'The event log is damaged' },
   'log.closed': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.outcome-unknown': {
     status: 503,

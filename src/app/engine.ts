@@ -8,6 +8,7 @@ import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
+import { recordsOn } from './log-damage.js';
 import { LogUnavailable } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ViewsBehind } from '../projections/errors.js';
@@ -68,7 +69,11 @@ export interface Engine {
   readonly documentList: DocumentList;
   /** Who is let in: keys, sessions, tickets. */
   readonly authenticator: Authenticator;
-  /** Whether the read models keep up with the log and can be written. @throws {LogUnavailable | LogClosed} when the log does not answer */
+  /**
+   * Whether the read models keep up with the log and can be written.
+   *
+   * @throws {LogUnavailable | LogClosed | LogFull | LogDamaged} when the log does not answer, takes nothing or is damaged
+   */
   isReady(): Promise<boolean>;
   readonly unreachableModels: RunServices['unreachableModels'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
@@ -90,7 +95,8 @@ export interface Engine {
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
   const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord, openViews: open } = deps;
   const instanceId = system.uuid();
-  const log = await openLog({ ...placeOf(config, dataDir), onBroken: onLogBroken, system });
+  const opened = await openLog({ ...placeOf(config, dataDir), ...logWatch(logger), onBroken: onLogBroken, system });
+  const log = config.eventStore === null ? recordsOn(opened) : opened;
   const logInfo = await logInfoOf(log, { system, logger });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const onLost = (): void => foldAgain({ logger, history: models.history, projector });
@@ -147,6 +153,17 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   };
 }
 
+/** Tells once what befalls the embedded log while it is served on. */
+function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onDamaged' | 'onFull'> {
+  return {
+    onDamaged: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
+    onFull(isFull) {
+      if (isFull) logger.error({}, "the event log's disk is full: nothing new is taken, runs wait");
+      else logger.info({}, "the event log's disk has room again");
+    },
+  };
+}
+
 /** A run was found corrupt: nobody runs it, and nothing more of it is shown. */
 function giveUp(
   error: RunCorrupt,
@@ -194,9 +211,9 @@ function readiness({
   readonly system: EngineDeps['system'];
 }): Engine['isReady'] {
   return async () => {
+    await log.ping();
     const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
     if (!isReady) return false;
-    await log.ping();
     return await isFolded(projector, { head: await log.head(), system });
   };
 }
@@ -247,7 +264,7 @@ const VIEWS_FILE = 'views.sqlite';
 function placeOf(
   { eventStore }: EngineConfig,
   { logFile, viewsDir }: DataDirectory,
-): Omit<OpenLogOptions, 'onBroken' | 'system'> {
+): Pick<OpenLogOptions, 'eventStore' | 'file' | 'viewsOf'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
 }

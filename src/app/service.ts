@@ -47,6 +47,7 @@ export interface ServiceDeps extends EngineDeps {
  * much has to be folded first: then the service is not ready meanwhile, and what changes a run waits.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
+ * @throws {LogDamaged} when what has to be folded cannot be read
  */
 export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
   const { system, logger, model, onLogBroken = () => undefined } = deps;
@@ -99,7 +100,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
   const checking = checkedRuns(engine);
-  await settledWithin(checking, { system, maxMs: MAX_DEAF_MS });
+  await guarded(engine, () => settledWithin(checking, { system, maxMs: MAX_DEAF_MS }));
   const listening = listen(server, config, address);
   const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
   takenUp.catch((error: unknown) => isOfStop(error) || onLogBroken(error));
@@ -150,9 +151,9 @@ function accessRules(
 }
 
 /** Stops the engine again when a check fails. */
-async function guarded(engine: Engine, check: () => void): Promise<void> {
+async function guarded(engine: Engine, check: () => unknown): Promise<void> {
   try {
-    check();
+    await check();
   } catch (error) {
     await engine.stop();
     throw error;

@@ -36,7 +36,7 @@ export interface VerifyRunDeps extends ReplayDeps {
  */
 export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<RunVerification | null> {
   const { log, onCorrupt } = deps;
-  const recorded = (await lastEvent(log, runStream(runId)))?.revision ?? null;
+  const recorded = await lastRevision(log, runId);
   // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
   const stored = await deps.stored(runId);
   const witness: Witness = { first: null, viewed: null };
@@ -57,6 +57,16 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
   const difference = viewDifference(witness.viewed, { recorded, stored });
   if (difference !== null && run !== null) await deps.replaceView(stored, summaryOf(run));
   return { events, headHash, firstDifference: (await parentDifference(witness.first, deps)) ?? difference };
+}
+
+/** Null also where it cannot be read: then the record itself tells why. */
+async function lastRevision(log: Pick<EventLog, 'readStream'>, runId: string): Promise<number | null> {
+  try {
+    return (await lastEvent(log, runStream(runId)))?.revision ?? null;
+  } catch (error) {
+    if (error instanceof RunCorrupt) return null;
+    throw error;
+  }
 }
 
 /** What is captured of a record while it is replayed. */

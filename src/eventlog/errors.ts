@@ -43,6 +43,24 @@ export class LogUnavailable extends CouncilError {
   }
 }
 
+/** The log's disk is full: appends are refused until there is room again, reads are not. Certainly not written. */
+export class LogFull extends CouncilError {
+  readonly code = 'log.full';
+  constructor() {
+    super('Cannot write to the event log: its disk is full', {});
+  }
+}
+
+/** What the log has stored is not as it was left, and cannot be read or appended to there. Certainly not written. */
+export class LogDamaged extends CouncilError<{ readonly file: string }> {
+  readonly code = 'log.damaged';
+  constructor({ file, reason }: { readonly file: string; readonly reason: string }) {
+    const remedy =
+      'stop the service, let `council check` tell more, and restore it or save what is whole by `council salvage`';
+    super(`The event log "${file}" is damaged (${reason}): ${remedy}`, { file });
+  }
+}
+
 /** It is unknown whether the append was written: retry with the same ids and revision. */
 export class AppendOutcomeUnknown extends CouncilError<{ stream: string }> {
   readonly code = 'log.outcome-unknown';

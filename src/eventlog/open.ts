@@ -1,7 +1,7 @@
 /** Opens the event log that the settings name. */
 import type { System } from '../system/system.js';
 import type { EventStoreSettings } from '../config.js';
-import type { LogUnavailable } from './errors.js';
+import type { LogDamaged, LogUnavailable } from './errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
 import type { EventLog } from './port.js';
 
@@ -17,6 +17,10 @@ export interface OpenLogOptions {
   readonly viewsOf?: string | null;
   /** Called once when the embedded log has failed for this process; never for a server, which may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
+  /** Called once when something in the embedded log's file is found damaged. */
+  readonly onDamaged?: (fault: LogDamaged) => void;
+  /** Called when the embedded log's disk is found full, and when there is room again. */
+  readonly onFull?: (isFull: boolean) => void;
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
 

@@ -1,6 +1,6 @@
 /** Retries an append until its outcome is certain: an unknown outcome must never be taken for a failure. */
 import type { System } from '../system/system.js';
-import { AppendOutcomeUnknown, LogUnavailable } from '../eventlog/errors.js';
+import { AppendOutcomeUnknown, LogFull, LogUnavailable } from '../eventlog/errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, retry } from '../system/async/retry.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog/port.js';
@@ -11,6 +11,8 @@ export interface RetryPolicy {
   readonly system: Pick<System, 'after'>;
   /** Ends the retries: the last error is thrown, and the outcome may stay unknown. */
   readonly signal: AbortSignal;
+  /** Whether a full disk is waited for too: for appends that nobody would try again. */
+  readonly waitsForRoom?: boolean;
 }
 
 /** One append to one stream. */
@@ -23,7 +25,7 @@ export interface StreamAppend {
 /**
  * Appends with the same ids and revision until the log acknowledges or refuses, waiting between tries.
  *
- * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogClosed} certainly not written
+ * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogDamaged | LogClosed} certainly not written
  */
 export function appendWithRetry(
   log: EventLog,
@@ -33,12 +35,12 @@ export function appendWithRetry(
   return retryWhileUnavailable(() => log.append(stream, events, expected), retryPolicy);
 }
 
-/** Calls the log again, with growing waits, as long as it cannot be reached. */
+/** Calls the log again, with growing waits, as long as it cannot be reached, or has no room where that is waited for. */
 export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
+  const { waitsForRoom = false } = retryPolicy;
+  const waitMs = (error: unknown, failures: number): number | null => {
+    const isOpen = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
+    return isOpen || (waitsForRoom && error instanceof LogFull) ? backoffMs(BACKOFF, failures) : null;
+  };
   return retry(ask, { waitMs, ...retryPolicy });
-}
-
-function waitMs(error: unknown, failures: number): number | null {
-  const isOpen = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
-  return isOpen ? backoffMs(BACKOFF, failures) : null;
 }

@@ -3,6 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
 import { MIMEType } from 'node:util';
 import type * as Formidable from 'formidable';
 import type { Context } from 'koa';
@@ -131,7 +132,17 @@ class FormReading {
       req.off('data', guard);
     }
     if (this.#isTooLarge()) throw tooLarge();
+    await this.#kept();
     return this.#fileIn(ctx);
+  }
+
+  /** Formidable takes a file whose last bytes could not be written for whole. */
+  async #kept(): Promise<void> {
+    try {
+      for (const stream of this.#written) await finished(stream);
+    } catch (cause) {
+      throw cannotKeep(cause);
+    }
   }
 
   /** Resolves once the file is gone. */

@@ -17,6 +17,14 @@ export class ViewsLost extends CouncilError {
   }
 }
 
+/** Their disk is full: what was folded last is shown, not stored. */
+export class ViewsFull extends CouncilError {
+  readonly code = 'views.full';
+  constructor() {
+    super('The stored views cannot be written: their disk is full', {});
+  }
+}
+
 /** They are too far behind the log to be asked. */
 export class ViewsBehind extends CouncilError {
   readonly code = 'views.behind';

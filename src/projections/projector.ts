@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
-import { LogClosed } from '../eventlog/errors.js';
+import { LogClosed, LogDamaged, SubscriptionDropped } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ServiceStopping } from '../errors.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -74,10 +74,10 @@ export class Projector {
     return this.#caughtUp;
   }
 
-  /** Starts folding; resolves once history is caught up. */
+  /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
   start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#running = this.#run(resolve);
+    return new Promise((resolve, reject) => {
+      this.#running = this.#run(resolve, reject);
     });
   }
 
@@ -115,7 +115,7 @@ export class Projector {
     this.#waiters.clear();
   }
 
-  async #run(onCaughtUp: () => void): Promise<void> {
+  async #run(onCaughtUp: () => void, onDamage: (damage: LogDamaged) => void): Promise<void> {
     const { log, system, onFault } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -137,6 +137,8 @@ export class Projector {
         }
       } catch (error) {
         if (error instanceof LogClosed) return;
+        const damage = damageIn(error);
+        if (damage !== null) onDamage(damage);
         // An outage is reported once, however often subscribing is retried.
         if (!this.#isAway) onFault(error);
         this.#isAway = true;
@@ -228,4 +230,10 @@ export class Projector {
       waiter.resolve();
     }
   }
+}
+
+/** The damage that ended a subscription; null: it was something else. */
+function damageIn(error: unknown): LogDamaged | null {
+  const cause = error instanceof SubscriptionDropped ? error.cause : error;
+  return cause instanceof LogDamaged ? cause : null;
 }

@@ -8,7 +8,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
 import type { DuePause } from '../run/live/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
-import { ViewsLost } from './errors.js';
+import { ViewsFull, ViewsLost } from './errors.js';
 import type { BlueprintRow } from './views/blueprint-row.js';
 import type { DocumentRow } from './views/document-table.js';
 import type { ViewRepair } from './view-repair.js';
@@ -54,6 +54,7 @@ export class History {
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
   #isFailing = false;
+  #isReported = false;
 
   constructor({ views, repair, system, onFault }: HistoryDeps) {
     this.#views = views;
@@ -107,7 +108,7 @@ export class History {
 
   /** Newest first, ties by id ascending. */
   async documents(page: Page): Promise<readonly DocumentRecord[]> {
-    await this.flush();
+    await this.#show();
     return await readable(await this.#views.documents(page), async (id) => {
       const record = await this.#repair.document(id);
       if (record !== null) await this.replaceDocument(null, { id, record });
@@ -117,7 +118,7 @@ export class History {
 
   /** A document as it has been put; null when there is none. */
   async document(documentId: string): Promise<DocumentRecord | null> {
-    if (this.#changedDocuments.size > 0) await this.flush();
+    if (this.#changedDocuments.size > 0) await this.#show();
     await this.#written.catch(() => undefined);
     return await this.#views.document(documentId);
   }
@@ -133,7 +134,7 @@ export class History {
 
   /** Newest update first, ties by id ascending. */
   async blueprintIds(page: Page): Promise<readonly string[]> {
-    await this.flush();
+    await this.#show();
     return await this.#views.blueprintIds(page);
   }
 
@@ -185,13 +186,13 @@ export class History {
 
   /** A run as it is stored, with everything that has been put. */
   async stored(runId: string): Promise<RunSummary | null> {
-    await this.flush();
+    await this.#show();
     return await this.#views.find(runId);
   }
 
   /** By default newest first, ties by id ascending. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
-    await this.flush();
+    await this.#show();
     return await readable(await this.#views.list(query), async (id) => {
       const summary = await this.#repair.run(id);
       if (summary !== null) await this.replace(null, summary);
@@ -201,25 +202,25 @@ export class History {
 
   /** How many runs there are. */
   async count(filter: RunFilter): Promise<number> {
-    await this.flush();
+    await this.#show();
     return await this.#views.count(filter);
   }
 
   /** Ids of runs that have not ended and do not wait for a human, oldest first. */
   async unfinished(): Promise<readonly UnfinishedRun[]> {
-    await this.flush();
+    await this.#show();
     return await this.#views.unfinished();
   }
 
   /** The earliest deadlines of pauses, at most so many. */
   async deadlines(max: number): Promise<readonly DuePause[]> {
-    await this.flush();
+    await this.#show();
     return await this.#views.deadlines(max);
   }
 
   /** Ids of the runs that wait for a human, in the order in which they came, some at a time. */
   async *paused(): AsyncGenerator<string> {
-    await this.flush();
+    await this.#show();
     for (let after = 0; ;) {
       const page = await this.#views.paused(after);
       for (const { id } of page) yield id;
@@ -246,6 +247,17 @@ export class History {
     return this.#written;
   }
 
+  /** The same for a reader: where there is no room, what has changed is shown without being stored. */
+  async #show(): Promise<void> {
+    try {
+      await this.flush();
+    } catch (error) {
+      if (!(error instanceof ViewsFull)) throw error;
+      // The timer that would have tried again was ended by this try.
+      this.#flushSoon(RETRY_MS);
+    }
+  }
+
   async #write(): Promise<void> {
     const [blueprints, documents] = [this.#changedBlueprints, this.#changedDocuments];
     if (this.#changed.size + blueprints.size + documents.size === 0) return;
@@ -260,6 +272,7 @@ export class History {
     try {
       await this.#views.write(rows, this.#checkpoint);
       this.#isFailing = false;
+      this.#isReported = false;
     } catch (error) {
       this.#isFailing = true;
       this.#changed = new Map([...this.#writing, ...this.#changed]);
@@ -278,7 +291,9 @@ export class History {
     this.#cancelTimer?.();
     this.#cancelTimer = this.#system.after(delayMs, () => {
       this.flush().catch((error: unknown) => {
-        this.#onFault(error);
+        // A failure is reported once, however often it is tried again.
+        if (!this.#isReported) this.#onFault(error);
+        this.#isReported = true;
         this.#flushSoon(RETRY_MS);
       });
     });

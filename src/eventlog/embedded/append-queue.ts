@@ -3,6 +3,7 @@
  * writers cost hardly more syncs than one.
  */
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
+import type { FileFault } from './faults.js';
 import { numberIn } from './file.js';
 import { elementAt } from '../../system/element.js';
 import type { AppendBatch } from './messages.js';
@@ -44,6 +45,8 @@ export interface AppendQueueDeps {
     append: CheckedAppend,
     appended: { readonly revision: number; readonly ordinal: number },
   ) => void;
+  /** The error for an append that was not written. */
+  readonly refusal: (fault: FileFault) => Error;
 }
 
 /** Holds the appends that wait and the batch in flight. */
@@ -119,7 +122,8 @@ export class AppendQueue {
 
   #resolveWriters(batch: readonly Waiting[], outcomes: readonly number[], from: number): void {
     const until = Math.min(batch.length, from + RESOLVED_AT_ONCE);
-    batch.slice(from, until).forEach((append, at) => settle(append, outcomes, (from + at) * NUMBERS_PER_OUTCOME));
+    const settle = settler(outcomes, this.#deps.refusal);
+    batch.slice(from, until).forEach((append, at) => settle(append, (from + at) * NUMBERS_PER_OUTCOME));
     if (until < batch.length) setImmediate(() => this.#resolveWriters(batch, outcomes, until));
   }
 
@@ -164,13 +168,23 @@ function batchOf(appends: readonly Waiting[]): AppendBatch {
   };
 }
 
-function settle({ stream, expected, resolve, reject }: Waiting, outcomes: readonly number[], at: number): void {
-  const [outcome, revision, ordinal] = outcomes.slice(at, at + NUMBERS_PER_OUTCOME);
-  if (outcome === undefined || revision === undefined || ordinal === undefined) {
-    reject(new AppendOutcomeUnknown({ stream }));
-  } else if (outcome === OUTCOME.conflict) {
-    reject(new RevisionConflict({ stream, expected, actual: revision < 0 ? 'none' : revision }));
-  } else {
-    resolve({ revision, position: positionOf(ordinal) });
-  }
+/** Tells a writer what became of its append. */
+function settler(
+  outcomes: readonly number[],
+  refusal: AppendQueueDeps['refusal'],
+): (append: Waiting, at: number) => void {
+  return ({ stream, expected, resolve, reject }, at) => {
+    const [outcome, revision, ordinal] = outcomes.slice(at, at + NUMBERS_PER_OUTCOME);
+    if (outcome === undefined || revision === undefined || ordinal === undefined) {
+      reject(new AppendOutcomeUnknown({ stream }));
+    } else if (outcome === OUTCOME.conflict) {
+      reject(new RevisionConflict({ stream, expected, actual: revision < 0 ? 'none' : revision }));
+    } else if (outcome === OUTCOME.full) {
+      reject(refusal('full'));
+    } else if (outcome === OUTCOME.damage) {
+      reject(refusal('damage'));
+    } else {
+      resolve({ revision, position: positionOf(ordinal) });
+    }
+  };
 }

@@ -4,6 +4,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { basename, dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
+import { CellUnreadable } from './faults.js';
 import type { KnownHead } from './head-file.js';
 import { headFileOf, knownHead, lossOf } from './head-file.js';
 
@@ -147,17 +148,21 @@ function pragmaOf(database: DatabaseSyncInstance, name: string): unknown {
   return typeof row === 'object' && row !== null ? Object.values(row)[0] : undefined;
 }
 
-/** The text in a column. Cells are narrowed here, so that a corrupt file is noticed where it is read. */
+/**
+ * The text in a column. Cells are narrowed here, so that a corrupt file is noticed where it is read.
+ *
+ * @throws {CellUnreadable}
+ */
 export function textIn(row: readonly unknown[], column: number): string {
   const cell = row[column];
-  if (typeof cell !== 'string') throw new TypeError(`No text in column ${column}`);
+  if (typeof cell !== 'string') throw new CellUnreadable(`no text in column ${column}`);
   return cell;
 }
 
-/** The number in a column; narrowed like a text. */
+/** The number in a column; narrowed like a text. @throws {CellUnreadable} */
 export function numberIn(row: readonly unknown[], column: number): number {
   const cell = row[column];
-  if (typeof cell !== 'number') throw new TypeError(`No number in column ${column}`);
+  if (typeof cell !== 'number') throw new CellUnreadable(`no number in column ${column}`);
   return cell;
 }
 

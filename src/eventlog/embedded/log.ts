@@ -1,6 +1,6 @@
 /** The embedded log: SQLite in a worker thread behind the EventLog port. For one process, with nothing to install. */
 import { existsSync } from 'node:fs';
-import { DataDirHeld, LogClosed, LogUnavailable } from '../errors.js';
+import { DataDirHeld, LogClosed, LogDamaged, LogFull, LogUnavailable } from '../errors.js';
 import type {
   AllRange,
   Appended,
@@ -32,20 +32,34 @@ export async function openEmbeddedLog({
   file,
   viewsOf = null,
   onBroken = () => undefined,
+  onDamaged = () => undefined,
+  onFull = () => undefined,
 }: {
   readonly file: string;
   /** Folder of views that were folded from this log, which therefore must exist; null: it may be missing. */
   readonly viewsOf?: string | null;
   /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
+  /** Called once when something stored is found damaged: what is not touched by it is served on. */
+  readonly onDamaged?: (fault: LogDamaged) => void;
+  /** Called when the disk is found full, and when there is room again. */
+  readonly onFull?: (isFull: boolean) => void;
 }): Promise<EventLog> {
   if (viewsOf !== null && !existsSync(file)) {
     const reason = `there is no such file, but "${viewsOf}" was made from one: restore it, or delete that folder to begin anew`;
     throw new LogUnreadable({ file, reason });
   }
   const link = new EmbeddedLink(file);
-  const { identity, head } = await link.opened(file);
-  return new EmbeddedLog(link, { identity, head, onBroken });
+  const { identity, head } = await link.opened();
+  return new EmbeddedLog(link, { identity, head, onBroken, onDamaged, onFull });
+}
+
+interface OpenedLog {
+  readonly identity: string;
+  readonly head: number;
+  readonly onBroken: (fault: LogUnavailable) => void;
+  readonly onDamaged: (fault: LogDamaged) => void;
+  readonly onFull: (isFull: boolean) => void;
 }
 
 class EmbeddedLog implements EventLog {
@@ -58,24 +72,27 @@ class EmbeddedLog implements EventLog {
   /** Why calls are refused: closed, or failed. */
   #ended: Error | null = null;
   #closing: Promise<void> | null = null;
+  /** The first damage found. */
+  #damage: LogDamaged | null = null;
+  readonly #onFull: (isFull: boolean) => void;
+  #isFull = false;
 
-  constructor(
-    link: EmbeddedLink,
-    {
-      identity,
-      head,
-      onBroken,
-    }: { readonly identity: string; readonly head: number; readonly onBroken: (fault: LogUnavailable) => void },
-  ) {
+  constructor(link: EmbeddedLink, { identity, head, onBroken, onDamaged, onFull }: OpenedLog) {
     this.#link = link;
     this.#identity = identity;
     this.#head = head;
+    this.#onFull = onFull;
     this.#queue = new AppendQueue({
       write: (batch) => this.#write(batch),
       onWritten: (append, appended) => {
         this.#head = appended.ordinal;
         if (this.#feed.hasListeners()) this.#feed.publish(recordedOf(append, appended));
       },
+      refusal: (fault) => (fault === 'full' ? new LogFull() : link.damaged('an append met it')),
+    });
+    link.onDamage((damage) => {
+      this.#damage = damage;
+      onDamaged(damage);
     });
     link.onFault((fault) => {
       this.#ended ??= fault;
@@ -120,6 +137,9 @@ class EmbeddedLog implements EventLog {
   async ping(): Promise<void> {
     this.#checkOpen();
     await this.#link.request({ kind: 'ping' });
+    this.#noteRoom(true);
+    this.#noteRoom(true);
+    if (this.#damage !== null) throw this.#damage;
   }
 
   close(): Promise<void> {
@@ -137,6 +157,7 @@ class EmbeddedLog implements EventLog {
   async #write(batch: AppendBatch): Promise<readonly number[]> {
     const reply = await this.#link.request({ kind: 'append', batch });
     if (reply.kind !== 'appended') throw new Error(`The event log's thread answered an append with "${reply.kind}"`);
+    this.#noteRoom(!reply.isFull);
     return reply.outcomes;
   }
 
@@ -145,6 +166,12 @@ class EmbeddedLog implements EventLog {
     const reply = await this.#link.request({ kind: 'page', query });
     if (reply.kind !== 'page') throw new Error(`The event log's thread answered a read with "${reply.kind}"`);
     return reply.page;
+  }
+
+  #noteRoom(hasRoom: boolean): void {
+    if (this.#isFull !== hasRoom) return;
+    this.#isFull = !hasRoom;
+    this.#onFull(this.#isFull);
   }
 
   #checkOpen(): void {
@@ -159,19 +186,22 @@ const MAX_REQUESTS = 10_000;
 
 interface Awaited {
   readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: LogUnavailable) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** Owns the worker. Once it has failed, all requests, pending and later ones, are refused for good. */
 class EmbeddedLink {
+  readonly #file: string;
   readonly #worker: Worker;
   #awaited: Awaited[] = [];
   #fault: LogUnavailable | null = null;
   #onFault: (fault: LogUnavailable) => void = () => undefined;
+  #onDamage: (damage: LogDamaged) => void = () => undefined;
   #resolveExited: () => void = () => undefined;
   readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
 
   constructor(file: string) {
+    this.#file = file;
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: file });
     this.#worker.on('message', (message: unknown) => this.#receive(message));
     this.#worker.on('error', (cause: unknown) => this.#fail(cause));
@@ -187,8 +217,9 @@ class EmbeddedLink {
    * @throws {DataDirHeld} another process has it open
    * @throws {LogUnreadable} it is unusable
    */
-  async opened(file: string): Promise<Extract<Reply, { kind: 'opened' }>> {
+  async opened(): Promise<Extract<Reply, { kind: 'opened' }>> {
     const reply = await this.#next();
+    const file = this.#file;
     if (reply.kind === 'opened') return reply;
     await this.#exited;
     if (reply.kind !== 'refused') throw new Error(`Cannot open the event log "${file}": ${reply.kind}`);
@@ -201,15 +232,45 @@ class EmbeddedLink {
     this.#onFault = callback;
   }
 
-  /** @throws {LogUnavailable} the read failed, too many requests wait, or the log has failed for good */
+  /** Calls back when something stored is found damaged, the first time. */
+  onDamage(callback: (damage: LogDamaged) => void): void {
+    this.#onDamage = callback;
+  }
+
+  /** The error for what cannot be read. */
+  damaged(reason: string): LogDamaged {
+    const damage = new LogDamaged({ file: this.#file, reason });
+    this.#onDamage(damage);
+    this.#onDamage = () => undefined;
+    return damage;
+  }
+
+  /**
+   * @throws {LogUnavailable} the read failed, too many requests wait, or the log has failed for good
+   * @throws {LogDamaged} what is asked for is damaged
+   * @throws {LogFull} to a ping: there is still no room
+   */
   async request(request: Request): Promise<Reply> {
     if (this.#fault !== null) throw this.#fault;
     const isRead = request.kind === 'page' || request.kind === 'ping';
     if (isRead && this.#awaited.length >= MAX_REQUESTS) throw new LogUnavailable();
     this.#worker.postMessage(request);
     const reply = await this.#next();
-    if (reply.kind === 'failed') throw new LogUnavailable({ cause: new Error(reply.reason) });
+    if (reply.kind === 'failed') throw this.#errorOf(reply);
     return reply;
+  }
+
+  #errorOf({ fault, reason }: Extract<Reply, { kind: 'failed' }>): Error {
+    switch (fault) {
+      case 'damage':
+        return this.damaged(reason);
+      case 'full':
+        return new LogFull();
+      case null:
+        return new LogUnavailable({ cause: new Error(reason) });
+      default:
+        return fault satisfies never;
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Position, RecordedEvent } from '../port.js';
 import { flatMetadata } from '../port.js';
+import type { FileFault } from './faults.js';
 import { numberIn, textIn } from './file.js';
 
 /** The events on a page of the worker, in its order and in the port's shape. */
@@ -35,8 +36,8 @@ export interface AppendBatch {
 /** Texts per event in a batch. */
 export const TEXTS_PER_NEW_EVENT = 4;
 
-/** What became of an append. */
-export const OUTCOME = { written: 0, repeated: 1, conflict: 2 } as const;
+/** What became of an append; by the last two it was not written. */
+export const OUTCOME = { written: 0, repeated: 1, conflict: 2, full: 3, damage: 4 } as const;
 
 /** Numbers per outcome: its code, last revision (at a conflict the stream's, -1: none), position of the last event. */
 export const NUMBERS_PER_OUTCOME = 3;
@@ -86,11 +87,12 @@ export type Request =
 export type Reply =
   | { readonly kind: 'opened'; readonly identity: string; readonly head: number }
   | { readonly kind: 'refused'; readonly held: boolean; readonly reason: string }
-  | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
+  /** `isFull`: the disk has no room for every append. */
+  | { readonly kind: 'appended'; readonly outcomes: readonly number[]; readonly isFull: boolean }
   | { readonly kind: 'page'; readonly page: Page }
   | { readonly kind: 'done' }
   /** A read failed; nothing else is affected. */
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly fault: FileFault | null; readonly reason: string }
   /** A write failed: what the file holds is uncertain, so nothing more is written. */
   | { readonly kind: 'broken'; readonly reason: string };
 

@@ -14,9 +14,9 @@ const PAGE_POSITIONS = 4096;
 
 const EVENT = 's.name, e.id, e.type, e.data, e.metadata, e.position, e.revision';
 
-/** CROSS JOIN keeps SQLite from swapping the loops: the outer one runs over events, in their order. */
+/** LEFT JOIN: an event without a stream is damage, never passed over. */
 const ALL = `
-  SELECT ${EVENT} FROM events e CROSS JOIN streams s ON s.id = e.stream
+  SELECT ${EVENT} FROM events e LEFT JOIN streams s ON s.id = e.stream
   WHERE e.position > ? AND e.position <= ?`;
 
 const CATEGORY = `substr(s.name, 1, instr(s.name || '-', '-') - 1)`;

@@ -1,5 +1,6 @@
 /** Whether the process answers, and whether it is any use to send it work. */
 import type { Health, Readiness } from '../../generated/schemas.js';
+import { LogDamaged, LogFull } from '../../eventlog/errors.js';
 import { RequestRefused } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
 
@@ -32,19 +33,22 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
       async handle() {
         const unreachable = http.unreachableModels();
         const body = unreachable.length === 0 ? ready : { ...ready, models_unreachable: [...unreachable] };
-        if (await isReady(http)) return { status: 200, body };
-        const detail = 'Not ready: the event log does not answer, or the read models have not caught up';
-        throw new RequestRefused(detail, { status: 503, headers: { 'Retry-After': '1' } });
+        const reason = await unreadiness(http);
+        if (reason === null) return { status: 200, body };
+        throw new RequestRefused(`Not ready: ${reason}`, { status: 503, headers: { 'Retry-After': '1' } });
       },
     },
   ];
 }
 
-/** A check that fails or hangs is an answer too. */
-async function isReady(http: HttpContext): Promise<boolean> {
+/** Why no work should be sent, null: it may be. A check that fails or hangs is an answer too. */
+async function unreadiness(http: HttpContext): Promise<string | null> {
+  const late = 'the event log does not answer, or the read models have not caught up';
   try {
-    return await http.inTime(http.ready());
-  } catch {
-    return false;
+    return (await http.inTime(http.ready())) ? null : late;
+  } catch (error) {
+    if (error instanceof LogDamaged) return 'the event log is damaged';
+    if (error instanceof LogFull) return 'the disk of the event log is full';
+    return late;
   }
 }

@@ -12,9 +12,10 @@ import type { Page, RunSummary } from '../run-summary.js';
 import type { Corruption } from '../corrupt-runs.js';
 import type { Stored } from './stored-row.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import { ViewsFailed, ViewsLost } from '../errors.js';
+import { ViewsFailed, ViewsFull, ViewsLost } from '../errors.js';
 import type { KeyedRun } from './run-table.js';
 import type { ViewsRows } from './views-store.js';
+import { VIEWS_FULL } from './views-transactions.js';
 import type { RenewableViews } from './views-renewal.js';
 import { VIEWS_LOST } from './views-renewal.js';
 
@@ -29,6 +30,7 @@ export type ViewsReady = LogRefused | { readonly checkpoint: string | null };
 export interface ViewsClient {
   /** Position the rows were folded to when the file was opened; null: nothing is folded yet. */
   readonly checkpoint: Position | null;
+  /** @throws {ViewsFull} they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
   find(runId: string): Promise<RunSummary | null>;
   list(query: RunListQuery): Promise<readonly Stored<RunSummary>[]>;
@@ -72,7 +74,8 @@ export async function openViews(options: ViewsOptions, onLost: () => void = () =
     try {
       return await answer;
     } catch (error) {
-      if (!(error instanceof Error && error.message.includes(VIEWS_LOST))) throw error;
+      if (saysOf(error, VIEWS_FULL)) throw new ViewsFull();
+      if (!saysOf(error, VIEWS_LOST)) throw error;
       if (!isLost) {
         isLost = true;
         onLost();
@@ -99,6 +102,10 @@ export async function openViews(options: ViewsOptions, onLost: () => void = () =
     removeCorrupt: (runId) => guarded(calls.call('removeCorrupt', runId)),
     close: () => calls.close(),
   };
+}
+
+function saysOf(error: unknown, words: string): boolean {
+  return error instanceof Error && error.message.includes(words);
 }
 
 function refusal({ refused, file }: LogRefused, views: string): LogUnreadable {

@@ -17,6 +17,7 @@ import { runTable } from './run-table.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
+import { transactions } from './views-transactions.js';
 
 /** Size in UTF-16 units at which a chunk of records ends; the last one may be as large as an append. */
 const CHUNK_CHARS = 512 * 1024;
@@ -31,6 +32,7 @@ export interface ViewsRows {
 export interface ViewsStore {
   /** Position the rows were folded to; null when there are none yet, or none usable. */
   readonly checkpoint: string | null;
+  /** @throws {Error} `VIEWS_FULL`: they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Null: there is none that can be read. */
   find(id: string): RunSummary | null;
@@ -65,20 +67,11 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
   const corrupt = corruptTable(database);
   const damaged = new Set(corrupt.corruptRuns().map(({ runId }) => runId));
   const runs = runTable(database, (id) => damaged.has(id));
-  const inTransaction = (write: () => void): void => {
-    database.exec('BEGIN');
-    try {
-      write();
-      database.exec('COMMIT');
-    } catch (error) {
-      if (database.isTransaction) database.exec('ROLLBACK');
-      throw error;
-    }
-  };
+  const { inTransaction, shown } = transactions(database);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
     write(rows, position) {
-      inTransaction(() => {
+      shown(() => {
         for (const each of rows.runs) runs.save(each);
         for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);

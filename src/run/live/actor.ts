@@ -162,7 +162,8 @@ export class RunActor {
   }
 
   get #retryPolicy(): RetryPolicy {
-    return { system: this.#deps.system, signal: this.#stopped.signal };
+    // Nobody would try again: it goes on by itself once there is room.
+    return { system: this.#deps.system, signal: this.#stopped.signal, waitsForRoom: true };
   }
 
   /** Aborts attempts that are no longer active and executes those that have become active. */

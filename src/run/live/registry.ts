@@ -46,6 +46,8 @@ type Replayed = Pick<Replay, 'chart'> & {
   readonly snapshot: RunSnapshot | null;
   /** When what is recorded was decided; absent: now. */
   readonly at?: string;
+  /** Whether a full disk is waited for; absent: whoever asked is told, and may try again. */
+  readonly waitsForRoom?: boolean;
 };
 
 export class RunRegistry {
@@ -162,7 +164,7 @@ export class RunRegistry {
       record: async (replayed, facts, at) => {
         const takesSlot = claimsRun(facts);
         if (takesSlot && !this.#admission.tryEnter()) return false;
-        await this.#recordIn(takesSlot, runId, { replayed: { ...replayed, at }, facts });
+        await this.#recordIn(takesSlot, runId, { replayed: { ...replayed, at, waitsForRoom: true }, facts });
         return true;
       },
     });
@@ -235,7 +237,7 @@ export class RunRegistry {
     return takeRun({
       context: () => decisionContext(this.#deps),
       replay: () => this.#replayOnceAvailable(runId),
-      record: (replayed, facts) => this.#record(runId, replayed, facts),
+      record: (replayed, facts) => this.#record(runId, { ...replayed, waitsForRoom: true }, facts),
       isHeld: () => this.#live.has(runId) || this.#claiming.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
     });
@@ -247,7 +249,8 @@ export class RunRegistry {
     return claimsRun(facts) ? this.#claiming.during(runId, append) : append();
   }
 
-  async #append(runId: string, { chart, snapshot, at }: Replayed, facts: readonly RunFact[]): Promise<RunState> {
+  async #append(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
+    const { chart, snapshot, at, waitsForRoom = false } = replayed;
     const { log, system, ownAppends } = this.#deps;
     const before = snapshot?.context.run ?? null;
     const after = factsAfter(before?.head ?? null, runId, facts);
@@ -257,7 +260,7 @@ export class RunRegistry {
     const to = (snapshot === null ? recorded.slice(1) : recorded).reduce((from, fact) => chart.next(from, fact), start);
     const append = { before, events: recorded, after: to.context.run };
     await ownAppends.during(append, () =>
-      this.#tasks.untilEnd((signal) => appendWithRetry(log, sealed, { system, signal })),
+      this.#tasks.untilEnd((signal) => appendWithRetry(log, sealed, { system, signal, waitsForRoom })),
     );
     if (!claimsRun(facts)) return to.context.run;
     const other = this.#live.get(runId);

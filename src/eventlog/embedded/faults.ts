@@ -1,0 +1,24 @@
+/** What an error of the file says: that its disk is full, that it is damaged, or neither. */
+
+/** The disk is full: nothing was written, and it can be tried again. Damage: what is stored is not as it was left. */
+export type FileFault = 'full' | 'damage';
+
+/** A cell does not hold what its column is declared to: its page is damaged. */
+export class CellUnreadable extends Error {}
+
+/**
+ * SQLite's own words, which never change (sqlite.org/rescode.html): its result code is not told with every error. A
+ * constraint that a checked append breaks means that the index and the table tell different stories.
+ */
+const WORDS: Readonly<Record<FileFault, RegExp>> = {
+  full: /database or disk is full/,
+  damage: /disk image is malformed|not a database|constraint failed/,
+};
+
+/** Null: neither. Of these alone it is certain that a transaction was not written: they are met before its sync. */
+export function faultOf(error: unknown): FileFault | null {
+  if (error instanceof CellUnreadable) return 'damage';
+  if (!(error instanceof Error)) return null;
+  if (WORDS.full.test(error.message)) return 'full';
+  return WORDS.damage.test(error.message) ? 'damage' : null;
+}
