@@ -53,7 +53,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
     verifyRun(runId, {
       ...{ log, machines: charts, sha256, replaceView },
       async stored(id) {
-        await tasks.untilEnd(async (signal) => projector.reached(await log.head(), signal));
+        await tasks.untilEnd(async ({ signal }) => projector.reached(await log.head(), signal));
         return await history.stored(id);
       },
       onCorrupt: (error) => corruptRuns.found(error),
@@ -119,7 +119,7 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
       async stored(id) {
-        await tasks.untilEnd(async (signal) => projector()?.reached(await log.head(), signal));
+        await tasks.untilEnd(async ({ signal }) => projector()?.reached(await log.head(), signal));
         return await history.document(id);
       },
       onCorrupt: (error) => corruptDocuments.found(error),
@@ -131,7 +131,7 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
   const check = recordCheck({ verify: verifyQuietly, system, onFault });
   const recheck = async (documentId: string): Promise<void> => {
     try {
-      await tasks.untilEnd((signal) => retryWhileUnavailable(() => verifyQuietly(documentId), { system, signal }));
+      await tasks.untilEnd(({ signal }) => retryWhileUnavailable(() => verifyQuietly(documentId), { system, signal }));
     } catch (err) {
       if (!tasks.isEnding) logger.error({ documentId, err }, 'document: its changed record could not be verified');
     }
@@ -179,7 +179,7 @@ export function blueprintAudits({
 }: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
   const tasks = taskTracker();
   const storedOf = async (id: string): Promise<string | null> => {
-    await tasks.untilEnd(async (signal) => projector.reached(await log.head(), signal));
+    await tasks.untilEnd(async ({ signal }) => projector.reached(await log.head(), signal));
     await history.flush();
     const [stored = null] = await history.blueprintRecords([id]);
     return stored;

@@ -143,7 +143,7 @@ export class BlueprintStore {
   async #append<F extends BlueprintFact>(blueprintId: string, fact: F, last: RecordedEvent | null): Promise<F> {
     const after = { stream: blueprintStream(blueprintId), subject: blueprintId, head: last && headAt(last) };
     try {
-      await this.#tasks.untilEnd((signal) => appendFacts(this.#options, { ...after, facts: [fact] }, signal));
+      await this.#tasks.untilEnd(({ signal }) => appendFacts(this.#options, { ...after, facts: [fact] }, signal));
       return fact;
     } catch (error) {
       throw error instanceof AppendTooLarge ? tooLargeForLog(blueprintId, error) : error;

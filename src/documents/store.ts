@@ -207,7 +207,7 @@ export class DocumentStore {
   async #append(documentId: string, facts: readonly DocumentFact[], head: StreamHead | null) {
     const { system, appendDeadlineMs } = this.#options;
     const after = { stream: documentStream(documentId), subject: documentId, head, facts };
-    return await this.#tasks.untilEnd((signal) =>
+    return await this.#tasks.untilEnd(({ signal }) =>
       untilDeadline((own) => appendFacts(this.#options, after, own), { system, maxMs: appendDeadlineMs, signal }),
     );
   }

@@ -57,14 +57,12 @@ export async function askForVectors<T>(
   { limits, system }: EmbeddingDeps,
 ): Promise<T> {
   try {
-    return await retry(async () => read(await exchanged(call, signal, { limits, system })), {
-      system,
-      signal,
-      waitMs: (error, failures) => {
-        const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || failures >= limits.maxAttempts;
-        return isFinal ? null : providerWaitMs(failures, error.data.retryAfterMs, system.random());
-      },
-    });
+    const waitMs = (error: unknown, failures: number): number | null => {
+      const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || failures >= limits.maxAttempts;
+      return isFinal ? null : providerWaitMs(failures, error.data.retryAfterMs, system.random());
+    };
+    const act = async (): Promise<T> => read(await exchanged(call, signal, { limits, system }));
+    return await retry(act, waitMs, { system, signal });
   } catch (error) {
     throw signal.aborted ? callAborted(signal) : error;
   }

@@ -1,16 +1,13 @@
 /** Retries an append until its outcome is certain: an unknown outcome must never be taken for a failure. */
-import type { System } from '../system/system.js';
 import { AppendOutcomeUnknown, LogFull, LogUnavailable } from '../eventlog/errors.js';
-import type { Backoff } from '../system/async/retry.js';
+import type { Backoff, RetryPolicy as Policy } from '../system/async/retry.js';
 import { backoffMs, retry } from '../system/async/retry.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog/port.js';
 
 const BACKOFF: Backoff = { firstMs: 50, longestMs: 2_000 };
 
-export interface RetryPolicy {
-  readonly system: Pick<System, 'after'>;
-  /** Ends the retries: the last error is thrown, and the outcome may stay unknown. */
-  readonly signal: AbortSignal;
+/** The last error may leave the outcome unknown. */
+export interface RetryPolicy extends Policy {
   /** Whether a full disk is waited for too: for appends that nobody would try again. */
   readonly waitsForRoom?: boolean;
 }
@@ -37,10 +34,28 @@ export function appendWithRetry(
 
 /** Calls the log again, with growing waits, as long as it cannot be reached, or has no room where that is waited for. */
 export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
-  const { waitsForRoom = false } = retryPolicy;
   const waitMs = (error: unknown, failures: number): number | null => {
     const isOpen = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
-    return isOpen || (waitsForRoom && error instanceof LogFull) ? backoffMs(BACKOFF, failures) : null;
+    return isOpen || (retryPolicy.waitsForRoom === true && error instanceof LogFull)
+      ? backoffMs(BACKOFF, failures)
+      : null;
   };
-  return retry(ask, { waitMs, ...retryPolicy });
+  return retry(ask, waitMs, retryPolicy);
+}
+
+/**
+ * Retries until a controller aborts. Its signal is not asked for before something has failed: Node makes it on first
+ * access, at many times the cost of the controller, and most appends succeed at once.
+ */
+export function retryUntil(
+  end: Pick<AbortController, 'signal'>,
+  { system, waitsForRoom }: Omit<RetryPolicy, 'signal'>,
+): RetryPolicy {
+  return {
+    system,
+    waitsForRoom: waitsForRoom ?? false,
+    get signal() {
+      return end.signal;
+    },
+  };
 }

@@ -14,6 +14,18 @@ export function canonical(value: unknown): string {
   return textOf(value, 0);
 }
 
+/**
+ * The same of an object that never changes and is written again: its text is kept as long as the object is, and found
+ * where the object is a member of another.
+ */
+export function canonicalOnce(value: object): string {
+  const text = kept.get(value) ?? canonical(value);
+  kept.set(value, text);
+  return text;
+}
+
+const kept = new WeakMap<object, string>();
+
 function textOf(value: unknown, depth: number): string {
   switch (typeof value) {
     case 'string':
@@ -27,7 +39,7 @@ function textOf(value: unknown, depth: number): string {
       if (value === null) return 'null';
       if (depth >= MAX_DEPTH) throw new TypeError(`No canonical JSON for nesting deeper than ${MAX_DEPTH}`);
       if (Array.isArray(value)) return textOfArray(value, depth);
-      if (isPlain(value)) return textOfObject(value, depth);
+      if (isPlain(value)) return (depth === 1 ? kept.get(value) : undefined) ?? textOfObject(value, depth);
       throw new TypeError('No canonical JSON for an object that is no plain one');
     default:
       throw new TypeError(`No canonical JSON for ${typeof value}`);

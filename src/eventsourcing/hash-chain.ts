@@ -74,14 +74,22 @@ export function sealEvents<F extends Fact>(head: ChainHead, facts: readonly F[],
   const exported: SealedEvent<F>[] = [];
   let { seq, hash } = head;
   let causationId = sealing.causationId;
-  const shared = { instanceId, schemaVersion: String(SCHEMA_VERSION), $correlationId: correlationId, occurredAt: at };
+  const schemaVersion = String(SCHEMA_VERSION);
   for (const fact of facts) {
     const { type, data } = fact;
     const id = nextId();
     const text = canonical(data);
     seq += 1;
     hash = sha256(hash + hashedText({ at, id, seq, type }, text));
-    events.push({ id, type, data: text, metadata: { $causationId: causationId, hash, ...shared } });
+    const metadata = {
+      $causationId: causationId,
+      hash,
+      instanceId,
+      schemaVersion,
+      $correlationId: correlationId,
+      occurredAt: at,
+    };
+    events.push({ id, type, data: text, metadata });
     // In the order of `exportedOf`: sealed and read events are of one shape to the engine, and so is their fold.
     const sealed = { seq, id, type, at, data, hash };
     if (isOf(fact, sealed)) exported.push(sealed);

@@ -67,7 +67,7 @@ export function passStreams<F extends Fact>(
     },
     async append(id, fact, before) {
       const facts = { stream: prefix + id, subject: id, head: before.at(-1) ?? null, facts: [fact] };
-      await tasks.track(tasks.untilEnd((signal) => appendFacts(deps, facts, signal)));
+      await tasks.track(tasks.untilEnd(({ signal }) => appendFacts(deps, facts, signal)));
     },
     stop: () => tasks.end(),
   };

@@ -233,7 +233,7 @@ export class KeyStore {
   async #append(fact: KeyFact | null): Promise<void> {
     if (fact === null) return;
     const after = { stream: KEYS_STREAM, subject: 'all', head: this.#ring.head, facts: [fact] };
-    const { recorded } = await this.#tasks.untilEnd((signal) => appendFacts(this.#options, after, signal));
+    const { recorded } = await this.#tasks.untilEnd(({ signal }) => appendFacts(this.#options, after, signal));
     this.#adopt(recorded);
   }
 

@@ -10,7 +10,7 @@ import type {
   StateOverride,
 } from '../generated/schemas.js';
 import type { RunFact } from './events.js';
-import { canonical } from '../eventsourcing/canonical-json.js';
+import { frozenGraph } from './request.js';
 import { humanSource } from './branch.js';
 import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
@@ -66,8 +66,7 @@ export function forkedRun(
     ...parent.request,
     runId: fork.runId,
     inputTopic: inputTopic ?? parent.request.inputTopic,
-    graph,
-    graphHash: fork.sha256(canonical(graph)),
+    ...frozenGraph(graph, fork.sha256),
     limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
     parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
     state: forkSnapshot(override === null ? run : overridden(run, override)),

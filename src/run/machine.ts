@@ -58,6 +58,7 @@ export function compileChart(graph: Graph): Chart {
   const scope = inertScope(machine);
   const plan = planOf(graph);
   const transitions = new TransitionCache<RunSnapshot>();
+  const pending = machine.resolveState({ value: 'pending', context: NO_CONTEXT });
   const eventOf = (fact: RunEvent): ChartEvent => ({ type: eventType(fact, keys), fact });
   return {
     machine,
@@ -68,7 +69,7 @@ export function compileChart(graph: Graph): Chart {
           `A run begins with RunRequested at seq 0, not with ${requested?.type} at seq ${requested?.seq}`,
         );
       }
-      return machine.resolveState({ value: 'pending', context: { run: firstState(requested, plan) } });
+      return withContext(pending, { run: firstState(requested, plan) });
     },
     next(snapshot, fact) {
       const { value, context } = snapshot;
@@ -84,7 +85,7 @@ export function compileChart(graph: Graph): Chart {
   };
 }
 
-/** Context of a cached snapshot, of which only the state value counts. */
+/** Context of a snapshot that is kept, of which only the state value counts. */
 const NO_CONTEXT = {} as RunContext;
 
 function withContext(snapshot: RunSnapshot, context: RunContext): RunSnapshot {

@@ -1,10 +1,11 @@
 /** The request of a start endpoint, as the first events of a run. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import { canonicalOnce } from '../eventsourcing/canonical-json.js';
 import { decide } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
-import type { DecisionContext } from './pending-events.js';
+import type { DecisionContext, PendingEvents } from './pending-events.js';
 
 /** Takeovers without a completed step before a run fails (architecture, invariant 5). */
 const MAX_TAKEOVERS = 5;
@@ -21,6 +22,11 @@ export interface RunRequest {
   readonly bodyHash: string;
   /** Name of the key that asks for it; null: the service has none. */
   readonly actor: string | null;
+}
+
+/** A graph as it is frozen into runs, with its hash. Its text is kept: each run of it writes it again. */
+export function frozenGraph(graph: Graph, sha256: (text: string) => string): Pick<RunRequest, 'graph' | 'graphHash'> {
+  return { graph, graphHash: sha256(canonicalOnce(graph)) };
 }
 
 export function requestedRun(request: RunRequest): RunRequestedData {
@@ -74,19 +80,30 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
   ].join('-');
 }
 
-/** The facts of a new run; with `claim` it starts at once, without it is pending until an instance has a free slot. */
-export function requestRun(
+/** A new run that is to be recorded. */
+export interface NewRun {
+  readonly facts: readonly RunFact[];
+  /** The decision that led to all but the first of them; null: it is pending. */
+  readonly claim: PendingEvents | null;
+}
+
+/** A new run; with `claim` it starts at once, without it is pending until an instance has a free slot. */
+export function newRun(
   chart: Chart,
   requested: RunRequestedData,
   options: { readonly context: DecisionContext; readonly claim: boolean },
-): readonly RunFact[] {
+): NewRun {
   const first: RunFact = { type: 'RunRequested', data: requested };
-  if (!options.claim) return [first];
-  const snapshot = chart.first({ seq: 0, id: '', at: options.context.at, hash: '', ...first });
-  return [
-    first,
-    ...decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, context: options.context }).facts,
-  ];
+  if (!options.claim) return { facts: [first], claim: null };
+  const { context } = options;
+  const snapshot = chart.first({ seq: 0, id: '', at: context.at, hash: '', ...first });
+  const claim = decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, context });
+  return { facts: [first, ...claim.facts], claim };
+}
+
+/** The facts of a new run. */
+export function requestRun(...request: Parameters<typeof newRun>): readonly RunFact[] {
+  return newRun(...request).facts;
 }
 
 /** The facts of a run that cannot begin. */

@@ -6,13 +6,12 @@ import type { ClusterSettings } from '../../src/cluster/cluster.js';
 import type { Config } from '../../src/config.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
-import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { requestedRun } from '../../src/run/request.js';
+import { frozenGraph, requestedRun } from '../../src/run/request.js';
 import type { Engine } from '../../src/app/engine.js';
 import type { EngineDeps } from '../../src/app/context.js';
 import { openEngine } from '../../src/app/engine.js';
@@ -101,8 +100,7 @@ export function runRequest(
     inputTopic: topic,
     godMode,
     blueprint: godMode ? { id: 'blueprint', name: 'Blueprint' } : null,
-    graph,
-    graphHash: sha256(canonical(graph)),
+    ...frozenGraph(graph, sha256),
     keyHash: null,
     bodyHash: sha256(topic),
     actor: null,

@@ -81,15 +81,12 @@ describe('Trying again', () => {
     const system = { after: (_: number, callback: () => void) => (queueMicrotask(callback), () => undefined) };
     const ending = new AbortController();
     const failing = (times: number) => () => (times-- > 0 ? Promise.reject(late()) : Promise.resolve('done'));
-    const options = {
-      system,
-      signal: ending.signal,
-      waitMs: (_: unknown, failures: number) => (failures < 3 ? 1 : null),
-    };
-    expect(await retry(failing(2), options)).to.equal('done');
-    expect(await rejectionOf(retry(failing(3), options))).to.have.property('message', 'late');
+    const policy = { system, signal: ending.signal };
+    const waitMs = (_: unknown, failures: number): number | null => (failures < 3 ? 1 : null);
+    expect(await retry(failing(2), waitMs, policy)).to.equal('done');
+    expect(await rejectionOf(retry(failing(3), waitMs, policy))).to.have.property('message', 'late');
     ending.abort();
-    expect(await rejectionOf(retry(failing(1), options))).to.have.property('message', 'late');
+    expect(await rejectionOf(retry(failing(1), waitMs, policy))).to.have.property('message', 'late');
   });
 });
 

@@ -15,7 +15,7 @@ import { godModeState, runResult } from '../../api/serializers.js';
 import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
-import { requestedRun } from '../../run/request.js';
+import { frozenGraph, requestedRun } from '../../run/request.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, iterationShown, openGate } from '../../run/state.js';
@@ -86,8 +86,7 @@ function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, 
     inputTopic: topic,
     godMode: isGodMode,
     blueprint: saved === null ? null : { id: saved.id, name: saved.name },
-    graph,
-    graphHash: sha256(canonical(graph)),
+    ...frozenGraph(graph, sha256),
     keyHash: null,
     actor: null,
     bodyHash: sha256(canonical({ input_topic: topic, god_mode: isGodMode })),

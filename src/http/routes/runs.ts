@@ -5,7 +5,7 @@ import { RunUnknown } from '../../run/errors.js';
 import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
-import { requestedRun } from '../../run/request.js';
+import { frozenGraph, requestedRun } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
 import type { HttpContext, Route } from '../route.js';
@@ -26,7 +26,7 @@ export function runRoutes(http: HttpContext): readonly Route[] {
 
 function startRoute(http: HttpContext): Route {
   const graph = fixedGraph(http.nodeDefaults);
-  const council = { graph, graphHash: http.system.sha256(http.canonical(graph)) };
+  const council = frozenGraph(graph, http.system.sha256);
   return startingRoute(http, {
     path: '/api/councils/run',
     access: 'run',
@@ -143,8 +143,7 @@ async function freezeBlueprint(
     inputTopic: request.input_topic,
     godMode: request.god_mode ?? false,
     blueprint: { id: blueprint.id, name: blueprint.name },
-    graph: compiled.graph,
-    graphHash: http.system.sha256(http.canonical(compiled.graph)),
+    ...frozenGraph(compiled.graph, http.system.sha256),
   });
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
 }

@@ -2,7 +2,7 @@
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/record.js';
 import type { Graph, TryRequest } from '../../generated/schemas.js';
-import { requestedRun } from '../../run/request.js';
+import { frozenGraph, requestedRun } from '../../run/request.js';
 import { RequestRefused } from '../../api/problems.js';
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
 import { bodyOf } from '../body.js';
@@ -41,8 +41,7 @@ function frozenTrial(http: HttpContext, run: RunKey, request: TryRequest): Begin
     inputTopic: request.input_topic,
     godMode: request.god_mode ?? false,
     blueprint: { id: null, name },
-    graph,
-    graphHash: http.system.sha256(http.canonical(graph)),
+    ...frozenGraph(graph, http.system.sha256),
   });
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
 }

@@ -10,7 +10,8 @@ import type { MachineCache } from '../machine.js';
 import type { RunFact } from '../events.js';
 import type { Chart } from '../machine.js';
 import { decisionContext } from '../pending-events.js';
-import { refuseRun, requestRun } from '../request.js';
+import type { NewRun } from '../request.js';
+import { newRun, refuseRun, requestRun } from '../request.js';
 import { factsAfter, readRun } from '../stream.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 
@@ -19,7 +20,7 @@ export interface RunStartsDeps {
   readonly machines: MachineCache;
   readonly admission: Admission;
   /** Appends a new run's facts; if they claim the run, its actor starts. */
-  readonly record: (runId: string, chart: Chart, facts: readonly RunFact[]) => Promise<unknown>;
+  readonly record: (runId: string, chart: Chart, run: NewRun) => Promise<unknown>;
 }
 
 export class RunStarts {
@@ -62,7 +63,8 @@ export class RunStarts {
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     const { machines, record } = this.#deps;
     try {
-      await record(requested.runId, machines.of(requested), refuseRun(requested, failure));
+      const facts = refuseRun(requested, failure);
+      await record(requested.runId, machines.of(requested), { facts, claim: null });
       return requested;
     } catch (error) {
       return await this.#firstOf(requested, error);
@@ -89,11 +91,7 @@ export class RunStarts {
     const claim = admission.tryEnter();
     if (!claim) admission.announce();
     try {
-      await record(
-        requested.runId,
-        chart,
-        requestRun(chart, requested, { claim, context: decisionContext(actorDeps) }),
-      );
+      await record(requested.runId, chart, newRun(chart, requested, { claim, context: decisionContext(actorDeps) }));
       if (!claim) admission.wait(requested.runId);
       return requested;
     } catch (error) {

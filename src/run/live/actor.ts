@@ -12,7 +12,7 @@ import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
-import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryUntil, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { handleCommand, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
@@ -51,7 +51,7 @@ export interface RunActorDeps {
 /** Where facts lead that were decided here. */
 export interface Decided {
   readonly to: RunSnapshot;
-  readonly assignments?: PendingEvents['assignments'];
+  readonly assignments?: PendingEvents['assignments'] | undefined;
 }
 
 export class RunActor {
@@ -62,7 +62,9 @@ export class RunActor {
   readonly #calls = new Map<string, AbortController | null>();
   /** Unused controller of a completed attempt, reused for the next: they are expensive to make, and it has no listeners left. */
   #spareController: AbortController | null = null;
-  readonly #stopped = new AbortController();
+  #isStopped = false;
+  readonly #stopping = new AbortController();
+  readonly #retryPolicy: RetryPolicy;
   #releasing = false;
   /** At most one command per node in flight and one per waiting request. */
   readonly #commands = line();
@@ -70,6 +72,8 @@ export class RunActor {
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
     this.#deps = deps;
+    // Nobody would try again: it goes on by itself once there is room.
+    this.#retryPolicy = retryUntil(this.#stopping, { system: deps.system, waitsForRoom: true });
     this.#live = createActor(runActorLogic, { snapshot });
     this.#live.start();
   }
@@ -122,8 +126,9 @@ export class RunActor {
 
   /** Aborts all attempts and ends the actor without recording anything. May be called twice. */
   stop(): void {
-    if (this.#stopped.signal.aborted) return;
-    this.#stopped.abort(NO_LONGER_EXECUTED);
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#stopping.abort(NO_LONGER_EXECUTED);
     this.#abortAll();
     this.#live.stop();
     this.#deps.onLeft(this.run);
@@ -131,7 +136,7 @@ export class RunActor {
 
   /** On a conflict the run catches up and, unless it has left by then, decides again. */
   #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
-    const snapshot = (): RunSnapshot | null => (this.#stopped.signal.aborted ? null : this.#live.getSnapshot());
+    const snapshot = (): RunSnapshot | null => (this.#isStopped ? null : this.#live.getSnapshot());
     return handleCommand({
       read: (conflict) =>
         conflict === null ? snapshot() : retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy).then(snapshot),
@@ -156,14 +161,9 @@ export class RunActor {
   async #catchUp(): Promise<void> {
     const { runId, head } = this.run;
     for await (const event of readRun(this.#deps.log, runId, { from: head.seq + 1 })) {
-      if (this.#stopped.signal.aborted) return;
+      if (this.#isStopped) return;
       this.adopt([currentEvent(runId, event)]);
     }
-  }
-
-  get #retryPolicy(): RetryPolicy {
-    // Nobody would try again: it goes on by itself once there is room.
-    return { system: this.#deps.system, signal: this.#stopped.signal, waitsForRoom: true };
   }
 
   /** Aborts attempts that are no longer active and executes those that have become active. */
@@ -219,7 +219,7 @@ export class RunActor {
   }
 
   #fault(error: unknown): void {
-    if (error instanceof LogClosed || this.#stopped.signal.aborted) return;
+    if (error instanceof LogClosed || this.#isStopped) return;
     this.#deps.onFault(this.run.runId, error);
     const reason = error instanceof Error ? error.message : String(error);
     this.send({ type: 'FailRun', error: reason }).catch((again: unknown) => this.#deps.onFault(this.run.runId, again));

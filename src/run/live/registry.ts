@@ -5,20 +5,21 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryUntil, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 import { settledWithin } from '../../system/async/deadline.js';
 import type { RunActorDeps } from './actor.js';
-import { RunActor } from './actor.js';
+import { asRecorded, RunActor } from './actor.js';
 import type { Admission } from './admission.js';
 import { admission } from './admission.js';
 import { cancelRun } from '../commands/cancel.js';
 import type { MachineCache, RunSnapshot } from '../machine.js';
-import type { RunFact } from '../events.js';
+import type { RunEvent, RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
 import type { GateAnswer, GateRequest } from '../commands/decide-pause.js';
 import { decidePause } from '../commands/decide-pause.js';
 import { passPauseDeadline } from '../commands/pass-deadline.js';
+import type { PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
 import { RunStarts, requestedBefore } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
@@ -48,6 +49,8 @@ type Replayed = Pick<Replay, 'chart'> & {
   readonly at?: string;
   /** Whether a full disk is waited for; absent: whoever asked is told, and may try again. */
   readonly waitsForRoom?: boolean;
+  /** The decision on a new run: saves computing its transitions again. */
+  readonly claim?: PendingEvents | null;
 };
 
 export class RunRegistry {
@@ -71,7 +74,7 @@ export class RunRegistry {
       actorDeps: this.#deps,
       machines,
       admission: this.#admission,
-      record: (runId, chart, facts) => this.#record(runId, { chart, snapshot: null }, facts),
+      record: (runId, chart, { facts, claim }) => this.#record(runId, { chart, snapshot: null, claim }, facts),
     });
   }
 
@@ -250,17 +253,18 @@ export class RunRegistry {
   }
 
   async #append(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
-    const { chart, snapshot, at, waitsForRoom = false } = replayed;
     const { log, system, ownAppends } = this.#deps;
+    const { chart, snapshot, claim, waitsForRoom = false } = replayed;
     const before = snapshot?.context.run ?? null;
-    const after = factsAfter(before?.head ?? null, runId, facts);
-    const sealed = sealAppend(this.#deps, { ...after, ...(at !== undefined && { at }) });
-    const { recorded } = sealed;
-    const start = snapshot ?? chart.first(recorded[0]);
-    const to = (snapshot === null ? recorded.slice(1) : recorded).reduce((from, fact) => chart.next(from, fact), start);
-    const append = { before, events: recorded, after: to.context.run };
+    const sealed = sealAppend(this.#deps, {
+      ...factsAfter(before?.head ?? null, runId, facts),
+      ...decidedAt(replayed),
+    });
+    const start = snapshot ?? chart.first(sealed.recorded[0]);
+    const to = outcomeOf(replayed, { start, recorded: sealed.recorded });
+    const append = { before, events: sealed.recorded, after: to.context.run };
     await ownAppends.during(append, () =>
-      this.#tasks.untilEnd((signal) => appendWithRetry(log, sealed, { system, signal, waitsForRoom })),
+      this.#tasks.untilEnd((end) => appendWithRetry(log, sealed, retryUntil(end, { system, waitsForRoom }))),
     );
     if (!claimsRun(facts)) return to.context.run;
     const other = this.#live.get(runId);
@@ -273,14 +277,14 @@ export class RunRegistry {
     other?.stop();
     const actor = new RunActor(chart, start, this.#deps);
     this.#live.set(runId, actor);
-    actor.adopt(recorded, { to });
+    actor.adopt(sealed.recorded, { to, assignments: claim?.assignments });
     return actor.run;
   }
 
   /** Nobody waits for it: an outage of the log is sat out. */
   #replayOnceAvailable(runId: string): Promise<Replay | null> {
     const { system } = this.#deps;
-    return this.#tasks.untilEnd((signal) => retryWhileUnavailable(() => this.#replay(runId), { system, signal }));
+    return this.#tasks.untilEnd(({ signal }) => retryWhileUnavailable(() => this.#replay(runId), { system, signal }));
   }
 
   #replayForWork(runId: string): Promise<Replay | null> {
@@ -307,6 +311,22 @@ export class RunRegistry {
   #assertTakingWork(): void {
     if (this.#tasks.isEnding) throw new ServiceStopping();
   }
+}
+
+/** A claim has been folded at the time of its decision, so it is recorded with that. */
+function decidedAt({ at, claim }: Replayed): { readonly at?: string } {
+  const decided = claim?.context.at ?? at;
+  return decided === undefined ? {} : { at: decided };
+}
+
+/** The snapshot after facts as recorded. @throws {TransitionRefused} when the chart does not allow one of them */
+function outcomeOf(
+  { chart, snapshot, claim }: Replayed,
+  { start, recorded }: { readonly start: RunSnapshot; readonly recorded: readonly RunEvent[] },
+): RunSnapshot {
+  if (claim !== undefined && claim !== null) return asRecorded(claim.snapshot, recorded.at(-1));
+  const rest = snapshot === null ? recorded.slice(1) : recorded;
+  return rest.reduce((from, fact) => chart.next(from, fact), start);
 }
 
 /** Reference counts by name; a count of 0 is removed. */

@@ -32,20 +32,27 @@ export function providerWaitMs(failures: number, retryAfterMs: number | undefine
   return Math.max(backoffMs(PROVIDER_BACKOFF, failures) * random, honouredMs(retryAfterMs));
 }
 
-export interface RetryOptions {
+export interface RetryPolicy {
   readonly system: Pick<System, 'after'>;
   /** Ends the retries: the last error is thrown. */
   readonly signal: AbortSignal;
-  /** Milliseconds until the next try; null: none, the error is thrown. */
-  readonly waitMs: (error: unknown, failures: number) => number | null;
 }
 
-/** Does something until it succeeds or may not be tried again. */
-export async function retry<T>(act: () => Promise<T>, { system, signal, waitMs }: RetryOptions): Promise<T> {
+/**
+ * Does something until it succeeds or may not be tried again. The policy is looked at only when it fails.
+ *
+ * @param waitMs milliseconds until the next try; null: none, the error is thrown
+ */
+export async function retry<T>(
+  act: () => Promise<T>,
+  waitMs: (error: unknown, failures: number) => number | null,
+  policy: RetryPolicy,
+): Promise<T> {
   for (let failures = 1; ; failures += 1) {
     try {
       return await act();
     } catch (error) {
+      const { system, signal } = policy;
       const delayMs = waitMs(error, failures);
       if (delayMs === null || signal.aborted) throw error;
       await wait(system, delayMs, signal);

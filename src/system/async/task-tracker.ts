@@ -6,9 +6,9 @@ export interface TaskTracker {
   track<T>(work: Promise<T>): Promise<T>;
   /**
    * Does something that waits for the log, no longer than until the end. Each has a signal of its own: one signal with
-   * many listeners is taken for a leak.
+   * many listeners is taken for a leak. Work is given the controller, for not all of it needs the signal.
    */
-  untilEnd<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  untilEnd<T>(work: (end: Pick<AbortController, 'signal'>) => Promise<T>): Promise<T>;
   /** Ends the waits; resolves once all work is done. */
   end(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export function taskTracker(): TaskTracker {
       waits.add(wait);
       if (isEnding) wait.abort();
       try {
-        return await work(wait.signal);
+        return await work(wait);
       } finally {
         waits.delete(wait);
       }
