@@ -33,6 +33,8 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
 };
 
+const INDEX = 'index.html';
+
 /** Addresses of the page, below /console: what it is asked for by is its own business, an id is not looked at. */
 const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare)?)?\/?$/;
 
@@ -48,8 +50,13 @@ export function isForConsole(ctx: Context): boolean {
   return ctx.path === '/console' || ctx.path.startsWith('/console/') || isVisit(ctx);
 }
 
-function isVisit({ method, path, headers }: Context): boolean {
-  return path === '/' && method === 'GET' && headers.accept?.includes('text/html') === true;
+function isVisit(ctx: Context): boolean {
+  return ctx.path === '/' && isAskedFor(ctx);
+}
+
+/** Whether a browser's address line asks, rather than a program. */
+function isAskedFor({ method, headers }: Context): boolean {
+  return method === 'GET' && headers.accept?.includes('text/html') === true;
 }
 
 /** Answers requests for the console. */
@@ -65,8 +72,16 @@ export class ConsoleFiles {
   /** @throws {RequestRefused} 404, 405 */
   async answer(ctx: Context): Promise<void> {
     if (isVisit(ctx)) return ctx.redirect('/console/');
-    const file = (await this.#all()).get(fileAt(ctx.path));
-    if (file === undefined) throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
+    const files = await this.#all();
+    const file = files.get(fileAt(ctx.path));
+    if (file === undefined) {
+      const page = files.get(INDEX);
+      // Who visits is told by the page itself, which knows the way back.
+      if (page === undefined || !isAskedFor(ctx)) {
+        throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
+      }
+      return send(ctx, page, 404);
+    }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       const headers = { Allow: 'GET, HEAD' };
       throw new RequestRefused(`Method ${ctx.method} is not allowed here: GET is`, { status: 405, headers });
@@ -103,10 +118,10 @@ export class ConsoleFiles {
 /** The file that is served at a path, from the folder. */
 function fileAt(path: string): string {
   const below = path.slice('/console'.length);
-  return PAGE.test(below) ? 'index.html' : below.slice(1);
+  return PAGE.test(below) ? INDEX : below.slice(1);
 }
 
-function send(ctx: Context, { body, zipped, type, tag }: StaticFile): void {
+function send(ctx: Context, { body, zipped, type, tag }: StaticFile, status = 200): void {
   const isPage = type.startsWith('text/html');
   ctx.set({
     ETag: `"${tag}"`,
@@ -118,7 +133,8 @@ function send(ctx: Context, { body, zipped, type, tag }: StaticFile): void {
     Vary: 'Accept-Encoding',
   });
   ctx.type = type;
-  if (isKnown(ctx, { ETag: `"${tag}"` })) {
+  ctx.status = status;
+  if (status === 200 && isKnown(ctx, { ETag: `"${tag}"` })) {
     ctx.status = 304;
     return;
   }

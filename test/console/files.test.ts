@@ -74,6 +74,14 @@ describe('The files of the console', () => {
     expect(posted.headers.get('Allow')).to.equal('GET, HEAD');
   });
 
+  it('are the page, which says so, where a browser visits an address that is none', async () => {
+    const visit = await ask('/console/nope', { headers: { Accept: 'text/html,application/xhtml+xml' } });
+    expect(visit.status).to.equal(404);
+    expect(visit.headers.get('Content-Type')).to.equal('text/html; charset=utf-8');
+    expect(visit.headers.get('Content-Security-Policy')).to.include("default-src 'none'");
+    expect(await visit.text()).to.equal(await (await ask('/console/')).text());
+  });
+
   it('are what a browser is sent to that visits the root, and nobody else', async () => {
     const visit = await ask('/', { headers: { Accept: 'text/html,application/xhtml+xml' } });
     expect(visit.status).to.equal(302);

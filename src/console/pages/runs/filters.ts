@@ -34,20 +34,26 @@ export type FilterName = (typeof FILTERS)[number] | 'sort';
 /** What cannot be meant is left out: whatever stands in the address, a list is shown. */
 export function filtersIn(query: URLSearchParams): ListedRuns {
   const text = (name: FilterName): string | undefined => query.get(name)?.trim() || undefined;
-  const number = (name: FilterName): number | undefined => {
+  const score = (name: FilterName): number | undefined => {
     const value = Number(text(name) ?? NaN);
-    return Number.isFinite(value) ? value : undefined;
+    return value >= 0 && value <= 10 ? value : undefined;
+  };
+  const time = (name: FilterName): string | undefined => {
+    const value = text(name);
+    return value !== undefined && /^\d{4}-\d\d-\d\d/.test(value) && !Number.isNaN(Date.parse(value))
+      ? value
+      : undefined;
   };
   const sort = text('sort');
   return {
     status: STATUSES.find((each) => each === query.get('status')),
     blueprint: text('blueprint_id'),
     actor: text('actor'),
-    from: text('from'),
-    to: text('to'),
+    from: time('from'),
+    to: time('to'),
     q: text('q'),
-    minScore: number('min_score'),
-    maxScore: number('max_score'),
+    minScore: score('min_score'),
+    maxScore: score('max_score'),
     parent: text('parent'),
     sort: sort !== undefined && isSort(sort) ? sort : undefined,
   };
