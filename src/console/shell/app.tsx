@@ -6,7 +6,7 @@ import { Button, Field } from '../ui/controls.js';
 import { Empty, Failure, Loading } from '../ui/states.js';
 import { tellError } from '../ui/words.js';
 import { outage, waiting } from './council.js';
-import { pageUrl, path } from './router.js';
+import { isGuarded, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { Toasts, toastError } from './toasts.js';
 
@@ -17,9 +17,13 @@ interface Page {
   load(): Promise<ComponentType>;
 }
 
+const RUNS: Page = { place: 'Runs', load: async () => (await import('../pages/runs/page.js')).RunsPage };
+
 /** By the shape of the path: `*` stands for an id. */
 const PAGES: Readonly<Record<string, Page>> = {
-  '': { place: 'Runs', load: async () => (await import('../pages/runs/page.js')).RunsPage },
+  '': RUNS,
+  // What is left of a run's address without its id.
+  runs: RUNS,
   'runs/*': { place: 'Runs', load: async () => (await import('../pages/run/page.js')).RunPage },
   compare: { place: 'Runs', load: async () => (await import('../pages/compare/page.js')).ComparePage },
   inbox: { place: 'Inbox', load: async () => (await import('../pages/inbox/page.js')).InboxPage },
@@ -83,9 +87,22 @@ export function App() {
 }
 
 function Content({ page }: { readonly page: Page | null }) {
-  if (session.value.status === 'locked') return <SignIn />;
-  if (session.value.status === 'asking') return <Waiting />;
-  return page === null ? <NoPage /> : <Lazy key={path.value.join('/')} page={page} />;
+  const { value: now } = session;
+  if (now.status === 'asking') return <Waiting />;
+  const isLocked = now.status === 'locked';
+  const who = isLocked ? now.left : now.session.actor;
+  // Edits that are not saved outlast a session that has ended: whoever comes back goes on with them.
+  const isKept = isLocked && who !== null && isGuarded();
+  return (
+    <>
+      {isLocked && <SignIn kept={isKept ? who : null} />}
+      {(!isLocked || isKept) && (
+        <div class="content" hidden={isLocked}>
+          {page === null ? <NoPage /> : <Lazy key={`${who} ${path.value.join('/')}`} page={page} />}
+        </div>
+      )}
+    </>
+  );
 }
 
 /** A page, once its modules are there. */
@@ -153,7 +170,8 @@ const MADE_BY = (
   </>
 );
 
-function SignIn() {
+/** @param kept whose edits wait for them; null: nobody's */
+function SignIn({ kept }: { readonly kept: string | null }) {
   const key = useSignal('');
   const fault = useSignal<string | null>(null);
   const isBusy = useSignal(false);
@@ -171,6 +189,11 @@ function SignIn() {
   return (
     <main id="page">
       <h1>Sign in</h1>
+      {kept !== null && (
+        <p class="notice wait">
+          What {kept} has not saved is kept in this tab, until {kept} is back.
+        </p>
+      )}
       <form class="card narrow" onSubmit={(event) => void submit(event)}>
         <p>This service wants a key. It is changed for a session of 12 hours and not kept by this page.</p>
         <Field label="Key" hint={MADE_BY} fault={fault.value}>

@@ -41,6 +41,11 @@ export function guardLeaving(asked: LeaveGuard | null): void {
   guard = asked;
 }
 
+/** Whether somebody is to be asked before: something is not saved. */
+export function isGuarded(): boolean {
+  return guard !== null;
+}
+
 function mayGo({ pathname, href }: URL): boolean {
   return pathname === address.value.pathname || guard === null || guard(href);
 }

@@ -6,8 +6,8 @@ import { council, outage } from './council.js';
 
 export type SessionState =
   | { readonly status: 'asking' }
-  /** The service wants a key. */
-  | { readonly status: 'locked' }
+  /** The service wants a key. `left`: who was in before, in this tab; null: nobody. */
+  | { readonly status: 'locked'; readonly left: string | null }
   /** `isOpen`: it has no keys, and lets everybody in. */
   | { readonly status: 'in'; readonly session: Session; readonly isOpen: boolean };
 
@@ -30,7 +30,7 @@ export async function findSession(): Promise<void> {
       return;
     } catch (error) {
       if (error instanceof UnauthorizedError) {
-        session.value = { status: 'locked' };
+        lock();
         return;
       }
       outage.value = error instanceof Error ? error.message : String(error);
@@ -45,12 +45,17 @@ export async function signIn(key: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await council.session.signOut();
-  session.value = { status: 'locked' };
+  lock();
 }
 
 /** A session that has ended, or a key that was revoked, is found out by a refused call. */
 export function onRefused(error: unknown): void {
-  if (error instanceof UnauthorizedError) session.value = { status: 'locked' };
+  if (error instanceof UnauthorizedError) lock();
+}
+
+function lock(): void {
+  const now = session.peek();
+  session.value = { status: 'locked', left: now.status === 'locked' ? now.left : actor.peek() };
 }
 
 function enter(found: Session): void {

@@ -1,7 +1,9 @@
 /** Short messages about what was just done, or could not be. */
 import { signal } from '@preact/signals';
+import { UnauthorizedError } from '../../client/errors.js';
 import { Button } from '../ui/controls.js';
 import { tellError } from '../ui/words.js';
+import { onRefused } from './session.js';
 
 type Tone = 'good' | 'bad' | 'wait' | 'plain';
 
@@ -24,8 +26,9 @@ export function toast(text: string, tone: Tone = 'plain'): void {
   if (tone !== 'bad') window.setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
-/** Shows why something failed, in plain words. */
+/** Shows why something failed, in plain words; where a session has ended, the form that asks for a key says so. */
 export function toastError(error: unknown): void {
+  if (error instanceof UnauthorizedError) return onRefused(error);
   toast(tellError(error), 'bad');
 }
 

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import type { Blueprint } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
+import { onRefused } from '../../shell/session.js';
 import { Button, Check, Field } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Failure } from '../../ui/states.js';
@@ -57,6 +58,7 @@ export function TopicDialog({ title, verb, start, onClose, children }: TopicDial
     try {
       await start(topic.value);
     } catch (error) {
+      onRefused(error);
       fault.value = error;
     } finally {
       isBusy.value = false;

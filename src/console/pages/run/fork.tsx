@@ -5,9 +5,9 @@ import type { ForkRequest } from '../../../generated/schemas.js';
 import { countOf, usageWords } from '../../record/words.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
-import { may } from '../../shell/session.js';
+import { may, onRefused } from '../../shell/session.js';
 import { toast } from '../../shell/toasts.js';
-import { Button, Field } from '../../ui/controls.js';
+import { Button, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
 import { tellError } from '../../ui/words.js';
@@ -57,6 +57,7 @@ export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
       toast(`Forked at event ${at}.`, 'good');
       go(pageUrl(['runs', fork.id]));
     } catch (error) {
+      onRefused(error);
       fault.value = tellError(error);
     } finally {
       isBusy.value = false;
@@ -99,52 +100,32 @@ interface FieldsProps {
 function ForkFields({ draft, change }: FieldsProps) {
   return (
     <>
-      <Field label="Topic">
-        {(control) => (
-          <textarea
-            {...control}
-            class="input"
-            rows={2}
-            value={draft.topic}
-            onInput={({ currentTarget: { value } }) => change({ topic: value })}
-          />
-        )}
-      </Field>
-      <Field label="Draft" hint={draft.draft === '' ? 'There is none yet at this moment.' : undefined}>
-        {(control) => (
-          <textarea
-            {...control}
-            class="input"
-            rows={6}
-            value={draft.draft}
-            onInput={({ currentTarget: { value } }) => change({ draft: value })}
-          />
-        )}
-      </Field>
-      <Field label="Score" hint="From 0 to 10. Another one routes the last node again.">
-        {(control) => (
-          <input
-            {...control}
-            class="input numeric fork-score"
-            inputMode="decimal"
-            value={draft.score}
-            onInput={({ currentTarget: { value } }) => change({ score: value })}
-          />
-        )}
-      </Field>
+      <TextBox label="Topic" rows={2} value={draft.topic} onType={(value) => change({ topic: value })} />
+      <TextBox
+        label="Draft"
+        hint={draft.draft === '' ? 'There is none yet at this moment.' : undefined}
+        rows={6}
+        value={draft.draft}
+        onType={(value) => change({ draft: value })}
+      />
+      <TextBox
+        label="Score"
+        hint="From 0 to 10. Another one routes the last node again."
+        inputMode="decimal"
+        value={draft.score}
+        look="numeric fork-score"
+        onType={(value) => change({ score: value })}
+      />
       <FeedbackFields {...{ draft, change }} />
       <NodeFields {...{ draft, change }} />
-      <Field label="Most steps" hint="Executions of nodes after which it fails, those before it forked among them.">
-        {(control) => (
-          <input
-            {...control}
-            class="input numeric fork-score"
-            inputMode="numeric"
-            value={draft.bound}
-            onInput={({ currentTarget: { value } }) => change({ bound: value })}
-          />
-        )}
-      </Field>
+      <TextBox
+        label="Most steps"
+        hint="Executions of nodes after which it fails, those before it forked among them."
+        inputMode="numeric"
+        value={draft.bound}
+        look="numeric fork-score"
+        onType={(value) => change({ bound: value })}
+      />
     </>
   );
 }
@@ -157,17 +138,13 @@ function FeedbackFields({ draft: { feedback }, change }: FieldsProps) {
       {feedback.map((text, index) => (
         <div key={index} class="row">
           <div class="grow">
-            <Field label={`Feedback ${index + 1}`} isLabelUnseen>
-              {(control) => (
-                <textarea
-                  {...control}
-                  class="input"
-                  rows={2}
-                  value={text}
-                  onInput={({ currentTarget: { value } }) => change({ feedback: feedback.with(index, value) })}
-                />
-              )}
-            </Field>
+            <TextBox
+              label={`Feedback ${index + 1}`}
+              isLabelUnseen
+              rows={2}
+              value={text}
+              onType={(value) => change({ feedback: feedback.with(index, value) })}
+            />
           </div>
           <Button slim label={`Take feedback ${index + 1} out`} onClick={() => change({ feedback: others(index) })}>
             ✕
@@ -194,27 +171,19 @@ function NodeFields({ draft: { nodes }, change }: FieldsProps) {
           <details key={node.id}>
             <summary>{node.label}</summary>
             <div class="stack">
-              <Field label={`Prompt of ${node.label}`}>
-                {(control) => (
-                  <textarea
-                    {...control}
-                    class="input"
-                    rows={4}
-                    value={node.systemPrompt}
-                    onInput={({ currentTarget: { value } }) => put({ systemPrompt: value })}
-                  />
-                )}
-              </Field>
-              <Field label={`Model of ${node.label}`} hint={node.model === '' ? 'The one of the service.' : undefined}>
-                {(control) => (
-                  <input
-                    {...control}
-                    class="input mono"
-                    value={node.model}
-                    onInput={({ currentTarget: { value } }) => put({ model: value })}
-                  />
-                )}
-              </Field>
+              <TextBox
+                label={`Prompt of ${node.label}`}
+                rows={4}
+                value={node.systemPrompt}
+                onType={(value) => put({ systemPrompt: value })}
+              />
+              <TextBox
+                label={`Model of ${node.label}`}
+                hint={node.model === '' ? 'The one of the service.' : undefined}
+                value={node.model}
+                look="mono"
+                onType={(value) => put({ model: value })}
+              />
             </div>
           </details>
         );

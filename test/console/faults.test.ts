@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
+import type { BrowserContext, Page } from 'playwright-core';
+import { CouncilClient } from '../../src/client/client.js';
+import { STARTER, bodyOf } from '../../src/console/pages/blueprint/draft.js';
+import type { Child } from '../support/child.js';
+import { startChild } from '../support/child.js';
+import { describeInBrowser } from '../support/console-browser.js';
+import { freePort } from '../support/free-port.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+describeInBrowser('The console, when something goes wrong', (browser) => {
+  let service: RunningService;
+  let ann: CouncilClient;
+  let keys: Readonly<Record<'ann' | 'ben', string>>;
+
+  before(async () => {
+    service = await startService();
+    const open = new CouncilClient({ url: service.url });
+    const { key } = await open.keys.add({ name: 'ann', scopes: ['admin', 'read', 'run', 'approve', 'author'] });
+    ann = new CouncilClient({ url: service.url, key });
+    const { key: bens } = await ann.keys.add({ name: 'ben', scopes: ['read', 'author'] });
+    keys = { ann: key, ben: bens };
+  });
+  after(() => service.stop());
+
+  const urlOf = (path: string): string => `${service.url}/console/${path}`;
+
+  async function openAs(name: 'ann' | 'ben', path: string): Promise<Page> {
+    const page = await browser.open(urlOf('nothing'), { expectsRefusals: true });
+    await page.context().request.post(`${service.url}/api/session`, { data: { key: keys[name] } });
+    await page.goto(urlOf(path));
+    return page;
+  }
+
+  async function signIn(page: Page, name: 'ann' | 'ben'): Promise<void> {
+    await page.getByLabel('Key', { exact: true }).fill(keys[name]);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  async function changedBlueprint(page: Page, name: string): Promise<void> {
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    await page.getByText('changed, not saved').waitFor();
+  }
+
+  it('tells of an address where nothing is, and of what is left of a run’s; both lead on', async () => {
+    const page = await openAs('ann', 'nowhere/at/all');
+    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
+    await page.getByRole('link', { name: 'To the runs' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+    await page.goto(urlOf('runs'));
+    await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+  });
+
+  it('lists runs, whatever stands in the address', async () => {
+    await (await ann.runs.start({ topic: 'The sea' })).result();
+    const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');
+    await page.getByRole('link', { name: 'The sea' }).waitFor();
+    expect(await page.getByRole('alert').count()).to.equal(0);
+  });
+
+  it('keeps what is not saved when a session ends, for whoever was there', async () => {
+    const { id } = await ann.blueprints.create(bodyOf(STARTER));
+    const page = await openAs('ann', `blueprints/${id}`);
+    await changedBlueprint(page, 'Not saved yet');
+    await endSession(page.context(), service.url);
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    expect(await page.getByRole('main').count()).to.equal(1);
+    await page.getByText('What ann has not saved is kept').waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).isVisible()).to.equal(false);
+    await signIn(page, 'ann');
+    await page.getByText('changed, not saved').waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Not saved yet');
+    await endSession(page.context(), service.url);
+    await signIn(page, 'ben');
+    await page.getByText('ben').waitFor();
+    await page.getByRole('heading', { level: 1, name: STARTER.name }).waitFor();
+  });
+
+  it('asks before a tab is closed with what is not saved, and no more once it is', async () => {
+    const { id } = await ann.blueprints.create(bodyOf(STARTER));
+    const page = await openAs('ann', `blueprints/${id}`);
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.dismiss();
+    });
+    await changedBlueprint(page, 'Nearly lost');
+    await page.close({ runBeforeUnload: true });
+    await untilTrue(() => asked.length === 1);
+    expect([asked, page.isClosed()]).to.deep.equal([['beforeunload'], false]);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved as version 2').waitFor();
+    const closed = page.waitForEvent('close');
+    await page.close({ runBeforeUnload: true });
+    await closed;
+    expect(asked).to.have.lengthOf(1);
+  });
+
+  it('shows a notice of the browser for a pause that comes while somebody looks elsewhere', async () => {
+    const blueprint = await ann.blueprints.create({ name: 'One', nodes: [{ id: 'author' }] });
+    const page = await openAs('ann', 'inbox');
+    await page.context().grantPermissions(['notifications'], { origin: service.url });
+    await page.addInitScript(NOTED);
+    await page.reload();
+    await page.getByLabel('Tell me of new ones').check();
+    await ann.runs.start({ topic: 'A late question', blueprint, godMode: true });
+    const notices = (): Promise<unknown> => page.evaluate('globalThis.notices');
+    await page.getByRole('article', { name: 'A late question' }).waitFor();
+    expect(await notices()).to.deep.equal([['A run waits for you', 'A late question', 'granted']]);
+  });
+
+  it('goes on where it was when its service was killed and comes again, with nothing twice', async () => {
+    const dir = tempDir();
+    const port = String(await freePort());
+    const env = { ...process.env, PORT: port, DATA_DIR: dir.path, OFFLINE_LATENCY_MS: '300' };
+    const started: Child[] = [];
+    const start = async (): Promise<Child> => {
+      const child = startChild(process.execPath, [MAIN], env);
+      started.push(child);
+      await child.waitFor((lines) => lines.some((line) => line.startsWith('listening on')));
+      return child;
+    };
+    try {
+      const first = await start();
+      const url = `http://127.0.0.1:${port}`;
+      const run = await new CouncilClient({ url }).runs.start({ topic: 'The long night' });
+      const page = await browser.open(`${url}/console/runs/${run.id}?tab=events`, { expectsRefusals: true });
+      await page.getByRole('listitem').getByText('master_agent started').first().waitFor();
+      await first.kill();
+      await page.getByText('The service does not answer').first().waitFor();
+      await start();
+      await page.getByText('completed', { exact: true }).waitFor();
+      await page.getByText('does not answer').waitFor({ state: 'detached' });
+      const count = (await new CouncilClient({ url }).run(run.id).verify()).events;
+      await page.getByText(`${count} events checked in this browser`).waitFor();
+      const rows = page.getByRole('list', { name: 'Events' }).getByRole('listitem');
+      const numbers = await Promise.all((await rows.all()).map((row) => row.getAttribute('aria-posinset')));
+      expect(new Set(numbers).size).to.equal(numbers.length);
+      await page.getByText('lost').first().waitFor();
+    } finally {
+      await Promise.all(started.map((child) => child.kill()));
+      dir.remove();
+    }
+  });
+});
+
+/** The session ends, unknown to the page. */
+async function endSession(context: BrowserContext, url: string): Promise<void> {
+  await context.request.delete(`${url}/api/session`, { headers: { Origin: url } });
+}
+
+/** Keeps what notices say, of a page that has no focus: those of a browser under test always have it. */
+const NOTED = `
+  globalThis.notices = [];
+  document.hasFocus = () => false;
+  globalThis.Notification = class extends Notification {
+    constructor(title, options) {
+      super(title, options);
+      globalThis.notices.push([title, options.body, Notification.permission]);
+    }
+  };
+`;
