@@ -182,6 +182,24 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(await page.getByText('never saved').count()).to.equal(1);
   });
 
+  it('says who is asked when a deadline passes', async () => {
+    const id = await saved();
+    const page = await browser.open(urlOf(id));
+    await page.getByText('Who approves').click();
+    await page.getByLabel('A rule for every pause').check();
+    await page.getByLabel('Deadline in minutes').fill('5');
+    await page.getByLabel('When the deadline passes').selectOption('Others are asked');
+    await page.getByLabel('Who is asked then').fill('');
+    await page.getByText('Somebody has to be named.').waitFor();
+    await page.getByLabel('Who is asked then').fill('ann, scope:admin');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved as version 2').waitFor();
+    const { approvals } = await council.blueprints.get(id);
+    expect(approvals?.deadline).to.deep.equal({ after_ms: 300_000, then: { escalate: ['ann', 'scope:admin'] } });
+    await page.getByLabel('When the deadline passes').selectOption('The run is rejected');
+    expect(await page.getByLabel('Who is asked then').count()).to.equal(0);
+  });
+
   it('takes JSON over as soon as it can be read, and says where it cannot', async () => {
     const page = await browser.open(urlOf(await saved()));
     await page.getByRole('button', { name: 'JSON' }).click();

@@ -46,7 +46,7 @@ export interface FieldControl {
 export interface FieldProps {
   readonly label: string;
   readonly hint?: ComponentChildren;
-  readonly fault?: string | null;
+  readonly fault?: string | null | undefined;
   /** Whether the label is for assistive technology only. */
   readonly isLabelUnseen?: boolean;
   readonly children: (control: FieldControl) => ComponentChildren;
@@ -78,6 +78,71 @@ export function Field({ label, hint, fault = null, isLabelUnseen = false, childr
         </span>
       )}
     </div>
+  );
+}
+
+export interface SelectProps extends Omit<FieldProps, 'children'> {
+  readonly value: string | number;
+  /** Values, and what they are called. */
+  readonly options: readonly (readonly [value: string | number, text: string])[];
+  readonly onChange: (value: string) => void;
+  readonly disabled?: boolean;
+}
+
+/** One of many, by its name. */
+export function Select({ value, options, onChange, disabled, ...field }: SelectProps) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <select
+          {...control}
+          {...{ value, disabled }}
+          class="input"
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
+          {options.map(([each, text], at) => (
+            <option key={at} value={each}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+export interface TextBoxProps extends Omit<FieldProps, 'children'> {
+  readonly value: string;
+  readonly onType: (text: string) => void;
+  /** Lines; default: one, which cannot be broken. */
+  readonly rows?: number;
+  readonly placeholder?: string;
+  /** How it looks beside what every box does, such as `mono`. */
+  readonly look?: string;
+  readonly maxLength?: number;
+  readonly inputMode?: 'decimal' | 'numeric';
+}
+
+/** A text that is typed. */
+export function TextBox({
+  value,
+  onType,
+  rows = 1,
+  placeholder,
+  look = '',
+  maxLength,
+  inputMode,
+  ...field
+}: TextBoxProps) {
+  const box = {
+    ...{ value, placeholder, maxLength, inputMode },
+    class: `input ${look}`,
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) => onType(event.currentTarget.value),
+  };
+  return (
+    <Field {...field}>
+      {(control) => (rows > 1 ? <textarea {...control} {...box} rows={rows} /> : <input {...control} {...box} />)}
+    </Field>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
 import type { Approvals } from '../../../generated/schemas.js';
-import { Button, Check, Field } from '../../ui/controls.js';
+import { Button, Check, Field, Select } from '../../ui/controls.js';
 import type { Change, Draft } from './draft.js';
 import { changed } from './draft.js';
 import type { Editor } from './store.js';
@@ -141,7 +141,6 @@ const MINUTE_MS = 60_000;
 /** Who decides pauses of God Mode, how many of them, and until when. */
 export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsFieldsProps) {
   const { by = [], not_by_starter: isNotStarter = false, quorum, deadline } = value ?? {};
-  const then = deadline?.then;
   const set = (change: Change<Approvals>, name?: string): void => onEdit(changed(value ?? {}, change), name);
   return (
     <details class="more" open={value !== undefined}>
@@ -177,24 +176,61 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
             onEdit={(minutes) => {
               const after = minutes === undefined ? undefined : Math.round(minutes * MINUTE_MS);
               set(
-                { deadline: after === undefined ? undefined : { after_ms: after, then: then ?? 'reject' } },
+                { deadline: after === undefined ? undefined : { after_ms: after, then: deadline?.then ?? 'reject' } },
                 'deadline',
               );
             }}
           />
-          {deadline !== undefined && typeof then === 'string' && (
-            <Check
-              {...{ label: 'Approved, rather than rejected, when it passes', disabled: !editor.mayEdit }}
-              checked={then === 'approve'}
-              onChange={(checked) => set({ deadline: { ...deadline, then: checked ? 'approve' : 'reject' } })}
+          {deadline !== undefined && (
+            <WhenItPasses
+              {...{ editor, then: deadline.then }}
+              onEdit={(next, name) => set({ deadline: { ...deadline, then: next } }, name)}
             />
-          )}
-          {typeof then === 'object' && (
-            <p class="small muted break">When it passes, {then.escalate.join(', ')} decide.</p>
           )}
         </>
       )}
     </details>
+  );
+}
+
+type Then = NonNullable<Approvals['deadline']>['then'];
+
+interface WhenItPassesProps {
+  readonly editor: Editor;
+  readonly then: Then;
+  readonly onEdit: (then: Then, name?: string) => void;
+}
+
+const OUTCOMES = [
+  ['reject', 'The run is rejected'],
+  ['approve', 'The run is approved'],
+  ['escalate', 'Others are asked'],
+] as const;
+
+/** Whom others are, until they are named. */
+const OTHERS = ['scope:admin'];
+
+/** What a deadline does; whom it asks, in whatever order they are typed. */
+function WhenItPasses({ editor, then, onEdit }: WhenItPassesProps) {
+  return (
+    <>
+      <Select
+        label="When the deadline passes"
+        value={typeof then === 'string' ? then : 'escalate'}
+        disabled={!editor.mayEdit}
+        options={OUTCOMES}
+        onChange={(next) => onEdit(next === 'reject' || next === 'approve' ? next : { escalate: OTHERS })}
+      />
+      {typeof then === 'object' && (
+        <NamesField
+          {...{ editor, value: then.escalate }}
+          label="Who is asked then"
+          hint="Names of keys, or scopes; they decide without a deadline"
+          fault={then.escalate.length === 0 ? 'Somebody has to be named.' : null}
+          onEdit={(names) => onEdit({ escalate: [...names] }, 'escalate')}
+        />
+      )}
+    </>
   );
 }
 

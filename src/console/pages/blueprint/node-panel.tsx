@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
-import { Button, Check, Field } from '../../ui/controls.js';
+import { Button, Check, Field, Select } from '../../ui/controls.js';
 import type { Change, Draft } from './draft.js';
 import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
@@ -103,26 +103,18 @@ interface RoleFieldProps {
 function RoleField({ editor, node, draft, onEdit }: RoleFieldProps) {
   const found = editor.roles.value.get(node.id);
   return (
-    <Field
+    <Select
       label="Role"
       hint={node.type === undefined && found !== undefined ? inferred(node, draft, found) : undefined}
-    >
-      {(control) => (
-        <select
-          {...control}
-          class="input"
-          value={node.type ?? ''}
-          disabled={!editor.mayEdit}
-          onChange={({ currentTarget: { value } }) =>
-            onEdit(value === 'agent' || value === 'critic' ? value : undefined)
-          }
-        >
-          <option value="">By its label and edges</option>
-          <option value="agent">Agent: writes the draft</option>
-          <option value="critic">Critic: scores it and routes</option>
-        </select>
-      )}
-    </Field>
+      value={node.type ?? ''}
+      disabled={!editor.mayEdit}
+      options={[
+        ['', 'By its label and edges'],
+        ['agent', 'Agent: writes the draft'],
+        ['critic', 'Critic: scores it and routes'],
+      ]}
+      onChange={(value) => onEdit(value === 'agent' || value === 'critic' ? value : undefined)}
+    />
   );
 }
 

@@ -1,7 +1,7 @@
 /** What is selected, to be changed: a node, an edge, or the blueprint itself; or all of it as JSON. */
 import { useSignal } from '@preact/signals';
 import type { BlueprintEdge } from '../../../generated/schemas.js';
-import { Button, Field, Segments } from '../../ui/controls.js';
+import { Button, Field, Segments, Select } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
 import { jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
@@ -171,24 +171,15 @@ interface EndFieldProps {
 function EndField({ editor, label, value, onEdit }: EndFieldProps) {
   const { nodes } = editor.draft.value;
   return (
-    <Field label={label}>
-      {(control) => (
-        <select
-          {...control}
-          class="input"
-          value={value}
-          disabled={!editor.mayEdit}
-          onChange={(event) => onEdit(event.currentTarget.value)}
-        >
-          {!nodes.some(({ id }) => id === value) && <option value={value}>{value} (no such node)</option>}
-          {nodes.map(({ id, label: name = id }, at) => (
-            <option key={at} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <Select
+      {...{ label, value }}
+      disabled={!editor.mayEdit}
+      options={[
+        ...(nodes.some(({ id }) => id === value) ? [] : [[value, `${value} (no such node)`] as const]),
+        ...nodes.map(({ id, label: name = id }) => [id, name] as const),
+      ]}
+      onChange={onEdit}
+    />
   );
 }
 

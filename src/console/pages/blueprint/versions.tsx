@@ -5,7 +5,7 @@ import type { BlueprintVersion } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { query, setQuery } from '../../shell/router.js';
 import { toast, toastError } from '../../shell/toasts.js';
-import { Badge, Button, Field } from '../../ui/controls.js';
+import { Badge, Button, Select } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
@@ -95,25 +95,17 @@ function Chosen({ editor, found }: { readonly editor: Editor; readonly found: re
         {editor.mayEdit && chosen !== found[0] && <Restore {...{ editor, chosen }} />}
       </div>
       {found.length > 1 && (
-        <Field label="Compared with">
-          {(control) => (
-            <select
-              {...control}
-              class="input"
-              value={other?.seq ?? ''}
-              onChange={(event) => setQuery({ with: event.currentTarget.value })}
-            >
-              {other === undefined && <option value="">nothing: it is the first</option>}
-              {found
-                .filter((each) => each !== chosen)
-                .map(({ seq, version, name }) => (
-                  <option key={seq} value={seq}>
-                    Version {version}: {name}
-                  </option>
-                ))}
-            </select>
-          )}
-        </Field>
+        <Select
+          label="Compared with"
+          value={other?.seq ?? ''}
+          options={[
+            ...(other === undefined ? [['', 'nothing: it is the first'] as const] : []),
+            ...found
+              .filter((each) => each !== chosen)
+              .map(({ seq, version, name }) => [seq, `Version ${version}: ${name}`] as const),
+          ]}
+          onChange={(seq) => setQuery({ with: seq })}
+        />
       )}
       <ChangesTo {...{ chosen, other }} />
     </section>

@@ -1,5 +1,5 @@
 /** The edit of a paused run's state: its fields, and beside them what it changes, before it is sent. */
-import { Button, Field } from '../../ui/controls.js';
+import { Button, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { TextDiff } from '../../ui/text-diff.js';
 import type { Edit, Faults } from './edit.js';
@@ -66,7 +66,7 @@ function Fields({
   return (
     <div class="edit-fields">
       {drafts.map(({ node, text }, index) => (
-        <Long
+        <TextBox
           key={node}
           label={draftLabel(node)}
           fault={faults[node === null ? 'current_draft' : `branches ${node}`]}
@@ -75,7 +75,7 @@ function Fields({
           onType={(typedText) => onType({ drafts: drafts.with(index, { node, text: typedText }) })}
         />
       ))}
-      <Long
+      <TextBox
         label="Topic"
         fault={faults.input_topic}
         rows={2}
@@ -83,64 +83,28 @@ function Fields({
         onType={(topic) => onType({ topic })}
       />
       <div class="numbers">
-        <Short label="Score" fault={faults.critic_score} value={typed.score} onType={(score) => onType({ score })} />
-        <Short
+        <TextBox label="Score" fault={faults.critic_score} value={typed.score} onType={(score) => onType({ score })} />
+        <TextBox
           label="Iteration"
           fault={faults.iteration_count}
           value={typed.iterations}
           onType={(iterations) => onType({ iterations })}
         />
-        <Field label="Route" fault={faults.route_decision ?? null}>
-          {(control) => (
-            <select
-              {...control}
-              class="input"
-              value={typed.route}
-              onChange={(event) => onType({ route: event.currentTarget.value })}
-            >
-              <option value="">none</option>
-              <option value="approve">approve</option>
-              <option value="rework">rework</option>
-            </select>
-          )}
-        </Field>
+        <Select
+          label="Route"
+          fault={faults.route_decision ?? null}
+          value={typed.route}
+          options={[
+            ['', 'none'],
+            ['approve', 'approve'],
+            ['rework', 'rework'],
+          ]}
+          onChange={(route) => onType({ route })}
+        />
       </div>
       <Feedback feedback={typed.feedback} faults={faults} onType={(feedback) => onType({ feedback })} />
-      <Short label="Comment" fault={faults.comment} value={typed.comment} onType={(comment) => onType({ comment })} />
+      <TextBox label="Comment" fault={faults.comment} value={typed.comment} onType={(comment) => onType({ comment })} />
     </div>
-  );
-}
-
-interface TextProps {
-  readonly label: string;
-  readonly fault: string | undefined;
-  readonly value: string;
-  readonly onType: (text: string) => void;
-}
-
-function Short({ label, fault, value, onType }: TextProps) {
-  return (
-    <Field label={label} fault={fault ?? null}>
-      {(control) => (
-        <input {...control} class="input" value={value} onInput={(event) => onType(event.currentTarget.value)} />
-      )}
-    </Field>
-  );
-}
-
-function Long({ label, fault, value, onType, rows }: TextProps & { readonly rows: number }) {
-  return (
-    <Field label={label} fault={fault ?? null}>
-      {(control) => (
-        <textarea
-          {...control}
-          class="input"
-          rows={rows}
-          value={value}
-          onInput={(event) => onType(event.currentTarget.value)}
-        />
-      )}
-    </Field>
   );
 }
 
@@ -158,7 +122,7 @@ function Feedback({
     <div class="stack">
       {feedback.map((text, index) => (
         <div key={index} class="feedback-field">
-          <Long
+          <TextBox
             label={`Feedback ${index + 1}`}
             fault={faults[`feedback ${index}`]}
             rows={2}

@@ -6,7 +6,7 @@ import { areWanted, wantNotices } from '../../shell/notices.js';
 import { query, setQuery } from '../../shell/router.js';
 import { may, onRefused, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
-import { Button, Check, Field, Segments } from '../../ui/controls.js';
+import { Button, Check, Segments, Select } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { commentId, PauseCard } from './card.js';
@@ -144,23 +144,13 @@ function Councils({ asked }: { readonly asked: string | null }) {
   if (asked !== null && !names.has(asked)) names.set(asked, asked);
   if (names.size < 2 && asked === null) return null;
   return (
-    <Field label="Council" isLabelUnseen>
-      {(control) => (
-        <select
-          {...control}
-          class="input"
-          value={asked ?? ''}
-          onChange={(event) => setQuery({ blueprint: event.currentTarget.value, run: null, at: null })}
-        >
-          <option value="">All councils</option>
-          {[...names].map(([id, name]) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <Select
+      label="Council"
+      isLabelUnseen
+      value={asked ?? ''}
+      options={[['', 'All councils'], ...names]}
+      onChange={(blueprint) => setQuery({ blueprint, run: null, at: null })}
+    />
   );
 }
 

@@ -1,7 +1,7 @@
 /** The draft at the moment that is looked at, as it is written, and what changed since another moment. */
 import type { Moment } from '../../record/run-record.js';
 import { eventWords } from '../../record/words.js';
-import { Button, Field } from '../../ui/controls.js';
+import { Button, Select } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import type { TextDiffProps } from '../../ui/text-diff.js';
@@ -77,23 +77,18 @@ export function Changes({ store }: Shown) {
   return (
     <div class="stack">
       <div class="row">
-        <Field label="Compare with" isLabelUnseen>
-          {(control) => (
-            <select
-              {...control}
-              class="input"
-              value={chosen ?? ''}
-              onChange={({ currentTarget: { value } }) => store.compareWith(value === '' ? null : Number(value))}
-            >
-              <option value="">With the draft before</option>
-              {momentsToCompare(store, chosen).map((seq) => (
-                <option key={seq} value={seq}>
-                  With event {seq}: {wordsAt(store, seq)}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Select
+          label="Compare with"
+          isLabelUnseen
+          value={chosen ?? ''}
+          options={[
+            ['', 'With the draft before'],
+            ...momentsToCompare(store, chosen).map(
+              (seq) => [seq, `With event ${seq}: ${wordsAt(store, seq)}`] as const,
+            ),
+          ]}
+          onChange={(value) => store.compareWith(value === '' ? null : Number(value))}
+        />
         <Button slim title="Then look at another moment" onClick={() => store.compareWith(moment.seq)}>
           Compare from here
         </Button>

@@ -8,7 +8,7 @@ import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
-import { Button, Field } from '../../ui/controls.js';
+import { Button, TextBox } from '../../ui/controls.js';
 import { Ago, Since, exactly } from '../../ui/time.js';
 import type { RunStore, RunSummary } from './store.js';
 
@@ -104,29 +104,21 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
   return (
     <div class="stack">
       {draft.value !== null && (
-        <Field label="Draft" hint="The run goes on with this text.">
-          {(control) => (
-            <textarea
-              {...control}
-              class="input"
-              rows={12}
-              value={draft.value ?? ''}
-              onInput={(event) => (draft.value = event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextBox
+          label="Draft"
+          hint="The run goes on with this text."
+          rows={12}
+          value={draft.value}
+          onType={(text) => (draft.value = text)}
+        />
       )}
-      <Field label="Comment" isLabelUnseen>
-        {(control) => (
-          <input
-            {...control}
-            class="input"
-            placeholder="Why (recorded beside the decision)"
-            value={comment.value}
-            onInput={(event) => (comment.value = event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextBox
+        label="Comment"
+        isLabelUnseen
+        placeholder="Why (recorded beside the decision)"
+        value={comment.value}
+        onType={(text) => (comment.value = text)}
+      />
       <div class="row">{draft.value === null ? <Words {...buttons} /> : <WordsOnEdit {...buttons} />}</div>
     </div>
   );

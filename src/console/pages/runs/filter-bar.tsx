@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { session } from '../../shell/session.js';
 import type { FieldControl } from '../../ui/controls.js';
-import { Button, Field } from '../../ui/controls.js';
+import { Button, Field, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import type { FilterName, View } from './filters.js';
 import {
@@ -72,17 +72,13 @@ function NameView({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Save this view" onClose={onClose}>
       <form class="stack" onSubmit={save}>
-        <Field label="Name" hint="Its filters and its order are kept in this browser.">
-          {(control) => (
-            <input
-              {...control}
-              class="input"
-              maxLength={MAX_NAME}
-              value={name.value}
-              onInput={(event) => (name.value = event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextBox
+          label="Name"
+          hint="Its filters and its order are kept in this browser."
+          maxLength={MAX_NAME}
+          value={name.value}
+          onType={(text) => (name.value = text)}
+        />
         <div class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" disabled={name.value.trim() === ''}>
@@ -189,28 +185,18 @@ interface ChoiceProps {
 }
 
 function Choice({ name, label, options, all }: ChoiceProps) {
-  const value = query.value.get(name) ?? (all === null ? options[0]?.[0] : '') ?? '';
+  const first = options[0]?.[0] ?? '';
+  const value = query.value.get(name) ?? (all === null ? first : '');
   const isKnown = value === '' || options.some(([each]) => each === value);
   return (
-    <Field label={label}>
-      {(control) => (
-        <select
-          {...control}
-          class="input"
-          value={value}
-          onChange={({ currentTarget }) =>
-            setQuery({ [name]: all === null && currentTarget.value === options[0]?.[0] ? null : currentTarget.value })
-          }
-        >
-          {all !== null && <option value="">{all}</option>}
-          {!isKnown && <option value={value}>{value}</option>}
-          {options.map(([each, text]) => (
-            <option key={each} value={each}>
-              {text}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <Select
+      {...{ label, value }}
+      options={[
+        ...(all === null ? [] : [['', all] as const]),
+        ...(isKnown ? [] : [[value, value] as const]),
+        ...options,
+      ]}
+      onChange={(chosen) => setQuery({ [name]: all === null && chosen === first ? null : chosen })}
+    />
   );
 }

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, onRefused } from '../../shell/session.js';
-import { Button, Check, Field } from '../../ui/controls.js';
+import { Button, Check, Field, Select } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
@@ -137,19 +137,15 @@ interface CouncilFieldProps {
 function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
   const hasExample = councils.some(({ id }) => id === EXAMPLE.id);
   return (
-    <Field label="Council">
-      {(control) => (
-        <select {...control} class="input" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-          <option value="">Built-in: master, critic, writer</option>
-          {!hasExample && may('author') && <option value={EXAMPLE.id}>{EXAMPLE.name} (is made for you)</option>}
-          {councils.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <Select
+      label="Council"
+      {...{ value, onChange }}
+      options={[
+        ['', 'Built-in: master, critic, writer'],
+        ...(!hasExample && may('author') ? [[EXAMPLE.id, `${EXAMPLE.name} (is made for you)`] as const] : []),
+        ...councils.map(({ id, name }) => [id, name] as const),
+      ]}
+    />
   );
 }
 
