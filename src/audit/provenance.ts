@@ -23,6 +23,7 @@ export class Provenance {
   readonly feedback: GenealogyFeedback[] = [];
   readonly scores: GenealogyScore[] = [];
   readonly #sha256: Sha256;
+  readonly #draftsById = new Map<string, GenealogyDraft>();
   readonly #draftsFrom = new Map<string, GenealogyDraft>();
   readonly #feedbackFrom = new Map<string, string>();
 
@@ -52,6 +53,7 @@ export class Provenance {
     const nobody = { attempt: null, model: null, prompt_hash: null, tools: [], scores: [] };
     const added = { id, seq, at, ...nobody, ...draft, ...digest(text, this.#sha256) };
     this.drafts.push(added);
+    this.#draftsById.set(id, added);
     if (from !== null) this.#draftsFrom.set(from, added);
     return id;
   }
@@ -71,8 +73,7 @@ export class Provenance {
     this.scores.push(score);
     const { seq, node, score: given } = score;
     if (given === null) return;
-    for (const draft of this.drafts)
-      if (score.drafts.includes(draft.id)) draft.scores.push({ seq, node, score: given });
+    for (const id of score.drafts) this.#draftsById.get(id)?.scores.push({ seq, node, score: given });
   }
 }
 
@@ -83,10 +84,12 @@ export function distinct(ids: readonly (string | null)[]): string[] {
 
 /** A human's list of feedback counts as one: of its texts each is from the gate and its place in the list. */
 export function sourceOf(from: string): string {
-  return from.split('.')[0] ?? from;
+  const end = from.indexOf('.');
+  return end === -1 ? from : from.slice(0, end);
 }
 
+/** @param others those of before, in the order of their events */
 function idAt(letter: string, seq: number, others: readonly Pick<Moment, 'seq'>[]): string {
-  const earlier = others.filter((each) => each.seq === seq).length;
+  const earlier = others.length - 1 - others.findLastIndex((each) => each.seq !== seq);
   return earlier === 0 ? `${letter}${seq}` : `${letter}${seq}.${earlier}`;
 }
