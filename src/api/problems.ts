@@ -109,6 +109,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
     retryAfterSeconds: 2,
   },
   'log.too-large': { status: 422, detail: 'The run is too large to be recorded' },
+  'log.write-failed': FAULT,
   'log.conflict': FAULT,
   'log.dropped': FAULT,
   'log.invalid': FAULT,

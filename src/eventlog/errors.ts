@@ -43,6 +43,17 @@ export class LogUnavailable extends CouncilError {
   }
 }
 
+/**
+ * A write to the embedded log's file or its sync has failed, which may have been reported once and never again. The file
+ * must not be closed in order: that syncs once more, and would be believed.
+ */
+export class WriteFailed extends CouncilError {
+  readonly code = 'log.write-failed';
+  constructor(reason: string) {
+    super(`Cannot write to the event log for certain: ${reason}`, {});
+  }
+}
+
 /** The log's disk is full: appends are refused until there is room again, reads are not. Certainly not written. */
 export class LogFull extends CouncilError {
   readonly code = 'log.full';

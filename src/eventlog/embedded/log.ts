@@ -1,6 +1,6 @@
 /** The embedded log: SQLite in a worker thread behind the EventLog port. For one process, with nothing to install. */
 import { existsSync } from 'node:fs';
-import { DataDirHeld, LogClosed, LogDamaged, LogFull, LogUnavailable } from '../errors.js';
+import { DataDirHeld, LogClosed, LogDamaged, LogFull, LogUnavailable, WriteFailed } from '../errors.js';
 import type {
   AllRange,
   Appended,
@@ -295,7 +295,8 @@ class EmbeddedLink {
 
   #receive(message: unknown): void {
     if (!isReply(message)) return this.#fail(new TypeError("The event log's thread sent no answer"));
-    if (message.kind === 'broken') return this.#fail(new Error(message.reason));
+    if (message.kind === 'broken')
+      return this.#fail(message.isGone ? new Error(message.reason) : new WriteFailed(message.reason));
     this.#awaited.shift()?.resolve(message);
   }
 

@@ -1,7 +1,7 @@
 import type { Position, RecordedEvent } from '../port.js';
 import { flatMetadata } from '../port.js';
 import type { FileFault } from './faults.js';
-import { numberIn, textIn } from './file.js';
+import { numberIn, textIn } from './cells.js';
 
 /** The events on a page of the worker, in its order and in the port's shape. */
 export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
@@ -93,8 +93,8 @@ export type Reply =
   | { readonly kind: 'done' }
   /** A read failed; nothing else is affected. */
   | { readonly kind: 'failed'; readonly fault: FileFault | null; readonly reason: string }
-  /** A write failed: what the file holds is uncertain, so nothing more is written. */
-  | { readonly kind: 'broken'; readonly reason: string };
+  /** Nothing more is written: a write failed and what the file holds is uncertain, or it is gone from its place. */
+  | { readonly kind: 'broken'; readonly isGone: boolean; readonly reason: string };
 
 const REPLY_KINDS: Readonly<Record<Reply['kind'], true>> = {
   opened: true,

@@ -45,6 +45,8 @@ function freeBytes(folder: string): number {
   return bavail * bsize;
 }
 
+class FileGone extends Error {}
+
 /** Notices that the file under its name is no longer the one that is open: what is written then would be lost. */
 interface Place {
   /** @throws {Error} it is gone, or another lies there */
@@ -56,7 +58,7 @@ function placeOf(file: string): Place {
   return {
     assertHeld() {
       if (isStill(opened, file)) return;
-      throw new Error(`"${file}" was removed or replaced while it was open`);
+      throw new FileGone(`"${file}" was removed or replaced while it was open`);
     },
   };
 }
@@ -80,15 +82,15 @@ interface Opened {
 
 function answerer({ database, store, headFile, place }: Opened, reply: (message: Reply) => void) {
   const read = pageReader(database);
-  let broken: string | null = null;
+  let broken: Extract<Reply, { kind: 'broken' }> | null = null;
 
   /** A failed write is not retried: what a second try reports as durable may not be (lost page cache after fsync). */
   function write(act: () => void): void {
     try {
       act();
     } catch (error) {
-      broken = reasonOf(error);
-      reply({ kind: 'broken', reason: broken });
+      broken = { kind: 'broken', isGone: error instanceof FileGone, reason: reasonOf(error) };
+      reply(broken);
     }
   }
 
@@ -104,7 +106,7 @@ function answerer({ database, store, headFile, place }: Opened, reply: (message:
   }
 
   return (request: Request): void => {
-    if (broken !== null) return reply({ kind: 'broken', reason: broken });
+    if (broken !== null) return reply(broken);
     switch (request.kind) {
       case 'append':
         return write(() => {
