@@ -32,6 +32,11 @@ const COMMANDS = [
     usage: '[--accept-loss]   (tells whether the log in DATA_DIR is whole; the service is stopped)',
     program: 'cli/commands/check.js',
   },
+  {
+    names: ['salvage'],
+    usage: '--to DIR         (writes what is whole of a damaged log into a new one; the service is stopped)',
+    program: 'cli/commands/salvage.js',
+  },
 ];
 
 const LINES = COMMANDS.map(({ names, usage }) => `${names.join(' | ')} ${usage}`.trimEnd());

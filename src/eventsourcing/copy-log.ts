@@ -115,7 +115,8 @@ async function append(to: EventLog, events: readonly RecordedEvent[], retryPolic
   await appendWithRetry(to, { stream, events: events.map(newEventOf), expected }, retryPolicy);
 }
 
-function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEvent {
+/** A recorded event as it is appended elsewhere. */
+export function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEvent {
   return { id, type, data, metadata };
 }
 

@@ -9,19 +9,22 @@ import { pathToFileURL } from 'node:url';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DataDirHeld } from '../errors.js';
-import type { EventLog, RecordedEvent } from '../port.js';
+import type { EventLog } from '../port.js';
 import { LogUnreadable } from '../port.js';
-import { endOf, isRow, kindOf, textIn } from './file.js';
+import { endOf, kindOf } from './file.js';
 import type { KnownHead } from './head-file.js';
+import { faultsOf } from './index-check.js';
 import type { Page, PageQuery } from './messages.js';
 import { pageReader } from './pages.js';
-import { allPages, streamPages } from './pages.js';
+import { streamPages } from './pages.js';
+import type { Salvage } from './salvage.js';
+import { salvageOf } from './salvage.js';
 
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
   /** Its name, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
   end(): KnownHead;
-  /** All events in the log's order. @throws {LogUnreadable} */
-  readAll(): AsyncIterable<RecordedEvent>;
+  /** What can be read of it where it is damaged. */
+  readonly salvage: Salvage;
   /** What SQLite finds wrong with the file, at most ten lines; none: it is whole. */
   faults(): readonly string[];
   /** @throws {LogUnreadable} the file has changed since it was opened: what was read may be inconsistent */
@@ -44,8 +47,8 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
   return {
     readStream: (stream, range = {}) => streamPages(page, stream, range),
     end: () => explained(file, () => endOf(database)),
-    readAll: () => allPages(page, { after: 0, until: Number.MAX_SAFE_INTEGER }, {}),
-    faults: () => explained(file, () => faultsOf(database)),
+    salvage: salvageOf(database),
+    faults: () => faultsOf(database, 10),
     assertUnchanged() {
       if (marksOf(file) === marks) return;
       throw new LogUnreadable({ file, reason: 'it has changed meanwhile, a service may have started' });
@@ -55,11 +58,6 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
       if (folder !== null) rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-function faultsOf(database: DatabaseSyncInstance): readonly string[] {
-  const rows: readonly unknown[] = database.prepare('PRAGMA integrity_check(10)', { returnArrays: true }).all();
-  return rows.map((row) => textIn(isRow(row) ? row : [], 0)).filter((line) => line !== 'ok');
 }
 
 interface Opened {

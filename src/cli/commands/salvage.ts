@@ -1,0 +1,98 @@
+/**
+ * `council salvage --to DIR`: writes every stream of a broken log that is whole, its hash chain verified, into a new log,
+ * and tells of each other what was left behind. The broken file stays as it is.
+ */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { newEventOf } from '../../eventsourcing/copy-log.js';
+import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
+import { knownHead } from '../../eventlog/embedded/head-file.js';
+import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
+import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
+import type { EventLog } from '../../eventlog/port.js';
+import { nodeSystem } from '../../system/system.js';
+import { StreamChains } from '../records/stream-chains.js';
+import { EXIT } from './exit-codes.js';
+import { folderOfLog, runToItsEnd, say } from './log-command.js';
+import { UsageFault } from './run-request.js';
+
+const USAGE = `Usage: council salvage --to DIR
+
+Writes every whole record of the log in DATA_DIR into a new log in DIR; the service is stopped, and its log stays as it is.
+Tells in a line each what was left behind. Exit code 0: nothing was, 1: something was.
+`;
+
+/** Appends under way at a time. */
+const AT_ONCE = 500;
+
+async function main(words: readonly string[]): Promise<number> {
+  const [word, folder, ...rest] = words;
+  if (word === '--help' || word === '-h') {
+    process.stdout.write(USAGE);
+    return EXIT.done;
+  }
+  if (word !== '--to' || folder === undefined || rest.length > 0) throw new UsageFault(USAGE.trimEnd());
+  const file = join(folderOfLog(), 'log.sqlite');
+  const target = join(resolve(folder), 'log.sqlite');
+  if (existsSync(target)) throw new UsageFault(`Cannot salvage to "${folder}": there is a log in it already`);
+  const log = openLogReadOnly(file);
+  try {
+    return await salvage(log, { target, last: Math.max(log.salvage.last(), knownHead(file)?.position ?? 0) });
+  } finally {
+    log.close();
+  }
+}
+
+async function salvage(log: ReadOnlyLog, { target, last }: { target: string; last: number }): Promise<number> {
+  const { chains, unreadable } = chainsOf(log, last);
+  mkdirSync(join(target, '..'), { recursive: true });
+  const copy = await openEmbeddedLog({ file: target });
+  const events = await copied(log, { last, chains, copy }).finally(() => copy.close());
+  log.assertUnchanged();
+  for (const [stream, { revision, reason }] of chains.faults) {
+    say(`left behind: ${namedAs(stream)}: event ${revision}: ${reason}`);
+  }
+  if (unreadable > 0) say(`${unreadable} events cannot be read: what they were of and began with them is not known`);
+  const whole = chains.size - chains.faults.size;
+  say(`Written to ${target}: ${events} events in ${whole} records; ${chains.faults.size} left behind`);
+  return chains.faults.size + unreadable === 0 ? EXIT.done : EXIT.failed;
+}
+
+function chainsOf({ salvage }: ReadOnlyLog, last: number): { chains: StreamChains; unreadable: number } {
+  const chains = new StreamChains(nodeSystem().sha256);
+  let unreadable = 0;
+  for (const event of salvage.events(last)) {
+    if ('reason' in event) unreadable += 1;
+    else chains.take(event);
+  }
+  for (const [stream, revision] of salvage.ends()) chains.expectEnd(stream, revision);
+  return { chains, unreadable };
+}
+
+/** Copies the whole streams, in the log's order. Returns how many events. */
+async function copied(
+  { salvage }: ReadOnlyLog,
+  { last, chains, copy }: { readonly last: number; readonly chains: StreamChains; readonly copy: EventLog },
+): Promise<number> {
+  let events = 0;
+  let appends: Promise<unknown>[] = [];
+  for (const event of salvage.events(last)) {
+    if ('reason' in event || chains.faults.has(event.stream)) continue;
+    const { stream, revision } = event;
+    // In turn, so that the log takes them in this order.
+    appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
+    events += 1;
+    if (appends.length < AT_ONCE) continue;
+    await Promise.all(appends);
+    appends = [];
+  }
+  await Promise.all(appends);
+  return events;
+}
+
+/** A run by its word, and what it is looked for by. */
+function namedAs(stream: string): string {
+  return stream.replace('-', ' ');
+}
+
+runToItsEnd(() => main(process.argv.slice(3)));

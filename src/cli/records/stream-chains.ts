@@ -1,0 +1,51 @@
+/** The hash chains of all streams of a log, followed as its events are read. */
+import { checkLink, exportedOf, GENESIS_HASH } from '../../eventsourcing/hash-chain.js';
+import type { RecordedEvent } from '../../eventlog/port.js';
+import type { System } from '../../system/system.js';
+
+interface ChainEnd {
+  readonly revision: number;
+  readonly hash: string;
+}
+
+export class StreamChains {
+  readonly #sha256: System['sha256'];
+  readonly #ends = new Map<string, ChainEnd>();
+  /** Of each stream that is not whole the first event that does not follow, and why. */
+  readonly faults = new Map<string, { readonly revision: number; readonly reason: string }>();
+
+  constructor(sha256: System['sha256']) {
+    this.#sha256 = sha256;
+  }
+
+  /** How many streams there are. */
+  get size(): number {
+    return this.#ends.size;
+  }
+
+  /** Takes the next event of the log. */
+  take(event: RecordedEvent): void {
+    const { stream, revision, metadata } = event;
+    if (this.faults.has(stream)) return;
+    const reason = this.#faultOf(event, this.#ends.get(stream) ?? { revision: -1, hash: GENESIS_HASH });
+    if (reason !== null) this.faults.set(stream, { revision, reason });
+    this.#ends.set(stream, { revision, hash: metadata['hash'] ?? '' });
+  }
+
+  /** Notes that a stream has events up to a revision, whether they were read or not. */
+  expectEnd(stream: string, revision: number): void {
+    const end = this.#ends.get(stream)?.revision ?? -1;
+    if (end < revision && !this.faults.has(stream))
+      this.faults.set(stream, { revision: end + 1, reason: 'it cannot be read' });
+  }
+
+  #faultOf(event: RecordedEvent, before: ChainEnd): string | null {
+    if (event.revision !== before.revision + 1) return 'an event before it is missing';
+    try {
+      const follows = checkLink(before.hash, exportedOf(event), this.#sha256);
+      return follows ? null : 'its hash does not follow from the event before it and its own fields';
+    } catch (error) {
+      return `it cannot be read (${error instanceof Error ? error.message : String(error)})`;
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/** Reads what can be read of a damaged log: past each event that cannot, and with what its index tells of those. */
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { RecordedEvent } from '../port.js';
+import { isRow, numberIn, textIn } from './cells.js';
+import type { Page, PageQuery } from './messages.js';
+import { eventsOn } from './messages.js';
+import { pageReader } from './pages.js';
+
+/** A place in the log whose event cannot be read. */
+export interface UnreadableEvent {
+  readonly position: number;
+  readonly reason: string;
+}
+
+export interface Salvage {
+  /** Everything up to a position, in the log's order. */
+  events(last: number): Iterable<RecordedEvent | UnreadableEvent>;
+  /** Newest position that the table or its index tells of, 0 for none. */
+  last(): number;
+  /** Each stream's last revision as the index has it, as far as that can be read. */
+  ends(): ReadonlyMap<string, number>;
+}
+
+/** Events read at once where nothing is damaged. */
+const PAGE_EVENTS = 512;
+
+const LAST = ['SELECT max(position) FROM events', 'SELECT max(position) FROM events INDEXED BY events_by_stream'];
+
+const ENDS = `
+  SELECT s.name, max(e.revision) FROM events e INDEXED BY events_by_stream JOIN streams s ON s.id = e.stream
+  GROUP BY e.stream`;
+
+export function salvageOf(database: DatabaseSyncInstance): Salvage {
+  const read = pageReader(database);
+  const between = (after: number, until: number): Page => read(query(after, until));
+
+  function* one(position: number): Generator<RecordedEvent | UnreadableEvent> {
+    try {
+      yield* eventsOn(between(position - 1, position));
+    } catch (error) {
+      yield { position, reason: reasonOf(error) };
+    }
+  }
+
+  return {
+    *events(last) {
+      for (let after = 0; after < last;) {
+        const until = Math.min(last, after + PAGE_EVENTS);
+        const page = attempted(() => between(after, until));
+        if (page !== null) yield* eventsOn(page);
+        else for (let position = after + 1; position <= until; position += 1) yield* one(position);
+        after = page?.end ?? until;
+      }
+    },
+    last: () => Math.max(0, ...LAST.map((sql) => attempted(() => firstNumber(database, sql)) ?? 0)),
+    ends() {
+      const ends = new Map<string, number>();
+      attempted(() => {
+        for (const row of database.prepare(ENDS, { returnArrays: true }).iterate()) {
+          if (isRow(row)) ends.set(textIn(row, 0), numberIn(row, 1));
+        }
+      });
+      return ends;
+    },
+  };
+}
+
+function query(after: number, until: number): PageQuery {
+  return { of: 'all', after, until, categories: null, max: PAGE_EVENTS };
+}
+
+function firstNumber(database: DatabaseSyncInstance, sql: string): number {
+  const row: unknown = database.prepare(sql, { returnArrays: true }).get();
+  return numberIn(isRow(row) ? row : [], 0);
+}
+
+/** Null: it cannot be read. */
+function attempted<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch {
+    return null;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CrashImage } from '../faults/damaged-starts.js';
+import { crashImage } from '../faults/damaged-starts.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { COUNCIL, councilBench } from '../support/council-command.js';
+import { instantModel } from '../support/instant-model.js';
+import { openTestEngine } from '../support/open-engine.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+const PAGE_BYTES = 4096;
+
+onEmbeddedLog(() =>
+  describe('council salvage', () => {
+    let bench: CouncilBench;
+    let image: CrashImage;
+
+    before(async () => {
+      bench = councilBench();
+      image = await crashImage(join(bench.path, 'image'));
+    });
+    after(() => bench.clear());
+
+    const copied = (name: string): string => {
+      const folder = join(bench.path, name);
+      cpSync(image.path, folder, { recursive: true });
+      return folder;
+    };
+    const salvage = (folder: string, ...words: readonly string[]) =>
+      bench.program(process.execPath, [COUNCIL, 'salvage', ...words], { env: { DATA_DIR: folder }, input: '' }).exit;
+    /** The ids of the runs that a service serves from a folder, each as it was recorded. */
+    const served = async (path: string): Promise<readonly string[]> => {
+      const engine = await openTestEngine({ path, model: instantModel() });
+      await engine.unfinished();
+      const ids: string[] = [];
+      for (const [id, events] of image.runs) {
+        const record = await engine.queries.record(id, { from: 0, limit: 1_000 });
+        if (record === null) continue;
+        const found: string[] = [];
+        for await (const event of record.events()) found.push(JSON.stringify(event));
+        expect(found).to.deep.equal(events);
+        expect((await engine.verify(id))?.firstDifference).to.equal(null);
+        ids.push(id);
+      }
+      await engine.stop();
+      return ids;
+    };
+
+    it('writes all of a whole log, its journal too, into a new one that is served', async () => {
+      const to = join(bench.path, 'whole-new');
+      const { code, stdout } = await salvage(copied('whole'), '--to', to);
+      expect(code, stdout).to.equal(0);
+      expect(stdout).to.match(/^Written to .*: \d+ events in \d+ records; 0 left behind\n$/);
+      expect(await served(to)).to.deep.equal([...image.runs.keys()]);
+    });
+
+    it('leaves behind what a damaged page is of, a line each, and the broken log as it is', async () => {
+      const from = copied('broken');
+      const file = join(from, 'log.sqlite');
+      const bytes = readFileSync(file);
+      const [touched = ''] = [...image.runs.keys()].slice(7);
+      const eventId: unknown = Reflect.get(JSON.parse(image.runs.get(touched)?.[1] ?? '{}'), 'id');
+      const at = Math.floor(bytes.indexOf(String(eventId)) / PAGE_BYTES) * PAGE_BYTES;
+      writeFileSync(file, bytes.fill(0, at, at + PAGE_BYTES));
+      const to = join(bench.path, 'broken-new');
+      const { code, stdout } = await salvage(from, '--to', to);
+      expect(code, stdout).to.equal(1);
+      const left = [...stdout.matchAll(/^left behind: run ([-0-9a-f]+): event \d+: .+$/gm)].map(([, id]) => id);
+      expect(left).to.include(touched);
+      const rest = await served(to);
+      expect([...rest, ...left].sort()).to.deep.equal([...image.runs.keys()].sort());
+      expect(readFileSync(file).equals(bytes)).to.equal(true);
+    });
+
+    it('writes into no folder that holds a log, and asks for one', async () => {
+      const from = copied('taken');
+      const taken = await salvage(from, '--to', from);
+      expect([taken.code, taken.stderr]).to.deep.equal([
+        2,
+        `Cannot salvage to "${from}": there is a log in it already\n`,
+      ]);
+      expect((await salvage(from)).code).to.equal(2);
+      expect((await salvage(join(from, 'tmp'), '--to', join(bench.path, 'none'))).code).to.equal(2);
+      expect(existsSync(join(bench.path, 'none'))).to.equal(false);
+    });
+  }),
+);
