@@ -4,7 +4,7 @@
  */
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
 import type { FileFault } from './faults.js';
-import { numberIn } from './file.js';
+import { numberIn } from './cells.js';
 import { elementAt } from '../../system/element.js';
 import type { AppendBatch } from './messages.js';
 import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';

@@ -1,10 +1,8 @@
 /** What an error of the file says: that its disk is full, that it is damaged, or neither. */
+import { CellUnreadable } from './cells.js';
 
 /** The disk is full: nothing was written, and it can be tried again. Damage: what is stored is not as it was left. */
 export type FileFault = 'full' | 'damage';
-
-/** A cell does not hold what its column is declared to: its page is damaged. */
-export class CellUnreadable extends Error {}
 
 /**
  * SQLite's own words, which never change (sqlite.org/rescode.html): its result code is not told with every error. A

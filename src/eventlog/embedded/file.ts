@@ -4,9 +4,10 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { basename, dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { CellUnreadable } from './faults.js';
+import { isRow, numberIn, textIn } from './cells.js';
 import type { KnownHead } from './head-file.js';
 import { headFileOf, knownHead, lossOf } from './head-file.js';
+import { assertIndexed } from './index-check.js';
 
 /** Marks the file as an event log of this service ("CRSL"), so that no other database is mistaken for one. */
 const APPLICATION_ID = 0x4352534c;
@@ -20,7 +21,8 @@ const PROBE_WAIT_MS = 1_000;
 
 /**
  * Acknowledged appends survive a power cut (synchronous, fullfsync); one process writes (locking_mode); the store runs
- * checkpoints itself (wal_autocheckpoint), because SQLite hides the failure of an automatic one.
+ * checkpoints itself (wal_autocheckpoint), because SQLite hides the failure of an automatic one; pages are looked at as they
+ * are read (cell_size_check).
  */
 const SETTINGS = [
   `busy_timeout = ${PROBE_WAIT_MS}`,
@@ -31,6 +33,7 @@ const SETTINGS = [
   'checkpoint_fullfsync = ON',
   'wal_autocheckpoint = 0',
   `cache_size = -${CACHE_KIB}`,
+  'cell_size_check = ON',
 ];
 
 /** Integer keys in creation order make inserts fast; a stream's long name is stored and indexed once. */
@@ -63,14 +66,17 @@ export function openLogFile(file: string): DatabaseSyncInstance {
     createLog(file);
   }
   if (statSync(file).size === 0) throw new Error(IS_EMPTY);
+  const isAfterKill = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
   const database = new DatabaseSync(file);
   try {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     database.exec('BEGIN IMMEDIATE');
     if (kindOf(database) === 'new') throw new Error(IS_EMPTY);
     database.exec('COMMIT');
-    const loss = known && lossOf(endOf(database), known);
+    const end = endOf(database);
+    const loss = known && lossOf(end, known);
     if (loss !== null) throw new Error(`${loss}: ${REMEDY}`);
+    assertIndexed(database, { position: end.position, isAfterKill });
     return database;
   } catch (error) {
     database.close();
@@ -146,27 +152,4 @@ function syncFolder(folder: string): void {
 function pragmaOf(database: DatabaseSyncInstance, name: string): unknown {
   const row: unknown = database.prepare(`PRAGMA ${name}`).get();
   return typeof row === 'object' && row !== null ? Object.values(row)[0] : undefined;
-}
-
-/**
- * The text in a column. Cells are narrowed here, so that a corrupt file is noticed where it is read.
- *
- * @throws {CellUnreadable}
- */
-export function textIn(row: readonly unknown[], column: number): string {
-  const cell = row[column];
-  if (typeof cell !== 'string') throw new CellUnreadable(`no text in column ${column}`);
-  return cell;
-}
-
-/** The number in a column; narrowed like a text. @throws {CellUnreadable} */
-export function numberIn(row: readonly unknown[], column: number): number {
-  const cell = row[column];
-  if (typeof cell !== 'number') throw new CellUnreadable(`no number in column ${column}`);
-  return cell;
-}
-
-/** Whether a value is a row of a statement that returns arrays. */
-export function isRow(row: unknown): row is readonly unknown[] {
-  return Array.isArray(row);
 }

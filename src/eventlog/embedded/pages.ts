@@ -1,6 +1,6 @@
 /** Reads of the embedded log, a page at a time, so that no read delays the appends for long. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
-import { isRow, numberIn, textIn } from './file.js';
+import { isRow, numberIn, textIn } from './cells.js';
 import type { Page, PageQuery } from './messages.js';
 import { eventsOn } from './messages.js';
 import type { AllRange, RecordedEvent, StreamRange } from '../port.js';

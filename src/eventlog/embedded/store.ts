@@ -1,7 +1,8 @@
 /** What the embedded log's thread does to its file: appends in durable transactions, and tells what keeps one from it. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { faultOf } from './faults.js';
-import { endOf, isRow, numberIn, textIn } from './file.js';
+import { isRow, numberIn, textIn } from './cells.js';
+import { endOf } from './file.js';
 import type { AppendBatch } from './messages.js';
 import { OUTCOME, TEXTS_PER_NEW_EVENT } from './messages.js';
 import { MAX_APPEND_BYTES } from '../port.js';

@@ -2,7 +2,7 @@
  * The file of the stored read models: SQLite, and may be deleted while the service is stopped. It is synced at
  * checkpoints only, so a power cut may cost the newest rows but never the file; they are folded again.
  */
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DOCUMENTS_SCHEMA } from './document-table.js';
@@ -59,18 +59,25 @@ export function metaIn(database: DatabaseSyncInstance, key: string): string | nu
   return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
 }
 
-/** The existing file; null when it names no log: missing, corrupt, or another program's. */
+/** The existing file; null when it names no log: missing, corrupt (looked for after a kill), or another program's. */
 function openFound(file: string): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
+  const isAfterKill = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
   try {
     database = new DatabaseSync(file);
     database.exec(SETTINGS);
-    if (metaIn(database, 'identity') !== null) return database;
+    const isWhole = !isAfterKill || isConsistent(database);
+    if (isWhole && metaIn(database, 'identity') !== null) return database;
   } catch {
     // All of it can be folded again.
   }
   database?.close();
   return null;
+}
+
+/** Whether its indexes fit its rows: one that has lost an entry hides a row. About 5 ms for a thousand runs. */
+function isConsistent(database: DatabaseSyncInstance): boolean {
+  return textOf(database.prepare('PRAGMA integrity_check(1)').get(), 'integrity_check') === 'ok';
 }
 
 function refusalOf(log: FoldedLog, database: DatabaseSyncInstance): LogRefused['refused'] | null {

@@ -1,0 +1,27 @@
+/** Rows and cells as SQLite gives them. */
+
+/** A cell does not hold what its column is declared to: its page is damaged. */
+export class CellUnreadable extends Error {}
+
+/**
+ * The text in a column. Cells are narrowed here, so that a corrupt file is noticed where it is read.
+ *
+ * @throws {CellUnreadable}
+ */
+export function textIn(row: readonly unknown[], column: number): string {
+  const cell = row[column];
+  if (typeof cell !== 'string') throw new CellUnreadable(`no text in column ${column}`);
+  return cell;
+}
+
+/** The number in a column; narrowed like a text. @throws {CellUnreadable} */
+export function numberIn(row: readonly unknown[], column: number): number {
+  const cell = row[column];
+  if (typeof cell !== 'number') throw new CellUnreadable(`no number in column ${column}`);
+  return cell;
+}
+
+/** Whether a value is a row of a statement that returns arrays. */
+export function isRow(row: unknown): row is readonly unknown[] {
+  return Array.isArray(row);
+}

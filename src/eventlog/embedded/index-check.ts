@@ -1,0 +1,74 @@
+/**
+ * Whether a log's indexes lead to all that is stored: a stream is read by them, so an entry that damage has taken out is
+ * an event that is missing without a word. Reads the indexes alone, about 0.3 s for a million events.
+ */
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { isRow, numberIn, textIn } from './cells.js';
+
+/** By the index alone, stream by stream. Keys of streams and positions of events are dense, from 1; revisions from 0. */
+const ENTRIES = `
+  SELECT count(*), coalesce(sum(stream), 0), coalesce(sum(events), 0), coalesce(sum(positions), 0),
+    coalesce(sum(events <> newest + 1), 0)
+  FROM (
+    SELECT stream, count(*) AS events, sum(position) AS positions, max(revision) AS newest
+    FROM events INDEXED BY events_by_stream GROUP BY stream
+  )`;
+
+/** Streams, and those that are not found by their names. */
+const NAMES = `
+  SELECT count(*), coalesce(sum(NOT EXISTS (
+    SELECT 1 FROM streams AS named INDEXED BY sqlite_autoindex_streams_1
+    WHERE named.name = streams.name AND named.id = streams.id
+  )), 0)
+  FROM streams NOT INDEXED`;
+
+/**
+ * @param position of the newest event
+ * @param isAfterKill whether a journal was left: then nobody has taken events out by SQL since
+ * @throws {Error} it is damaged, or after a kill lacks events
+ */
+export function assertIndexed(
+  database: DatabaseSyncInstance,
+  { position, isAfterKill }: { readonly position: number; readonly isAfterKill: boolean },
+): void {
+  if (isDense(database, position)) return;
+  // Slow, but seldom: events that were taken out by SQL leave a whole file, and their streams tell.
+  const [fault = 'ok'] = faultsOf(database, 1);
+  if (fault !== 'ok') throw new Error(`${fault}: ${REMEDY}`);
+  if (isAfterKill) throw new Error(`events are missing in the middle of it: ${REMEDY}`);
+}
+
+const REMEDY = 'restore it from a backup, or save what is whole by `council salvage --to`';
+
+function isDense(database: DatabaseSyncInstance, position: number): boolean {
+  const [streams, keys, events, positions, gaps] = numbersOf(database, ENTRIES);
+  const [named, lost] = numbersOf(database, NAMES);
+  return (
+    events === position &&
+    positions === sumTo(position) &&
+    streams === named &&
+    keys === sumTo(named) &&
+    gaps === 0 &&
+    lost === 0
+  );
+}
+
+function numbersOf(database: DatabaseSyncInstance, sql: string): readonly number[] {
+  const row: unknown = database.prepare(sql, { returnArrays: true }).get();
+  return isRow(row) ? row.map((_, column) => numberIn(row, column)) : [];
+}
+
+/** 1 + 2 + … + n. */
+function sumTo(n = 0): number {
+  return (n * (n + 1)) / 2;
+}
+
+/** What SQLite finds wrong with a file, at most so many lines; none: it is whole. */
+export function faultsOf(database: DatabaseSyncInstance, max: number): readonly string[] {
+  try {
+    const rows: readonly unknown[] = database.prepare(`PRAGMA integrity_check(${max})`, { returnArrays: true }).all();
+    return rows.map((row) => textIn(isRow(row) ? row : [], 0)).filter((line) => line !== 'ok');
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
+}
