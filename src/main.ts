@@ -5,10 +5,10 @@ import { nodeSystem } from './system/system.js';
 import { readConfig } from './config.js';
 import { openDataDirectory } from './app/data-directory.js';
 import { ConfigInvalid, CouncilError } from './errors.js';
-import { LogUnavailable, WriteFailed } from './eventlog/errors.js';
+import { isWriteFailed } from './eventlog/errors.js';
 import { languageModel } from './models/provider.js';
 import type { Service } from './app/service.js';
-import { onSignals } from './system/signals.js';
+import { endAsKilled, onSignals } from './system/signals.js';
 import { searchProvider } from './websearch/provider.js';
 
 /** Exit codes: a fault, an unusable setting. */
@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   });
   const onLogBroken = (error: unknown): void => {
     logger.error({ err: error }, 'the event log has failed: stopping');
-    if (error instanceof LogUnavailable && error.cause instanceof WriteFailed) endAsKilled();
+    if (isWriteFailed(error)) endAsKilled();
     endFaulty();
   };
   const webSearch = searchProvider(config.webSearch);
@@ -60,11 +60,6 @@ async function main(): Promise<void> {
 
 function endFaulty(): never {
   process.exit(EXIT_FAULT);
-}
-
-/** No thread closes what it has open: closing the log would sync it once more. */
-function endAsKilled(): void {
-  process.kill(process.pid, 'SIGKILL');
 }
 
 function refuse(error: unknown): never {

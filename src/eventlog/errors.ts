@@ -72,6 +72,11 @@ export class LogDamaged extends CouncilError<{ readonly file: string }> {
   }
 }
 
+/** Whether the embedded log has failed by a write or its sync. */
+export function isWriteFailed(fault: unknown): boolean {
+  return fault instanceof LogUnavailable && fault.cause instanceof WriteFailed;
+}
+
 /** It is unknown whether the append was written: retry with the same ids and revision. */
 export class AppendOutcomeUnknown extends CouncilError<{ stream: string }> {
   readonly code = 'log.outcome-unknown';

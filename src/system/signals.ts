@@ -17,3 +17,8 @@ export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
 }
+
+/** Ends this process as a kill does: no thread closes in order what it has open. */
+export function endAsKilled(): void {
+  process.kill(process.pid, 'SIGKILL');
+}

@@ -5,11 +5,11 @@ import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid, CouncilError } from '../../errors.js';
-import { DataDirHeld } from '../../eventlog/errors.js';
+import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
 import { languageModel } from '../../models/provider.js';
-import { onSignals } from '../../system/signals.js';
+import { endAsKilled, onSignals } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt } from '../terminal/approval-prompt.js';
@@ -89,6 +89,7 @@ async function openEmbeddedDriver(system: System, notify: (text: string) => void
   });
   const onLogBroken = (error: unknown): void => {
     notify(`The event log has failed: ${String(error)}`);
+    if (isWriteFailed(error)) endAsKilled();
     endFailed();
   };
   const webSearch = searchProvider(config.webSearch);
