@@ -76,6 +76,7 @@ export interface Engine {
    */
   isReady(): Promise<boolean>;
   readonly unreachableModels: RunServices['unreachableModels'];
+  readonly modelUses: RunServices['modelUses'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly UnfinishedRun[]>;
   /** Looks for corrupt records, of those and of paused runs: for a while before it resolves, then in the background. */
@@ -111,7 +112,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
   const ownAppends = new OwnAppends();
   const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId };
-  const { registry, cluster, unreachableModels } = runServices(config, runDeps, wiring);
+  const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const feed = new RunFeed(reader, system.sha256);
   const cursors = feedCursors(logInfo.identity, system.sha256);
@@ -136,7 +137,20 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints, authenticator, unreachableModels },
+    ...{
+      log,
+      registry,
+      queries,
+      tokens,
+      views,
+      feed,
+      logFeed,
+      inbox,
+      blueprints,
+      authenticator,
+      unreachableModels,
+      modelUses,
+    },
     ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }),
     isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),

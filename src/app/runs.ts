@@ -4,6 +4,7 @@ import type { ModelFailed } from '../errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { boundedModel } from '../models/bounded.js';
+import type { ModelUse } from '../models/fair-semaphore.js';
 import { withOffline } from '../models/offline.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { MachineCache } from '../run/machine.js';
@@ -34,6 +35,8 @@ export interface RunServices {
   readonly cluster: Cluster | null;
   /** Models whose servers are out; runs wait for them. */
   readonly unreachableModels: () => readonly string[];
+  /** Models that are being called here. */
+  readonly modelUses: () => readonly ModelUse[];
 }
 
 /** The runs of this instance, and its place among others. */
@@ -93,7 +96,7 @@ export function runServices(
           onFenced,
           onFault,
         });
-  return { registry, cluster, unreachableModels: () => bounded.unreachable() };
+  return { registry, cluster, unreachableModels: () => bounded.unreachable(), modelUses: () => bounded.uses() };
 }
 
 /** The fields of a run in the service's own log when it leaves memory: never a draft. */

@@ -75,6 +75,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       uploadDir: deps.dataDir.tmpDir,
       ready: () => engine.isReady(),
       unreachableModels: () => engine.unreachableModels(),
+      modelUses: () => engine.modelUses(),
       limits,
       system,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },

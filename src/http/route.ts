@@ -9,7 +9,7 @@ import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
-import type { Genealogy } from '../generated/schemas.js';
+import type { Genealogy, ModelCalls } from '../generated/schemas.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Access, Grant } from '../keys/caller.js';
 import type { KeyStore } from '../keys/store.js';
@@ -80,6 +80,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly ready: () => Promise<boolean>;
   /** Models whose servers are out; runs wait for them. */
   readonly unreachableModels: () => readonly string[];
+  /** Models that are being called here. */
+  readonly modelUses: () => readonly ModelCalls[];
   readonly limits: Limits;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;

@@ -9,6 +9,7 @@ import { isAnswer, isOutage } from './failed-exchange.js';
 import type { Outage } from './circuit-breaker.js';
 import { outageMet, outageWait, outlasted } from './circuit-breaker.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import type { ModelUse } from './fair-semaphore.js';
 import { fairSemaphore } from './fair-semaphore.js';
 
 export interface BoundedModelOptions {
@@ -47,6 +48,8 @@ export interface BoundedModel {
   waiting(): number;
   /** Models whose servers are out. */
   unreachable(): readonly string[];
+  /** The models that are being called, or waited for. */
+  uses(): readonly ModelUse[];
 }
 
 /** Puts the bounds around a model. */
@@ -108,6 +111,7 @@ export function boundedModel(
     },
     waiting: () => semaphore.waiting(),
     unreachable: () => breaker.open(),
+    uses: () => semaphore.uses(),
   };
 }
 

@@ -15,6 +15,19 @@ export interface FairSemaphore {
   leave(model: string): void;
   /** How many wait. */
   waiting(): number;
+  /** The models that hold a slot or wait for one. */
+  uses(): readonly ModelUse[];
+}
+
+/** How a model is called at the moment. */
+export interface ModelUse {
+  readonly model: string;
+  /** Calls under way. */
+  readonly active: number;
+  /** Calls that wait for a slot. */
+  readonly waiting: number;
+  /** Calls that may be under way at once. */
+  readonly slots: number;
 }
 
 /** The run that asks for a slot, and the model it is for. */
@@ -75,6 +88,15 @@ export function fairSemaphore(slots: number): FairSemaphore {
       takeNext(lines, hasRoom)?.admit();
     },
     waiting: () => [...lines.values()].reduce((sum, line) => sum + line.size, 0),
+    uses() {
+      const waiting = new Map<string, number>();
+      for (const line of lines.values()) {
+        for (const { model } of line) waiting.set(model, (waiting.get(model) ?? 0) + 1);
+      }
+      const models = [...new Set([...held.keys(), ...waiting.keys()])];
+      const slots = slotsOfModel;
+      return models.map((model) => ({ model, active: heldBy(model), waiting: waiting.get(model) ?? 0, slots }));
+    },
   };
 }
 

@@ -71,6 +71,7 @@ describe('A request that cannot be served', () => {
       ready,
       ...NO_KEYS,
       unreachableModels: () => [],
+      modelUses: () => [],
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,

@@ -6,6 +6,7 @@ import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { untilTrue } from '../support/until-true.js';
 
 describe('GET /api/health', () => {
   let service: RunningService;
@@ -31,6 +32,22 @@ describe('GET /api/health', () => {
   it('says under /ready that the service is ready', async () => {
     const reply = await rest.get('/api/health/ready');
     expect(rest.read(reply, 200, 'readiness.json')).to.deep.equal({ status: 'ready', service: 'council-run-service' });
+  });
+
+  it('says under /ready how many calls of a model are under way, wait, and may be under way', async () => {
+    const model = scriptedModel(() => 'hold');
+    const busy = await startService({ model, maxModelCalls: 2 });
+    try {
+      const there = restClient(busy.url);
+      await Promise.all([there.start(), there.start(), there.start()]);
+      await model.called(2);
+      const read = async (): Promise<Readiness> =>
+        there.read(await there.get('/api/health/ready'), 200, 'readiness.json');
+      const expected = [{ model: 'scripted-1', active: 2, waiting: 1, slots: 2 }];
+      await untilTrue(async () => JSON.stringify((await read()).model_calls) === JSON.stringify(expected));
+    } finally {
+      await busy.stop();
+    }
   });
 
   it('says under /ready which models cannot be reached while runs wait for them', async () => {

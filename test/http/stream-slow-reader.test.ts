@@ -75,6 +75,7 @@ describe('A client of the rich stream that does not read', () => {
         uploadDir: '',
         ready: never,
         unreachableModels: never,
+        modelUses: never,
         system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,

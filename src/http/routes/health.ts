@@ -31,8 +31,12 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
       success: { status: 200, description: 'Send work', schema: 'readiness.json' },
       problems: [503],
       async handle() {
-        const unreachable = http.unreachableModels();
-        const body = unreachable.length === 0 ? ready : { ...ready, models_unreachable: [...unreachable] };
+        const [unreachable, uses] = [http.unreachableModels(), http.modelUses()];
+        const body: Readiness = {
+          ...ready,
+          ...(unreachable.length > 0 && { models_unreachable: [...unreachable] }),
+          ...(uses.length > 0 && { model_calls: [...uses] }),
+        };
         const reason = await unreadiness(http);
         if (reason === null) return { status: 200, body };
         throw new RequestRefused(`Not ready: ${reason}`, { status: 503, headers: { 'Retry-After': '1' } });
