@@ -19,17 +19,29 @@ export interface StreamAppend {
   readonly expected: ExpectedRevision;
 }
 
+/** An append that the log has acknowledged. */
+export interface Acknowledged extends Appended {
+  /** Whether it took more than one try: it may have been written long ago, and others may have appended since. */
+  readonly isRepeated: boolean;
+}
+
 /**
  * Appends with the same ids and revision until the log acknowledges or refuses, waiting between tries.
  *
  * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogDamaged | LogClosed} certainly not written
  */
-export function appendWithRetry(
+export async function appendWithRetry(
   log: EventLog,
   { stream, events, expected }: StreamAppend,
   retryPolicy: RetryPolicy,
-): Promise<Appended> {
-  return retryWhileUnavailable(() => log.append(stream, events, expected), retryPolicy);
+): Promise<Acknowledged> {
+  let tries = 0;
+  const append = (): Promise<Appended> => {
+    tries += 1;
+    return log.append(stream, events, expected);
+  };
+  const { revision, position } = await retryWhileUnavailable(append, retryPolicy);
+  return { revision, position, isRepeated: tries > 1 };
 }
 
 /** Calls the log again, with growing waits, as long as it cannot be reached, or has no room where that is waited for. */

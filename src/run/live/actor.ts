@@ -111,9 +111,31 @@ export class RunActor {
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
   adopt(facts: readonly RunEvent[], decided: Decided | null = null): void {
+    this.#moveOn(facts, decided);
+    this.#actAsOwner(decided?.assignments);
+  }
+
+  /**
+   * The same for what the log has acknowledged only when it was asked again: others may have appended since, and nothing
+   * is done before that is known.
+   */
+  adoptLate(facts: readonly RunEvent[], decided: Decided): Promise<void> {
+    this.#moveOn(facts, decided);
+    return this.#commands.run(() => this.#actOnNewest(decided.assignments));
+  }
+
+  async #actOnNewest(assignments: PendingEvents['assignments'] | undefined): Promise<void> {
+    await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
+    if (!this.#isStopped) this.#actAsOwner(assignments);
+  }
+
+  #moveOn(facts: readonly RunEvent[], decided: Decided | null): void {
     const to = decided?.to ?? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot());
     this.#live.send({ type: 'recorded', facts, to });
-    if (this.run.ownership.owner === this.#deps.instanceId) this.#act(decided?.assignments);
+  }
+
+  #actAsOwner(assignments: PendingEvents['assignments'] | undefined): void {
+    if (this.run.ownership.owner === this.#deps.instanceId) this.#act(assignments);
     else this.stop();
   }
 
@@ -153,8 +175,10 @@ export class RunActor {
     const sealed = sealAppend(this.#deps, { at: context.at, ...factsAfter(run.head, run.runId, facts) });
     const to = asRecorded(pending.snapshot, sealed.recorded.at(-1));
     const append = { before: run, events: sealed.recorded, after: to.context.run };
-    await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));
-    this.adopt(sealed.recorded, { to, assignments: pending.assignments });
+    const { isRepeated } = await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));
+    this.#moveOn(sealed.recorded, { to });
+    if (isRepeated) await this.#actOnNewest(pending.assignments);
+    else this.#actAsOwner(pending.assignments);
     return facts;
   }
 

@@ -8,7 +8,7 @@ import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js
 import { appendWithRetry, retryUntil, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 import { settledWithin } from '../../system/async/deadline.js';
-import type { RunActorDeps } from './actor.js';
+import type { Decided, RunActorDeps } from './actor.js';
 import { asRecorded, RunActor } from './actor.js';
 import type { Admission } from './admission.js';
 import { admission } from './admission.js';
@@ -52,6 +52,13 @@ type Replayed = Pick<Replay, 'chart'> & {
   /** The decision on a new run: saves computing its transitions again. */
   readonly claim?: PendingEvents | null;
 };
+
+/** A claim that is recorded, and whether the log acknowledged it only when it was asked again. */
+interface Claimed {
+  readonly recorded: readonly RunEvent[];
+  readonly decided: Decided;
+  readonly isRepeated: boolean;
+}
 
 export class RunRegistry {
   readonly #deps: RunActorDeps;
@@ -263,21 +270,28 @@ export class RunRegistry {
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const to = outcomeOf(replayed, { start, recorded: sealed.recorded });
     const append = { before, events: sealed.recorded, after: to.context.run };
-    await ownAppends.during(append, () =>
+    const { isRepeated } = await ownAppends.during(append, () =>
       this.#tasks.untilEnd((end) => appendWithRetry(log, sealed, retryUntil(end, { system, waitsForRoom }))),
     );
     if (!claimsRun(facts)) return to.context.run;
+    const claimed = { recorded: sealed.recorded, decided: { to, assignments: claim?.assignments }, isRepeated };
+    return await this.#goOn(new RunActor(chart, start, this.#deps), claimed);
+  }
+
+  /** Makes an actor live whose run was claimed here, which holds a slot. */
+  async #goOn(actor: RunActor, { recorded, decided, isRepeated }: Claimed): Promise<RunState> {
+    const { runId, head } = decided.to.context.run;
     const other = this.#live.get(runId);
     // The log has acknowledged late: the run has gone on here meanwhile, with a slot of its own.
-    if (other !== undefined && other.run.head.seq >= to.context.run.head.seq) {
+    if (other !== undefined && other.run.head.seq >= head.seq) {
       this.#admission.leave();
       return other.run;
     }
     // It does not know yet that it has lost the run.
     other?.stop();
-    const actor = new RunActor(chart, start, this.#deps);
     this.#live.set(runId, actor);
-    actor.adopt(sealed.recorded, { to, assignments: claim?.assignments });
+    if (isRepeated) await actor.adoptLate(recorded, decided);
+    else actor.adopt(recorded, decided);
     return actor.run;
   }
 

@@ -32,10 +32,8 @@ function lateLog(log: EventLog, runId: string, answers: Promise<void>): EventLog
 describe('A start that is acknowledged late', () => {
   const dir = tempDir();
   let engine: TestEngine;
-  after(async () => {
-    await engine.stop();
-    dir.remove();
-  });
+  afterEach(() => engine.stop());
+  after(() => dir.remove());
 
   it('leaves a run that was resumed meanwhile to its actor, with its slot', async () => {
     const { uuid } = nodeSystem();
@@ -60,5 +58,21 @@ describe('A start that is acknowledged late', () => {
     // Both slots are free again.
     for (const each of nextIds) await engine.registry.start(runRequest(each, { graph }));
     for (const each of nextIds) expect(engine.registry.live(each)).to.not.equal(null);
+  });
+
+  it('calls no model for a run that was cancelled meanwhile', async () => {
+    const runId = nodeSystem().uuid();
+    let answer = (): void => undefined;
+    const answers = new Promise<void>((resolve) => (answer = resolve));
+    const model = scriptedModel(() => 'hold');
+    const decorate = (log: EventLog): EventLog => lateLog(log, runId, answers);
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    const starting = engine.registry.start(runRequest(runId));
+    await untilTrue(async () => (await engine.queries.find(runId))?.status === 'running');
+    await engine.registry.cancel(runId);
+    answer();
+    await starting;
+    expect(engine.registry.live(runId)).to.equal(null);
+    expect(model.requests).to.have.length(0);
   });
 });
