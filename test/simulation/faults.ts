@@ -16,14 +16,18 @@ const APPEND_FAULTS: Readonly<Record<`append-${AppendFault}`, AppendFault>> = {
   'append-forgotten': 'forgotten',
 };
 
-/** What may be done in any history; a log that forgets is none that can be borne. */
-const FAULT_KINDS = [
+const AT_APPENDS = [
   'append-refused',
   'append-lost',
   'append-unanswered',
   'append-late',
   'append-dies-before',
   'append-dies-after',
+] as const;
+
+/** What may be done in any history; a log that forgets is none that can be borne. */
+const FAULT_KINDS = [
+  ...AT_APPENDS,
   /** The process dies, with its views lost or not; or is stopped as by SIGTERM. Another follows after a while. */
   'crash',
   'crash-without-views',
@@ -125,7 +129,8 @@ export function planOf(seed: number): Plan {
   const slot = (): number => draws.whole(0, slots - 1);
   const { runs, requests } = requestsOf(draws, slot);
   const faults = Array.from({ length: draws.whole(0, 7) }, () => ({
-    kind: draws.pick<FaultKind>(FAULT_KINDS),
+    // What becomes of an append decides most.
+    kind: draws.pick<FaultKind>(draws.chance(0.3) ? AT_APPENDS : FAULT_KINDS),
     atMs: draws.random() * 4_500,
     slot: slot(),
     forMs: 200 + draws.random() * draws.random() * 9_000,

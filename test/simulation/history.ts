@@ -3,13 +3,12 @@
  * was begun has to end.
  */
 import { createHash } from 'node:crypto';
-import type { Engine } from '../../src/app/engine.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
-import { runIdOf } from '../../src/run/events.js';
+import { runIdOf, runStream } from '../../src/run/events.js';
 import { Clients } from './clients.js';
 import type { Fault, FaultKind, Plan } from './faults.js';
 import { appendFaultOf, FAULTS_MS } from './faults.js';
@@ -85,7 +84,7 @@ export class World {
     this.plan = plan;
     this.draws = new Draws(plan.seed + 7);
     this.storage = new Storage((event) => this.#recorded(event));
-    const model = (life: Process, engine: () => Engine | null): LanguageModel => this.#model(life, engine);
+    const model = (life: Process, instance: Instance): LanguageModel => this.#model(life, instance);
     const onFault = (what: string, error: unknown): void =>
       this.broke(new Broken('no fault without a cause', `${what}: ${String(error)}`));
     const { scheduler, storage } = this;
@@ -288,14 +287,14 @@ export class World {
     this.clients.tidy();
   }
 
-  #model(life: Process, engine: () => Engine | null): LanguageModel {
+  #model(life: Process, instance: Instance): LanguageModel {
     return simulatedModel({
       process: life,
       fault: () => {
         const fault = this.#modelFault;
         return fault !== null && fault.untilMs > this.scheduler.nowMs ? fault.kind : null;
       },
-      onCall: ({ promptInput }) => this.#called(engine(), promptInput),
+      onCall: ({ promptInput }) => this.#called(instance, promptInput),
       nextDraft: () => {
         this.#calls += 1;
         return `Draft ${this.#calls}`;
@@ -305,11 +304,11 @@ export class World {
 
   /** A call is made only for a step under way here, whose start is recorded and whose result is not known here. */
   #called(
-    engine: Engine | null,
+    { opening, known }: Instance,
     { topic, label }: { readonly topic: string; readonly label: string },
   ): (given: string | null) => void {
     for (const [runId, record] of this.records) {
-      const run = engine?.registry.live(runId) ?? null;
+      const run = opening?.registry.live(runId) ?? null;
       if (run?.progress.inputTopic !== topic || run.ownership.owner === null) continue;
       const at = run.progress.frontier.find((each) => each.active && run.plan.node(each.node).label === label);
       if (at === undefined) continue;
@@ -321,8 +320,11 @@ export class World {
         'append before act',
         () => `${call} is called for and not recorded`,
       );
-      const isKnown = result !== undefined && (result.by === owner || result.seq < (record.claims.get(owner) ?? -1));
+      const told = known.get(runStream(runId)) ?? 0;
+      const isKnown = result !== undefined && (result.by === owner || result.seq < told);
       this.must(!isKnown, 'no result called for after it was recorded', () => call);
+      const isOver = record.hasEnded && record.events.length <= told;
+      this.must(!isOver, 'no call for a run that has ended', () => call);
       this.must(!this.#calling.has(call), 'no result called for twice at once', () => call);
       this.#calling.add(call);
       return (given) => {
@@ -351,6 +353,8 @@ export class World {
         () => `${list.length} of ${this.records.size} runs are listed`,
       );
       for (const each of list) this.#isHead(each, 'a list');
+      const isReady = await again(() => engine.isReady());
+      this.must(isReady, 'ready once faults stop', () => `instance ${instance.index} is not`);
       for (const runId of this.records.keys()) {
         const found = await again(() => engine.queries.find(runId));
         this.must(found !== null, 'views equal the fold', () => `run ${runId} is not found`);

@@ -14,7 +14,7 @@ export interface InstanceDeps {
   readonly plan: Plan;
   readonly scheduler: Scheduler;
   readonly storage: Storage;
-  readonly model: (process: Process, engine: () => Engine | null) => LanguageModel;
+  readonly model: (process: Process, instance: Instance) => LanguageModel;
   /** Something went wrong that no fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
 }
@@ -35,7 +35,10 @@ export class Instance implements Line {
   /** Once it takes requests. */
   engine: Engine | null = null;
   views = new StoredViews();
-  #opening: Engine | null = null;
+  /** While a life lasts, even if it takes no requests. */
+  opening: Engine | null = null;
+  /** By stream, how many events this life was told of by the log. */
+  readonly known = new Map<string, number>();
   #lives = 0;
   readonly #predecessors: string[] = [];
   readonly #deps: InstanceDeps;
@@ -44,6 +47,10 @@ export class Instance implements Line {
   constructor(index: number, deps: InstanceDeps) {
     this.index = index;
     this.#deps = deps;
+  }
+
+  told(stream: string, events: number): void {
+    this.known.set(stream, Math.max(events, this.known.get(stream) ?? 0));
   }
 
   takeFault(): AppendFault | null {
@@ -72,15 +79,16 @@ export class Instance implements Line {
     if (this.process !== null) this.process.isDead = true;
     this.process = null;
     this.engine = null;
-    this.#opening = null;
+    this.opening = null;
     for (const tell of this.#onDeath) tell();
     this.#onDeath.clear();
+    this.known.clear();
   }
 
   /** Ends a life as SIGTERM does; resolves once it has ended. */
   async stop(): Promise<void> {
     const { process } = this;
-    const opening = this.#opening;
+    const opening = this.opening;
     this.engine = null;
     await opening?.stop();
     if (this.process === process) this.die();
@@ -111,14 +119,14 @@ export class Instance implements Line {
       },
       {
         dataDir: this.#dataDir(),
-        model: model(process, () => this.#opening),
+        model: model(process, this),
         system: process.system,
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
         openLog: () => Promise.resolve(openLine(storage, scheduler, { line: this, process })),
         openViews: () => Promise.resolve(openStoredViews(this.views, scheduler, process)),
       },
     );
-    this.#opening = engine;
+    this.opening = engine;
     const unfinished = await engine.unfinished();
     await engine.check(unfinished);
     engine.recover(unfinished);

@@ -53,8 +53,6 @@ export class RunRecord {
   readonly events: RunEvent[] = [];
   /** By step, who recorded its result, at which revision. */
   readonly results = new Map<number, { readonly by: string; readonly seq: number }>();
-  /** By instance, the revision of its last claim. */
-  readonly claims = new Map<string, number>();
   readonly attempts = new Set<string>();
   readonly #witness: Witness;
   readonly #replayer: RunReplayer;
@@ -108,13 +106,13 @@ export class RunRecord {
   #ownership(event: RunEvent, writer: string): void {
     const { type, data } = event;
     if (type === 'RunRequested' && data.state !== null) this.#steps = data.state.steps;
-    if (type === 'RunClaimed') this.#claimed(event.seq, { ...data, writer });
+    if (type === 'RunClaimed') this.#claimed({ ...data, writer });
     if (OWNERS_ALONE.has(type))
       this.#must(writer === this.#owner, 'one owner', `${type} by ${writer}, owned by ${this.#owner}`);
     if (type === 'RunReleased' || type === 'RunFailed' || type === 'RunCompleted') this.#owner = null;
   }
 
-  #claimed(seq: number, { epoch, instanceId, reason, writer }: RunClaimedData & { readonly writer: string }): void {
+  #claimed({ epoch, instanceId, reason, writer }: RunClaimedData & { readonly writer: string }): void {
     this.#epoch += 1;
     this.#must(epoch === this.#epoch && instanceId === writer, 'one owner', `claim ${epoch} by ${writer}`);
     const isTakeover = reason === 'recovered';
@@ -127,7 +125,6 @@ export class RunRecord {
     );
     this.#owner = writer;
     this.#takeovers += isTakeover ? 1 : 0;
-    this.claims.set(writer, seq);
   }
 
   #rules(event: RunEvent, writer: string): void {

@@ -99,6 +99,8 @@ export interface Line {
   drops: number;
   /** How many events the next delivery repeats. */
   repeats: number;
+  /** Its process was told of a stream when that had so many events. */
+  told(stream: string, events: number): void;
   takeFault(): AppendFault | null;
   /** Ends the process, unless it has ended. */
   end(process: Process): void;
@@ -153,8 +155,10 @@ export function openLine(
         const answer = outcomeOf(make, { resolve, reject });
         if (fault === 'dies-after') return line.end(process);
         if (fault === 'unanswered' || isCut()) return;
+        const { length } = storage.stream(stream);
         process.after(wayMs(), () => {
           giveUp();
+          line.told(stream, length);
           answer();
         });
       });
@@ -217,8 +221,9 @@ export function openLine(
       for (let left = max; left > 0;) {
         const size = Math.min(left, draws.whole(4, 60));
         const page = await ask(() => pageOf(storage.stream(stream), { at, step, size }));
-        yield* page;
         const last = page.at(-1);
+        if (last !== undefined) line.told(stream, last.revision + 1);
+        yield* page;
         if (last === undefined || page.length < size) return;
         at = last.revision + step;
         left -= page.length;
