@@ -43,6 +43,8 @@ export interface Effort {
   readonly memoryRuns: number;
   /** Paused runs at which memory is measured. */
   readonly pausedRuns: number;
+  /** Runs under way at once on a slow model. */
+  readonly inFlightRuns: number;
   /** Finished runs in the logs of the history part. */
   readonly historyRuns: readonly number[];
   /** Runs in the stored views of the lists part. */

@@ -14,7 +14,9 @@ import type { Effort, Figure, Part } from './figure.js';
 import { unmeasured } from './figure.js';
 import { graphsPart } from './graphs.js';
 import { historyPart } from './history.js';
+import { inFlightPart } from './in-flight.js';
 import { ingestionPart } from './ingestion.js';
+import { largePart } from './large.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
 import { chunksPart } from './chunks.js';
@@ -34,6 +36,8 @@ const PARTS = [
   diskPart,
   memoryPart,
   pausedPart,
+  inFlightPart,
+  largePart,
   historyPart,
   runListsPart,
   auditPart,

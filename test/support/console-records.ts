@@ -63,11 +63,16 @@ const ROUND_EVENTS = 4;
 /** From the last draft on: three results, two starts, and the end. */
 const LAST_EVENTS = 6;
 
+/** Fewer than an append may hold. */
+const AT_ONCE = 500;
+
 /** Puts a record on a log, as the service would have written it. */
 export async function appendRecord(log: Pick<EventLog, 'append'>, events: readonly RunEvent[]): Promise<void> {
   const stored = events.map(({ id, type, data, at, hash }) => ({
     ...{ id, type, data: canonical(data) },
     metadata: { occurredAt: at, hash, schemaVersion: String(SCHEMA_VERSION) },
   }));
-  await log.append(runStream(RUN_ID), stored, 'none');
+  for (let from = 0; from < stored.length; from += AT_ONCE) {
+    await log.append(runStream(RUN_ID), stored.slice(from, from + AT_ONCE), from === 0 ? 'none' : from - 1);
+  }
 }
