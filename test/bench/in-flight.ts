@@ -127,7 +127,8 @@ async function mostRepeated(url: string): Promise<number> {
   const runs = (await (await fetch(`${url}/api/runs/?limit=${LOOKED_AT}&status=completed`)).json()) as { id: string }[];
   const repeated = runs.map(async ({ id }) => {
     const { events } = (await (await fetch(`${url}/api/runs/${id}/events?limit=1000`)).json()) as RunEventsPage;
-    return events.filter(({ type, data }) => type === 'NodeStarted' && 'attempt' in data && data.attempt > 1).length;
+    return events.filter(({ type, data }) => type === 'NodeStarted' && Number('attempt' in data ? data.attempt : 1) > 1)
+      .length;
   });
   return Math.max(...(await Promise.all(repeated)));
 }
