@@ -50,3 +50,19 @@ export interface LayoutOptions {
   /** Between one rank and the next; default 56. */
   readonly rankGap?: number;
 }
+
+/** Where the way from a node's centre to a point leaves the node. */
+export function atBorder(node: PlacedNode, point: Point): Point {
+  const centre = centreOf(node);
+  const [dx, dy] = [point.x - centre.x, point.y - centre.y];
+  const part = Math.min(
+    node.width / 2 / Math.max(0.001, Math.abs(dx)),
+    node.height / 2 / Math.max(0.001, Math.abs(dy)),
+  );
+  return { x: centre.x + dx * Math.min(1, part), y: centre.y + dy * Math.min(1, part) };
+}
+
+/** The middle of a node. */
+export function centreOf({ x, y, width, height }: PlacedNode): Point {
+  return { x: x + width / 2, y: y + height / 2 };
+}

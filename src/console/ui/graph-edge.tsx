@@ -1,6 +1,7 @@
 /** The edges of a graph: lines, and what is written at them. */
 import type { PlacedEdge, PlacedNode, Point } from '../record/placement.js';
-import { centreOf, headOf, lineOf } from './graph-ways.js';
+import { centreOf } from '../record/placement.js';
+import { headOf, lineOf } from './graph-ways.js';
 import type { GraphEdgeShown } from './graph-shown.js';
 import { classes } from './graph-shown.js';
 

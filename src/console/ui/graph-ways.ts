@@ -1,6 +1,7 @@
 /** Where the nodes and edges of a graph are drawn. */
 import { layoutGraph } from '../record/graph-layout.js';
 import type { EdgeToPlace, GraphLayout, NodeToPlace, PlacedEdge, PlacedNode, Point } from '../record/placement.js';
+import { atBorder, centreOf } from '../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
 
 /** Where nodes and edges are. */
@@ -159,21 +160,6 @@ function loopAt(id: string, { x, y, width, height }: PlacedNode, earlier: number
     { x: right, y: y + height * 0.75 },
   ];
   return { id, points, label: { x: out, y: y + height / 2 } };
-}
-
-/** Where the way from a node's centre to a point leaves the node. */
-function atBorder(node: PlacedNode, point: Point): Point {
-  const centre = centreOf(node);
-  const [dx, dy] = [point.x - centre.x, point.y - centre.y];
-  const part = Math.min(
-    node.width / 2 / Math.max(0.001, Math.abs(dx)),
-    node.height / 2 / Math.max(0.001, Math.abs(dy)),
-  );
-  return { x: centre.x + dx * Math.min(1, part), y: centre.y + dy * Math.min(1, part) };
-}
-
-export function centreOf({ x, y, width, height }: PlacedNode): Point {
-  return { x: x + width / 2, y: y + height / 2 };
 }
 
 function towards(from: Point, to: Point, far: number): Point {

@@ -48,6 +48,33 @@ describe('The layout of a graph', () => {
     expect(layoutGraph(COUNCIL, LOOP).edges.get('write->judge')?.label).to.equal(null);
   });
 
+  it('leads long edges past the nodes between, and labels past each other', () => {
+    const ids = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
+    const ways = '0-3 1-3 2-4 3-5 4-5 5-6 5-7 6-8 7-8 5-8 8-9 0-9 0-8 1-9'.split(' ');
+    for (const direction of ['down', 'right'] as const) {
+      const edges = ways.map((way) => edge(way[0] ?? '', way[2] ?? '', { label: { width: 60, height: 22 } }));
+      const placed = layoutGraph(ids.map(node), edges, { direction });
+      const nodes = [...placed.nodes.values()];
+      for (const { id, points } of placed.edges.values()) {
+        for (const [at, point] of points.slice(1, -1).entries()) {
+          const next = points[at + 2] ?? point;
+          for (let part = 0; part <= 1; part += 0.05) {
+            const on = { x: point.x + (next.x - point.x) * part, y: point.y + (next.y - point.y) * part };
+            const ends = nodes.filter((each) => id.split('->').includes(each.id));
+            const others = nodes.filter((each) => !ends.includes(each));
+            expect(others.find((each) => isInside(on, each))?.id, `${id} in ${direction}`).to.equal(undefined);
+          }
+        }
+      }
+      const labels = [...placed.edges.values()].map(({ id, label }) => {
+        return { id, x: (label?.x ?? 0) - 30, y: (label?.y ?? 0) - 11, width: 60, height: 22 };
+      });
+      for (const one of labels) {
+        for (const other of labels) if (one !== other) expect(overlap(one, other), one.id + other.id).to.equal(false);
+      }
+    }
+  });
+
   it('takes any text for an id, loops of one node, double edges and edges to nowhere', () => {
     const ids = ['__proto__', 'constructor', '', 'a b\u0001c', 'toString'];
     const edges = [
