@@ -57,6 +57,20 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
   });
 
+  it('shows a page that could not be loaded once the way to the service is back', async () => {
+    const page = await openAs('ann', '');
+    await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name: 'Documents' }).click();
+    await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor();
+    await page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/health'));
+    await page.context().setOffline(false);
+    await page.getByRole('heading', { level: 1, name: 'Documents' }).waitFor();
+    await page.goto(urlOf('blueprints/gone'));
+    await page.getByRole('link', { name: 'To the blueprints' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
+  });
+
   it('lists runs, whatever stands in the address', async () => {
     await (await ann.runs.start({ topic: 'The sea' })).result();
     const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');

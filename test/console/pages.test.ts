@@ -53,6 +53,19 @@ describeInBrowser('Every page of the console', (browser) => {
     expect(found).to.deep.equal([]);
   });
 
+  it('tells of a step what it found and where its attempts failed', async () => {
+    const page = await browser.open(`${town.url}/console/nothing`, { expectsRefusals: true });
+    await signedIn(page.context());
+    await page.goto(`${town.url}/console/runs/${town.runs.guided}?tab=step&step=1`);
+    const found = page.getByRole('link', { name: /^page \d+, passage \d+ of/ }).first();
+    await page.getByText('Could use').waitFor();
+    expect(await found.getAttribute('href')).to.match(/^\/console\/documents\/[0-9a-f]{64}\?page=\d+$/);
+    await page.goto(`${town.url}/console/runs/${town.runs.built}?tab=step&step=2`);
+    const [failed, done] = [1, 2].map((attempt) => page.getByRole('region', { name: `Attempt ${attempt}` }));
+    await failed?.getByText('The model is overloaded').waitFor();
+    await done?.getByText('It was done in').waitFor();
+  });
+
   it('shows hostile texts as texts', async () => {
     const hostile = await startHostileService();
     try {

@@ -104,6 +104,10 @@ describeInBrowser('The page of a run', (browser) => {
     const early = await heap();
     times.push(...(await page.evaluate<number[]>(scrub(200))));
     const growth = (await heap()) - early;
+    await page.getByRole('button', { name: 'As it ran' }).click();
+    await page.getByRole('group', { name: 'The run as it ran' }).waitFor();
+    const steps = (await page.evaluate<number[]>(scrub(100))).sort((a, b) => a - b);
+    console.log(`      a step among 1,000 events as it ran: ${steps[50]?.toFixed(1)} ms, where 50 are wanted`);
     const median = times.sort((a, b) => a - b)[times.length / 2] ?? Infinity;
     // 50 ms are asked for; a machine that does other things too takes its time.
     expect(median, `${median} ms`).to.be.below(500);

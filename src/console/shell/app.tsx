@@ -121,7 +121,11 @@ function Lazy({ page }: { readonly page: Page }) {
   return <Shown />;
 }
 
+/** Between two looks at whether the service is back, in milliseconds. */
+const LOOK_MS = 1_000;
+
 function NotLoaded({ error }: { readonly error: unknown }) {
+  useEffect(reloadOnReturn, []);
   return (
     <main id="page">
       <h1>This page could not be loaded</h1>
@@ -129,6 +133,21 @@ function NotLoaded({ error }: { readonly error: unknown }) {
       <Failure error={error} onRetry={() => window.location.reload()} />
     </main>
   );
+}
+
+/** Loads anew once the service answers that did not: a module that is missing for another reason is asked for by hand. */
+function reloadOnReturn(): () => void {
+  let wasAway = false;
+  const timer = window.setInterval(() => {
+    fetch('/api/health').then(
+      ({ ok }) => {
+        if (ok && wasAway) window.location.reload();
+        else window.clearInterval(timer);
+      },
+      () => (wasAway = true),
+    );
+  }, LOOK_MS);
+  return () => window.clearInterval(timer);
 }
 
 function Waiting() {

@@ -1,6 +1,6 @@
 /** A draft as a graph to look at: what is told at its nodes and edges, and where they stand. */
 import type { NodeRole } from '../../../generated/schemas.js';
-import { drawnGraph } from '../../record/back-edges.js';
+import { drawnGraph } from '../../record/drawn-graph.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 import { placesOf, sizeOf, spaceOf } from '../../ui/graph-ways.js';
 import type { Draft, Part, Spot } from './draft.js';

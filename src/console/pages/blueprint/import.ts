@@ -3,7 +3,7 @@
  * agent is under `data`. What is understood is set beside what was there; nothing of a node or an edge gets lost.
  */
 import type { BlueprintEdge, BlueprintNode } from '../../../generated/schemas.js';
-import { conditionFault } from '../../record/condition.js';
+import { conditionFault } from '../../record/drawn-graph.js';
 import type { Draft } from './draft.js';
 import { changed, isRecord } from './draft.js';
 

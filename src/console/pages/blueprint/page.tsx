@@ -42,7 +42,12 @@ export function BlueprintPage() {
     <main id="page">
       <h1>Blueprint</h1>
       {state.status === 'failed' ? (
-        <Failure error={state.error} onRetry={() => void editor.load(id)} />
+        <>
+          <Failure error={state.error} onRetry={() => void editor.load(id)} />
+          <p>
+            <a href={pageUrl(['blueprints'])}>To the blueprints</a>
+          </p>
+        </>
       ) : (
         <Loading what="the blueprint" />
       )}

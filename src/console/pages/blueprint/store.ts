@@ -4,7 +4,7 @@ import type { CouncilClient } from '../../../client/client.js';
 import type { TaggedBlueprint } from '../../../client/blueprints.js';
 import { InvalidError, NotFoundError, PreconditionFailedError } from '../../../client/errors.js';
 import type { BlueprintUpdate, BlueprintWarning, NodeRole } from '../../../generated/schemas.js';
-import { conditionFault } from '../../record/condition.js';
+import { conditionFault } from '../../record/drawn-graph.js';
 import type { Draft, Part } from './draft.js';
 import { bodyOf, draftOf } from './draft.js';
 import { changesBetween } from './changes.js';

@@ -1,9 +1,102 @@
-/** Documents that agents can search: all of them, what is found in them, and one with its passages. */
-import { path } from '../../shell/router.js';
+/** Documents that agents can search: given to the service, found, taken away; one of them is a page of its own. */
+import { useSignal, useSignalEffect } from '@preact/signals';
+import type { Document } from '../../../client/client.js';
+import { council } from '../../shell/council.js';
+import { pageUrl, path } from '../../shell/router.js';
+import { may } from '../../shell/session.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { allOf, useResource } from '../../ui/resource.js';
+import { Empty, Failure, Loading } from '../../ui/states.js';
+import { Ago } from '../../ui/time.js';
+import { countOf } from '../../record/words.js';
+import { DeleteButton } from './delete-button.js';
 import { DocumentPage } from './document.js';
-import { DocumentList } from './list.js';
+import { Search } from './search.js';
+import { Uploads } from './store.js';
+import { UploadCard, UploadLines } from './uploads.js';
+
+/** Rows that are shown at first, and more of at a time. */
+const ROWS = 100;
+
+const uploads = new Uploads(council);
 
 export function DocumentsPage() {
   const [, id] = path.value;
   return id === undefined ? <DocumentList /> : <DocumentPage id={id} />;
+}
+
+function DocumentList() {
+  const documents = useResource('documents', (signal) => allOf(council.documents.list({ signal })));
+  useSignalEffect(() => {
+    if (uploads.ended.value > 0) documents.reload();
+  });
+  const loaded = documents.state.value;
+  return (
+    <main id="page">
+      <div class="page-head">
+        <div>
+          <h1>Documents</h1>
+          <p class="muted">PDF files that agents with the PDF reader find passages in.</p>
+        </div>
+      </div>
+      {may('documents') && <UploadCard uploads={uploads} />}
+      <UploadLines uploads={uploads} />
+      {loaded.status === 'loading' && <Loading what="the documents" />}
+      {loaded.status === 'failed' && <Failure error={loaded.error} onRetry={documents.reload} />}
+      {loaded.status === 'ready' && <Found documents={loaded.value} onChange={documents.reload} />}
+    </main>
+  );
+}
+
+function Found({ documents, onChange }: { readonly documents: readonly Document[]; readonly onChange: () => void }) {
+  const shown = useSignal(ROWS);
+  if (documents.length === 0) {
+    return (
+      <Empty title="No documents yet">
+        <p>
+          {may('documents')
+            ? 'Upload a PDF: agents whose node has the PDF reader search it and cite its pages.'
+            : 'Documents are uploaded by those whose key may do so.'}
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <Search />
+      <section class="stack" aria-labelledby="all-documents">
+        <h2 id="all-documents">
+          All documents <span class="muted numeric">{documents.length}</span>
+        </h2>
+        <ul class="documents">
+          {documents.slice(0, shown.value).map((each) => (
+            <Row key={each.id} document={each} onChange={onChange} />
+          ))}
+        </ul>
+        {documents.length > shown.value && (
+          <Button onClick={() => (shown.value += ROWS)}>
+            Show {Math.min(ROWS, documents.length - shown.value)} more
+          </Button>
+        )}
+      </section>
+    </>
+  );
+}
+
+function Row({ document, onChange }: { readonly document: Document; readonly onChange: () => void }) {
+  const { id, filename, pages, chunks, ingested_at: at, error } = document;
+  return (
+    <li>
+      <a class="break" href={pageUrl(['documents', id])}>
+        {filename}
+      </a>
+      <span class="document-facts">
+        <span>{countOf(pages, 'page')}</span>
+        <span>{chunks === 0 ? <Badge tone="wait">no text</Badge> : countOf(chunks, 'passage')}</span>
+        {error !== undefined && <Badge tone="bad">damaged</Badge>}
+        <Ago at={at} />
+      </span>
+      {may('documents') && <DeleteButton document={document} slim onDeleted={onChange} />}
+    </li>
+  );
 }

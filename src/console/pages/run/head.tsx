@@ -11,8 +11,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { lengthText } from '../../record/durations.js';
 import { Ago, Since } from '../../ui/time.js';
 import { ForkButton } from './fork.js';
-import { saveAs } from './save-as.js';
-import { ShareButton } from './share-button.js';
+import { sharedFile } from './share.js';
 import type { RunStore, RunSummary } from './store.js';
 
 export function RunHead({ store }: { readonly store: RunStore }) {
@@ -79,6 +78,33 @@ function Facts({ summary }: { readonly summary: RunSummary }) {
   );
 }
 
+/** Hands the run over as one file. */
+function ShareButton({ store }: { readonly store: RunStore }) {
+  const isBusy = useSignal(false);
+  async function share(): Promise<void> {
+    isBusy.value = true;
+    try {
+      const { id } = store.source;
+      const file = await sharedFile({ id, sharedAt: new Date().toISOString(), events: store.record.events });
+      saveAs(`run-${id}.html`, new Blob([file], { type: 'text/html' }));
+    } catch (error) {
+      toastError(error);
+    } finally {
+      isBusy.value = false;
+    }
+  }
+  return (
+    <Button
+      slim
+      disabled={isBusy.value || store.head.value < 0}
+      title="One file that shows this run anywhere, and checks its own chain"
+      onClick={() => void share()}
+    >
+      Share
+    </Button>
+  );
+}
+
 /** The record as bytes, which anybody can check. */
 function Export({ store: { source } }: { readonly store: RunStore }) {
   async function save(): Promise<void> {
@@ -91,6 +117,15 @@ function Export({ store: { source } }: { readonly store: RunStore }) {
       Export
     </Button>
   );
+}
+
+/** Hands a file to the person. */
+function saveAs(name: string, content: Blob): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 function Cancel({ id }: { readonly id: string }) {

@@ -1,4 +1,5 @@
-/** Which edges of a graph that is still drawn close a loop, as a run of it would find. */
+/** What the service's own rules say of a graph that is still drawn: which edges close a loop, which conditions can be read. */
+import { ConditionInvalid, parseCondition } from '../../graph/condition.js';
 import { edgeDirections } from '../../graph/plan.js';
 
 interface DrawnEdge {
@@ -22,4 +23,16 @@ export function drawnGraph<E extends DrawnEdge>(nodes: readonly string[], edges:
   const ids = new Set(nodes);
   const whole = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
   return { entry, back: new Set(edgeDirections({ entry, nodes: [...ids].map((id) => ({ id })), edges: whole }).back) };
+}
+
+/** Why a condition of an edge cannot be read, naming the place, counted from 1; null: it can. */
+export function conditionFault(text: string): string | null {
+  try {
+    parseCondition(text);
+    return null;
+  } catch (error) {
+    if (!(error instanceof ConditionInvalid)) throw error;
+    const { position, reason } = error.data;
+    return `Cannot be read at character ${position + 1}: ${reason}`;
+  }
 }

@@ -1,8 +1,0 @@
-/** Hands a file to the person. */
-export function saveAs(name: string, content: Blob): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
