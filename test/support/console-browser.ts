@@ -2,9 +2,9 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { chromium } from 'playwright-core';
 import { present } from '../../src/system/element.js';
 import { CHROMIUM, NO_CHROMIUM } from './chromium.js';
+import { giveBrowserBack, takeBrowser } from './shared-browser.js';
 
 export interface PageOptions {
   /** Default: 1280. */
@@ -34,7 +34,7 @@ const LOOKS = [
 /** Whether tests that look at everything run: they take a minute. */
 export const IS_SOAK = process.env['SOAK'] !== undefined;
 
-/** A block of tests with one browser, skipped where none is installed; nothing that it wrote to its console may be an error. */
+/** A block of tests in a browser, skipped where none is installed; nothing that it wrote to its console may be an error. */
 export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser) => void): void {
   describe(title, () => {
     if (CHROMIUM === null) {
@@ -47,12 +47,7 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
     let faults: string[] = [];
 
     before(async () => {
-      // The runner's own time limit is the only one: a busy machine takes its time.
-      browser = await chromium.launch({
-        executablePath,
-        args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer'],
-        timeout: 0,
-      });
+      browser = await takeBrowser(executablePath);
     });
     afterEach(async function () {
       const [opened, found] = [contexts, faults];
@@ -61,7 +56,7 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
       await Promise.all(opened.map((context) => context.close()));
       expect(found, 'what the browser found wrong').to.deep.equal([]);
     });
-    after(() => browser?.close());
+    after(giveBrowserBack);
 
     async function open(url: string, options: PageOptions = {}): Promise<Page> {
       const { width = 1280, height = 800, isDark = false, expectsRefusals = false } = options;

@@ -1,0 +1,29 @@
+/** One browser for all blocks of a process: to launch it costs two seconds of a processor. */
+import type { Browser } from 'playwright-core';
+import { chromium } from 'playwright-core';
+
+/** It is closed when no block has begun for so long, lest it keep the process alive. */
+const IDLE_MS = 2_000;
+
+let launched: Promise<Browser> | null = null;
+let closing: NodeJS.Timeout | undefined;
+
+/** The browser; whoever takes it gives it back. @param executablePath of Chromium */
+export function takeBrowser(executablePath: string): Promise<Browser> {
+  clearTimeout(closing);
+  // The runner's own time limit is the only one: a busy machine takes its time.
+  launched ??= chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer'],
+    timeout: 0,
+  });
+  return launched;
+}
+
+/** Blocks run one after the other, so nobody else has it. */
+export function giveBrowserBack(): void {
+  closing = setTimeout(() => {
+    void launched?.then((browser) => browser.close());
+    launched = null;
+  }, IDLE_MS);
+}
