@@ -128,13 +128,12 @@ export class World {
     await this.#until(() => false, scheduler.nowMs + SETTLING_MS);
     if (this.#isBroken()) return;
     let isChecked = false;
-    const checking = this.#check().then(
+    this.#check().then(
       () => (isChecked = true),
       (error: unknown) => this.broke(new Broken('views equal the fold', String(error))),
     );
     const isAnswered = await this.#until(() => isChecked, scheduler.nowMs + LIVENESS_MS);
     this.must(isAnswered, 'views equal the fold', () => 'questions are not answered');
-    if (isAnswered) await checking;
     for (const each of instances) each.die();
   }
 
@@ -353,8 +352,9 @@ export class World {
         () => `${list.length} of ${this.records.size} runs are listed`,
       );
       for (const each of list) this.#isHead(each, 'a list');
-      const isReady = await again(() => engine.isReady());
-      this.must(isReady, 'ready once faults stop', () => `instance ${instance.index} is not`);
+      // Whoever has just thawed is fenced until its next heartbeat; that it never is ready ends the history too.
+      while (!(await again(() => engine.isReady())))
+        await new Promise<void>((resolve) => this.scheduler.after(500, null, resolve));
       for (const runId of this.records.keys()) {
         const found = await again(() => engine.queries.find(runId));
         this.must(found !== null, 'views equal the fold', () => `run ${runId} is not found`);

@@ -13,7 +13,7 @@ import type { Mutation } from './mutation-list.js';
 import type { Tally } from './play.js';
 
 /** Histories after which a mutation counts as not found. */
-const MAX_HISTORIES = 2_000;
+const MAX_HISTORIES = 600;
 /** A history that takes longer never ends, in milliseconds. */
 const STUCK_MS = 90_000;
 
