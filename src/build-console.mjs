@@ -78,7 +78,10 @@ const MINIFIED = { module: true, compress: false, mangle: true };
 
 /** How sources are found and become JavaScript. @param onLoad hears the path of each */
 async function typescriptSources(onLoad) {
-  const { default: ts } = await import('typescript');
+  const [{ default: ts }, { default: blankTypes }] = await Promise.all([
+    import('typescript'),
+    import('ts-blank-space'),
+  ]);
   const compilerOptions = {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.ESNext,
@@ -97,7 +100,9 @@ async function typescriptSources(onLoad) {
     load(path) {
       onLoad(path);
       const text = readFileSync(path, 'utf8');
-      return /\.tsx?$/.test(path) ? ts.transpileModule(text, { fileName: path, compilerOptions }).outputText : text;
+      if (path.endsWith('.tsx')) return ts.transpileModule(text, { fileName: path, compilerOptions }).outputText;
+      // Where there is no JSX only types have to go, which is less work.
+      return path.endsWith('.ts') ? blankTypes(text) : text;
     },
   };
 }
