@@ -17,11 +17,13 @@ describe('Benchmark', () => {
     expect(figures.map(({ name }) => name)).to.deep.equal([
       'log alone, 1 streams: durable appends',
       'engine, 1 at once: runs',
+      'engine, 1 at once: processor time a run',
       'engine, 1 at once: share of (log alone ÷ 8)',
       'engine, 1 at once: a run, p50',
       'engine, 1 at once: a run, p99',
       'log alone, 50 streams: durable appends',
       'engine, 50 at once: runs',
+      'engine, 50 at once: processor time a run',
       'engine, 50 at once: share of (log alone ÷ 8)',
       'engine, 50 at once: a run, p50',
       'engine, 50 at once: a run, p99',

@@ -30,7 +30,7 @@ export const enginePart: Part = {
     `The engine in process, fixed graph, instant model scoring 6, 7, 8 (7 node executions, ${APPENDS_PER_RUN} appends). Each of ` +
     `${rounds} rounds measures, one after the other and each on a new file, the log alone (${rawSeconds} s of appends of ` +
     `two 300-byte events, one writer a stream, as many streams as runs) and the engine (${engineSeconds} s); the ratio is that ` +
-    `of a round. A run lasts from its start to the acknowledgement of its last append. Event-loop delay without the ` +
+    `of a round. Processor time is that of all threads, and steadier than a rate where others use the machine. A run lasts from its start to the acknowledgement of its last append. Event-loop delay without the ` +
     `1 ms of the probe's timer.`,
   async measure(effort) {
     await round(effort, { engineSeconds: effort.warmUpSeconds, rawSeconds: effort.warmUpSeconds });
@@ -55,6 +55,8 @@ export interface EngineRate {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly loopDelayP99Ms: number;
+  /** Of all threads. */
+  readonly processorMsPerRun: number;
 }
 
 /** Raw log and engine at each concurrency, close in time, since the machine may have other things to do. */
@@ -87,18 +89,21 @@ export async function engineRate(
 ): Promise<EngineRate> {
   const engine = await openBenchEngine({ path, model: instantModel(), ...options });
   const delay = watchLoopDelay();
+  const before = process.cpuUsage();
   const { acts, elapsedMs, latenciesMs } = await closedLoop({
     clients: concurrent,
     goesOn: bounded({ seconds }),
     act: () => engine.run(),
   });
   const loopDelayP99Ms = delay.p99Ms();
+  const { user, system } = process.cpuUsage(before);
   await engine.stop();
   return {
     runsPerSecond: acts / (elapsedMs / 1_000),
     p50Ms: percentile(latenciesMs, 0.5),
     p99Ms: percentile(latenciesMs, 0.99),
     loopDelayP99Ms,
+    processorMsPerRun: (user + system) / 1_000 / acts,
   };
 }
 
@@ -122,6 +127,11 @@ function figuresOf(concurrent: number, rounds: readonly Comparison[]): readonly 
       '/s',
       of((each) => each.runsPerSecond),
       TARGET_RUNS.get(concurrent),
+    ),
+    figure(
+      `${at} processor time a run`,
+      'ms',
+      of((each) => each.processorMsPerRun),
     ),
     figure(`${at} share of (log alone ÷ ${APPENDS_PER_RUN})`, '%', share, TARGET_SHARE_PERCENT),
     figure(
