@@ -72,9 +72,10 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
   });
 
   it('lists runs, whatever stands in the address', async () => {
-    await (await ann.runs.start({ topic: 'The sea' })).result();
+    await (await ann.runs.start({ topic: '## The **sea**' })).result();
     const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');
-    await page.getByRole('link', { name: 'The sea' }).waitFor();
+    // A topic's words, without the signs of its Markdown.
+    await page.getByRole('link', { name: 'The sea', exact: true }).waitFor();
     expect(await page.getByRole('alert').count()).to.equal(0);
   });
 

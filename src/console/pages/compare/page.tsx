@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError } from '../../../client/errors.js';
 import type { ComparedRuns } from '../../record/compare.js';
 import { lengthText } from '../../record/durations.js';
-import { countOf, shortCount } from '../../record/words.js';
+import { countOf, excerpt, shortCount } from '../../record/words.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
 import { onRefused } from '../../shell/session.js';
@@ -129,8 +129,8 @@ function Totals({ a, b, one, other }: TotalsProps) {
             {[a, b].map((id, at) => (
               <th key={at} scope="col">
                 {at === 0 ? 'A' : 'B'}:{' '}
-                <a class="break" href={pageUrl(['runs', id])}>
-                  {sides[at]?.topic}
+                <a class="break" href={pageUrl(['runs', id])} title={sides[at]?.topic}>
+                  {excerpt(sides[at]?.topic ?? '')}
                 </a>
               </th>
             ))}

@@ -2,7 +2,8 @@
 import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
-import { shortCount } from '../../record/words.js';
+import { plainDraft } from '../../record/plain-draft.js';
+import { excerpt, shortCount } from '../../record/words.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
@@ -14,6 +15,8 @@ import { isOver } from './run-row.js';
 
 /** Height of a line before one was drawn, in pixels. */
 const LINE_PX = 58;
+/** Most of a topic that a line tells. */
+const TOPIC_CHARS = 240;
 /** How near its end the list is read on, in lines. */
 const READ_ON = 40;
 
@@ -84,6 +87,7 @@ interface LineProps extends Pick<RunTableProps, 'names' | 'hasActors' | 'chosen'
 function Line({ row, index, names, hasActors, chosen }: LineProps) {
   const run = row.value;
   const { id, topic, blueprintId, score, iterations, inputTokens, outputTokens } = run;
+  const words = excerpt(plainDraft(topic), TOPIC_CHARS);
   const isChosen = chosen.value.includes(id);
   const council = blueprintId === null ? 'Built-in' : (names.get(blueprintId) ?? blueprintId);
   const choose = (): void => {
@@ -94,12 +98,12 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
     <tr role="row" data-line aria-rowindex={index} aria-selected={isChosen}>
       <td role="cell" class="choose">
         <label>
-          <input type="checkbox" checked={isChosen} aria-label={`Choose to compare: ${topic}`} onChange={choose} />
+          <input type="checkbox" checked={isChosen} aria-label={`Choose to compare: ${words}`} onChange={choose} />
         </label>
       </td>
       <td role="cell" class="topic">
         <a href={pageUrl(['runs', id])} title={topic}>
-          {topic}
+          {words}
         </a>
       </td>
       <td role="cell" class="status">
