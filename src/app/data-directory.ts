@@ -1,5 +1,5 @@
 /** The one folder this service writes to, held by one process at a time. */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
@@ -64,6 +64,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
   const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
   try {
     createFolder(path);
+    assertWritable(path);
     const release = lock(path, holder);
     rmSync(tmpDir, { recursive: true, force: true });
     mkdirSync(tmpDir);
@@ -81,6 +82,11 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
       accepted: `a folder this process may write to (${reason})`,
     });
   }
+}
+
+/** A file of a disk that takes nothing fails in words of its own. */
+function assertWritable(path: string): void {
+  accessSync(path, constants.W_OK);
 }
 
 function isOfStorage(error: unknown): boolean {

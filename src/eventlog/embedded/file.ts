@@ -7,7 +7,8 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
 import type { KnownHead } from './head-file.js';
 import { headFileOf, knownHead, lossOf } from './head-file.js';
-import { assertIndexed } from './index-check.js';
+import { SALVAGE, assertIndexed } from './index-check.js';
+import { faultOf } from './faults.js';
 
 /** Marks the file as an event log of this service ("CRSL"), so that no other database is mistaken for one. */
 const APPLICATION_ID = 0x4352534c;
@@ -80,8 +81,14 @@ export function openLogFile(file: string): DatabaseSyncInstance {
     return database;
   } catch (error) {
     database.close();
-    throw error;
+    throw remedied(error);
   }
+}
+
+/** SQLite's own words of damage, with what to do about it. */
+function remedied(error: unknown): unknown {
+  if (!(error instanceof Error) || faultOf(error) !== 'damage' || error.message.endsWith(SALVAGE)) return error;
+  return new Error(`${error.message}: ${SALVAGE}`, { cause: error });
 }
 
 /** What to do about a log that has lost something. */

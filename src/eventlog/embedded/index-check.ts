@@ -34,11 +34,12 @@ export function assertIndexed(
   if (isDense(database, position)) return;
   // Slow, but seldom: events that were taken out by SQL leave a whole file, and their streams tell.
   const [fault = 'ok'] = faultsOf(database, 1);
-  if (fault !== 'ok') throw new Error(`${fault}: ${REMEDY}`);
-  if (isAfterKill) throw new Error(`events are missing in the middle of it: ${REMEDY}`);
+  if (fault !== 'ok') throw new Error(`${fault.replaceAll(/\s+/g, ' ')}: ${SALVAGE}`);
+  if (isAfterKill) throw new Error(`events are missing in the middle of it: ${SALVAGE}`);
 }
 
-const REMEDY = 'restore it from a backup, or save what is whole by `council salvage --to`';
+/** What to do about a damaged file. */
+export const SALVAGE = 'restore it from a backup, or save what is whole by `council salvage --to DIR`';
 
 function isDense(database: DatabaseSyncInstance, position: number): boolean {
   const [streams, keys, events, positions, gaps] = numbersOf(database, ENTRIES);
