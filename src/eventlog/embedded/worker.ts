@@ -25,7 +25,10 @@ function serve(port: MessagePort, file: string): void {
     const database = openLogFile(file);
     const { identity, position } = endOf(database);
     const store = new EmbeddedStore(database, position, () => freeBytes(dirname(file)));
-    const answer = answerer({ database, store, headFile: new HeadFile(file, identity), place: placeOf(file) }, reply);
+    const headFile = new HeadFile(file, identity);
+    // Its place on the disk is taken before anything is acknowledged, not when that is full.
+    headFile.reached(position);
+    const answer = answerer({ database, store, headFile, place: placeOf(file) }, reply);
     port.on('message', (message: unknown) => {
       if (!isRequest(message)) throw new TypeError('The event log sent its thread no request');
       answer(message);
