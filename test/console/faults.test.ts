@@ -117,9 +117,11 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     expect(asked).to.have.lengthOf(1);
   });
 
-  it('shows a notice of the browser for a pause that comes while somebody looks elsewhere', async () => {
-    const blueprint = await ann.blueprints.create({ name: 'One', nodes: [{ id: 'author' }] });
+  it('shows a notice of the browser for a pause that comes, though its clock is an hour ahead', async () => {
+    const approvals = { deadline: { after_ms: 1_800_000, then: 'reject' as const } };
+    const blueprint = await ann.blueprints.create({ name: 'One', nodes: [{ id: 'author' }], approvals });
     const page = await openAs('ann', 'inbox');
+    await page.clock.install({ time: Date.now() + 3_600_000 });
     await page.context().grantPermissions(['notifications'], { origin: service.url });
     await page.addInitScript(NOTED);
     await page.reload();
@@ -128,6 +130,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     const notices = (): Promise<unknown> => page.evaluate('globalThis.notices');
     await page.getByRole('article', { name: 'A late question' }).waitFor();
     expect(await notices()).to.deep.equal([['A run waits for you', 'A late question', 'granted']]);
+    await page.getByText(/^in (29|30) min.*: it ends as rejected/).waitFor();
   });
 
   it('goes on where it was when its service was killed and comes again, with nothing twice', async () => {

@@ -4,6 +4,7 @@ import type { Approval } from '../../generated/schemas.js';
 import { waiting } from './council.js';
 import { navigate, pageUrl, path, query } from './router.js';
 import { actor, may, onRefused } from './session.js';
+import { serviceTime } from '../ui/time.js';
 import { pauseKey, type Whose } from './waiting.js';
 
 const KEPT_AS = 'council.notices';
@@ -44,7 +45,9 @@ function numberTheTitle(): void {
 function tellOfNew(sinceMs: number): void {
   let known = new Set<string>();
   effect(() => {
-    const pauses = waiting.pauses.value.filter((each) => each.may_decide && Date.parse(each.waiting_since) >= sinceMs);
+    const pauses = waiting.pauses.value.filter(
+      (each) => each.may_decide && Date.parse(each.waiting_since) >= serviceTime(sinceMs),
+    );
     const fresh = pauses.filter((pause) => !known.has(pauseKey(pause)));
     known = new Set(pauses.map(pauseKey));
     const isShown = areWanted.peek() && !document.hasFocus() && canNotify() && Notification.permission === 'granted';

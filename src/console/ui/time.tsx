@@ -2,13 +2,31 @@
 import { signal } from '@preact/signals';
 import { agoText, tickingText } from '../record/durations.js';
 
+/** How far this machine's clock is ahead of the service's, in milliseconds. */
+let aheadMs = 0;
+/** What may lie between two clocks that are right: the service tells its time in whole seconds. */
+const CLOSE_MS = 5_000;
+
+/** The service's time now, or at another moment of this machine's clock; in milliseconds since 1970. */
+export function serviceTime(ms = Date.now()): number {
+  return ms - aheadMs;
+}
+
+/** Goes by the service's clock from here on: all times are told by it. @param date as an answer's header tells it */
+export function goBy(date: string | null): void {
+  const ms = Date.now() - Date.parse(date ?? '');
+  if (Math.abs(ms) < CLOSE_MS || Number.isNaN(ms)) return;
+  aheadMs = ms;
+  now.value = serviceTime();
+}
+
 /** The time now, in milliseconds since 1970; it moves on once a second while the page is looked at. */
-export const now = signal(Date.now());
+export const now = signal(serviceTime());
 
 /** Lets `now` move. To be called once. */
 export function startClock(): void {
   window.setInterval(() => {
-    if (!document.hidden) now.value = Date.now();
+    if (!document.hidden) now.value = serviceTime();
   }, 1_000);
 }
 

@@ -9,6 +9,7 @@ import { toast, toastError } from '../../shell/toasts.js';
 import { Button, Check, Segments, Select } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
+import { serviceTime } from '../../ui/time.js';
 import { commentId, PauseCard } from './card.js';
 import { EditDialog } from './edit-dialog.js';
 import { SeenDrafts } from './seen-drafts.js';
@@ -29,7 +30,7 @@ function inboxStore(): InboxStore {
       onRefused(error);
       toastError(error);
     },
-    now: () => Date.now(),
+    now: () => serviceTime(),
     after: (ms, act) => window.setTimeout(act, ms),
   });
 }
