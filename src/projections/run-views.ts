@@ -112,9 +112,9 @@ export class RunViews {
    * @returns false when there is no such run
    */
   async watch(runId: string, { onState, onCorrupt = () => undefined, signal }: Watcher): Promise<boolean> {
-    const view = this.#views.get(runId) ?? (await this.#load(runId));
-    if (view === null) return false;
-    const leave = this.#join(runId, view);
+    const joined = await this.#joined(runId);
+    if (joined === null) return false;
+    const { view, leave } = joined;
     try {
       await this.#catchUp(runId, view);
     } catch (error) {
@@ -140,6 +140,15 @@ export class RunViews {
   /** Notifies the watchers of a run that was found corrupt. */
   refuse({ data: { runId } }: RunCorrupt): void {
     for (const notify of [...(this.#views.get(runId)?.onCorrupt ?? [])]) notify();
+  }
+
+  /** A run that is kept in memory from now on: one that has just been loaded may have left it before this goes on. */
+  async #joined(runId: string): Promise<{ readonly view: View; readonly leave: () => void } | null> {
+    for (;;) {
+      const view = this.#views.get(runId) ?? (await this.#load(runId));
+      if (view === null) return null;
+      if (this.#views.get(runId) === view) return { view, leave: this.#join(runId, view) };
+    }
   }
 
   /** Keeps a view in memory until it is left again. */

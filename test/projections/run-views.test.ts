@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
@@ -7,6 +8,7 @@ import { RunViews } from '../../src/projections/run-views.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { elementAt, present } from '../../src/system/element.js';
 import { isFinished } from '../../src/run/state.js';
+import { foldNext } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -110,6 +112,40 @@ describe(`RunViews (SEED=${SEED})`, () => {
     for (const seqs of told) expect(seqs).to.deep.equal(seqs.map((_, index) => (seqs[0] ?? 0) + index));
     expect(views.size).to.equal(0);
   }
+
+  it('leaves no state out when the run goes from memory between its loading and its watching', async () => {
+    const runId = uuid();
+    await tell(log, runId, story, 0, story.length);
+    const events = await recordOf(log, runId);
+    const [begun, ...rest] = events;
+    const start = foldNext(runId, null, present(begun, 'the request'));
+    for (let turns = 0; turns < 12; turns += 1) {
+      let recorded = 1;
+      const reader = {
+        fold: () => Promise.resolve(start),
+        events: (_: string, { from = 0 } = {}) => Readable.from(events.slice(from, recorded)),
+      };
+      // Whatever nobody watches leaves memory with its next event.
+      const views = new RunViews(reader, { runs: 0, text: 0 });
+      const told: number[] = [];
+      const watching = views.watch(runId, {
+        onState: ({ head }) => told.push(head.seq),
+        signal: new AbortController().signal,
+      });
+      for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+      for (const event of rest.slice(0, 2)) {
+        recorded += 1;
+        views.applyHeld(runId, event);
+      }
+      await watching;
+      for (const event of rest.slice(2, 4)) {
+        recorded += 1;
+        await views.apply(runId, event);
+      }
+      expect(told.at(-1), `${turns} turns`).to.equal(4);
+      expect(told, `${turns} turns`).to.deep.equal(told.map((_, index) => (told[0] ?? 0) + index));
+    }
+  });
 
   it('answers false for a run that does not exist and keeps nothing of it', async () => {
     const views = new RunViews(storyReader(log));

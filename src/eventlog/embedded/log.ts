@@ -138,7 +138,6 @@ class EmbeddedLog implements EventLog {
     this.#checkOpen();
     await this.#link.request({ kind: 'ping' });
     this.#noteRoom(true);
-    this.#noteRoom(true);
     if (this.#damage !== null) throw this.#damage;
   }
 
