@@ -28,9 +28,9 @@ const AT_APPENDS = [
 /** What may be done in any history; a log that forgets is none that can be borne. */
 const FAULT_KINDS = [
   ...AT_APPENDS,
-  /** The process dies, with its views lost or not; or is stopped as by SIGTERM. Another follows after a while. */
+  /** The process dies, with its folder lost or not; or is stopped as by SIGTERM. Another follows after a while. */
   'crash',
-  'crash-without-views',
+  'crash-without-folder',
   'stop',
   /** Stands still and comes back. */
   'freeze',

@@ -17,7 +17,6 @@ import { Broken, RunRecord } from './record.js';
 import { Draws, Scheduler } from './scheduler.js';
 import type { Process } from './scheduler.js';
 import { simulatedModel } from './simulated-model.js';
-import { StoredViews } from './simulated-views.js';
 import { Storage } from './simulated-log.js';
 
 export interface Outcome {
@@ -35,7 +34,7 @@ export interface Outcome {
 const LIVENESS_MS = 240_000;
 /** For which an instance may be taken for dead. */
 const DEADLY: ReadonlySet<FaultKind> = new Set<FaultKind>([
-  ...(['crash', 'crash-without-views', 'stop', 'freeze', 'partition', 'slow-log'] as const),
+  ...(['crash', 'crash-without-folder', 'stop', 'freeze', 'partition', 'slow-log'] as const),
   ...(['append-dies-after', 'append-dies-before'] as const),
 ]);
 /** Many times those of any history that ends. */
@@ -239,9 +238,9 @@ export class World {
       case 'crash':
         instance.die();
         return again();
-      case 'crash-without-views':
+      case 'crash-without-folder':
         instance.die();
-        instance.views = new StoredViews();
+        instance.loseFolder();
         return again();
       case 'stop':
         return void instance

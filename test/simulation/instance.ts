@@ -85,6 +85,12 @@ export class Instance implements Line {
     this.known.clear();
   }
 
+  /** What follows begins on another machine: without views, and not knowing who was here before. */
+  loseFolder(): void {
+    this.views = new StoredViews();
+    this.#predecessors.length = 0;
+  }
+
   /** Ends a life as SIGTERM does; resolves once it has ended. */
   async stop(): Promise<void> {
     const { process } = this;
