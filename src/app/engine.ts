@@ -1,24 +1,20 @@
 /** The engine: log, registry and read models wired together, without HTTP. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunAudits } from './audits.js';
 import { blueprintAudits, runAudits } from './audits.js';
 import { Authenticator } from '../keys/authenticator.js';
 import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
-import { recordsOn } from './log-damage.js';
-import { LogUnavailable } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ViewsBehind } from '../projections/errors.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
-import type { OpenLogOptions } from '../eventlog/open.js';
-import { openLog as openRecord } from '../eventlog/open.js';
+import { openRecord, VIEWS_FILE } from './record.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { BlueprintList, BlueprintListDeps } from '../projections/blueprints.js';
@@ -94,11 +90,9 @@ export interface Engine {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
-  const { dataDir, system, logger, onLogBroken = () => undefined, openLog = openRecord, openViews: open } = deps;
+  const { dataDir, system, logger, openViews: open } = deps;
   const instanceId = system.uuid();
-  const opened = await openLog({ ...placeOf(config, dataDir), ...logWatch(logger), onBroken: onLogBroken, system });
-  const log = config.eventStore === null ? recordsOn(opened) : opened;
-  const logInfo = await logInfoOf(log, { system, logger });
+  const { log, ...logInfo } = await openRecord(config, deps);
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
   const onLost = (): void => foldAgain({ logger, history: models.history, projector });
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
@@ -137,20 +131,8 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{
-      log,
-      registry,
-      queries,
-      tokens,
-      views,
-      feed,
-      logFeed,
-      inbox,
-      blueprints,
-      authenticator,
-      unreachableModels,
-      modelUses,
-    },
+    ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints },
+    ...{ authenticator, unreachableModels, modelUses },
     ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }),
     isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
@@ -163,17 +145,6 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await library.stop(history.checkpoint);
       await stopReading({ projector, history, models, onFault });
       await log.close();
-    },
-  };
-}
-
-/** Tells once what befalls the embedded log while it is served on. */
-function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onDamaged' | 'onFull'> {
-  return {
-    onDamaged: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
-    onFull(isFull) {
-      if (isFull) logger.error({}, "the event log's disk is full: nothing new is taken, runs wait");
-      else logger.info({}, "the event log's disk has room again");
     },
   };
 }
@@ -270,17 +241,6 @@ function corruptionNoted(
     else if (error instanceof DocumentCorrupt) corruptDocuments.found(error);
     else onFault(error);
   };
-}
-
-const VIEWS_FILE = 'views.sqlite';
-
-/** Where the record is; the embedded one must be there when views have been folded from it. */
-function placeOf(
-  { eventStore }: EngineConfig,
-  { logFile, viewsDir }: DataDirectory,
-): Pick<OpenLogOptions, 'eventStore' | 'file' | 'viewsOf'> {
-  const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
-  return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
 }
 
 /** Knows all keys; without them the log is closed again. @throws {KeysCorrupt} */
@@ -385,21 +345,4 @@ function foldedTo({
     cluster?.recorded(event, run);
     if (run !== null) deadlines.recorded(run, event.metadata['instanceId'] === instanceId);
   };
-}
-
-/** Name and head of a log; retried until it answers. */
-function logInfoOf(
-  log: EventLog,
-  { system, logger }: Pick<EngineDeps, 'system' | 'logger'>,
-): Promise<{ readonly identity: string; readonly head: Position | null }> {
-  const ask = async (): Promise<{ readonly identity: string; readonly head: Position | null }> => {
-    try {
-      return { identity: await log.identity(), head: await log.head() };
-    } catch (error) {
-      if (error instanceof LogUnavailable)
-        logger.error({ err: error }, 'the event log cannot be reached: waiting for it');
-      throw error;
-    }
-  };
-  return retryWhileUnavailable(ask, { system, signal: new AbortController().signal });
 }

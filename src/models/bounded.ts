@@ -92,11 +92,10 @@ export function boundedModel(
     defaultModel: model.defaultModel,
     async ask(request, options) {
       const name = request.model ?? model.defaultModel;
-      const { signal } = options;
       const askedMs = system.monotonicMs();
       const outage = options.outage === null ? null : outageWait(options.outage, system);
       for (;;) {
-        const pass = await breaker.enter(name, { outage, signal });
+        const pass = await breaker.enter(name, { outage, signal: options.signal });
         try {
           const answered = await askInTurn(request, options, pass);
           if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };

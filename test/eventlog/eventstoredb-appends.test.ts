@@ -180,7 +180,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     await untilTrue(() => asked === 1);
     expect(await rejectionOf(two.append('run-1', events, 'none'))).to.be.instanceOf(AppendOutcomeUnknown);
     release();
-    expect(await surely(two, 'run-1', events, 'none')).to.deep.equal(await first);
+    expect(await surely(two, 'run-1', events, 'none')).to.deep.include(await first);
   });
 });
 

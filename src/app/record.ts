@@ -1,0 +1,69 @@
+/** The log of an engine: opened, watched over, and asked what it is. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { OpenLogOptions } from '../eventlog/open.js';
+import { openLog as openNamed } from '../eventlog/open.js';
+import { LogUnavailable } from '../eventlog/errors.js';
+import type { EventLog, Position } from '../eventlog/port.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import type { EngineConfig, EngineDeps } from './context.js';
+import type { DataDirectory } from './data-directory.js';
+import { recordsOn } from './log-damage.js';
+
+export interface OpenedRecord {
+  readonly log: EventLog;
+  readonly identity: string;
+  /** When it was opened. */
+  readonly head: Position | null;
+}
+
+/** Opens the log that the settings name; it is asked until it answers. @throws {LogUnreadable | ConfigInvalid} */
+export async function openRecord(
+  config: EngineConfig,
+  { dataDir, system, logger, onLogBroken = () => undefined, openLog = openNamed }: EngineDeps,
+): Promise<OpenedRecord> {
+  const watch = { ...logWatch(logger), onBroken: onLogBroken };
+  const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system });
+  const log = config.eventStore === null ? recordsOn(opened) : opened;
+  return { log, ...(await logInfoOf(log, { system, logger })) };
+}
+
+/** Tells once what befalls the embedded log while it is served on. */
+function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onDamaged' | 'onFull'> {
+  return {
+    onDamaged: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
+    onFull(isFull) {
+      if (isFull) logger.error({}, "the event log's disk is full: nothing new is taken, runs wait");
+      else logger.info({}, "the event log's disk has room again");
+    },
+  };
+}
+
+/** In the folder of the stored read models. */
+export const VIEWS_FILE = 'views.sqlite';
+
+/** Where the record is; the embedded one must be there when views have been folded from it. */
+function placeOf(
+  { eventStore }: EngineConfig,
+  { logFile, viewsDir }: DataDirectory,
+): Pick<OpenLogOptions, 'eventStore' | 'file' | 'viewsOf'> {
+  const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
+  return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
+}
+
+/** Name and head of a log; retried until it answers. */
+function logInfoOf(
+  log: EventLog,
+  { system, logger }: Pick<EngineDeps, 'system' | 'logger'>,
+): Promise<Omit<OpenedRecord, 'log'>> {
+  const ask = async (): Promise<Omit<OpenedRecord, 'log'>> => {
+    try {
+      return { identity: await log.identity(), head: await log.head() };
+    } catch (error) {
+      if (error instanceof LogUnavailable)
+        logger.error({ err: error }, 'the event log cannot be reached: waiting for it');
+      throw error;
+    }
+  };
+  return retryWhileUnavailable(ask, { system, signal: new AbortController().signal });
+}
