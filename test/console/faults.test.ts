@@ -73,6 +73,21 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
       await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
     });
 
+  it('tells whoever is in a dialog that the service is away', async () => {
+    const short = await startService();
+    try {
+      await new CouncilClient({ url: short.url }).runs.start({ topic: 'The sea' });
+      const page = await browser.open(`${short.url}/console/`, { expectsRefusals: true });
+      await page.getByRole('button', { name: 'Start a run' }).click();
+      await page.getByLabel('Topic').fill('What the sea keeps');
+      await short.stop();
+      await page.getByRole('dialog').getByRole('status').getByText('The service does not answer').waitFor();
+      expect(await page.getByLabel('Topic').inputValue()).to.equal('What the sea keeps');
+    } finally {
+      await short.stop();
+    }
+  });
+
   it('lists runs, whatever stands in the address', async () => {
     await (await ann.runs.start({ topic: '## The **sea**' })).result();
     const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');

@@ -3,9 +3,9 @@ import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button, Field } from '../ui/controls.js';
-import { Empty, Failure, Loading } from '../ui/states.js';
+import { Away, Empty, Failure, Loading } from '../ui/states.js';
 import { tellError } from '../ui/words.js';
-import { outage, waiting } from './council.js';
+import { waiting } from './council.js';
 import { isGuarded, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { Toasts, toastError } from './toasts.js';
@@ -74,13 +74,9 @@ export function App() {
           </nav>
           <Who />
         </div>
-        {outage.value !== null && (
-          <div class="line-state" role="status">
-            The service does not answer. What is shown here stays, and goes on when it is back.
-          </div>
-        )}
       </header>
       <Content page={page} />
+      <Away />
       <Toasts />
     </div>
   );

@@ -1,10 +1,7 @@
 /** The service that sent this page, by its typed client; whether it answers, and what waits there for a human. */
-import { signal } from '@preact/signals';
 import { CouncilClient } from '../../client/client.js';
+import { isAway } from '../ui/states.js';
 import { Waiting } from './waiting.js';
-
-/** Why the service is waited for; null: it answers. */
-export const outage = signal<string | null>(null);
 
 let outages = 0;
 
@@ -12,9 +9,9 @@ let outages = 0;
 export const council = new CouncilClient({
   url: window.location.origin,
   retry: {
-    onWait({ error }) {
+    onWait() {
       outages += 1;
-      outage.value = error.message;
+      isAway.value = true;
       watchForReturn(outages);
     },
   },
@@ -28,7 +25,7 @@ function watchForReturn(since: number): void {
   window.setTimeout(() => {
     if (since !== outages) return;
     council.health().then(
-      () => (outage.value = null),
+      () => (isAway.value = false),
       () => watchForReturn(since),
     );
   }, 1_000);

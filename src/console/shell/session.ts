@@ -2,7 +2,8 @@
 import { computed, signal } from '@preact/signals';
 import { UnauthorizedError } from '../../client/errors.js';
 import type { Scope, Session } from '../../generated/schemas.js';
-import { council, outage } from './council.js';
+import { isAway } from '../ui/states.js';
+import { council } from './council.js';
 
 export type SessionState =
   | { readonly status: 'asking' }
@@ -26,14 +27,14 @@ export async function findSession(): Promise<void> {
   for (;;) {
     try {
       enter(await council.session.get());
-      outage.value = null;
+      isAway.value = false;
       return;
     } catch (error) {
       if (error instanceof UnauthorizedError) {
         lock();
         return;
       }
-      outage.value = error instanceof Error ? error.message : String(error);
+      isAway.value = true;
     }
   }
 }

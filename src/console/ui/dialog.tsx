@@ -1,6 +1,7 @@
 /** A dialog over the page: the browser's own, which keeps the focus and closes with Escape. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { Away } from './states.js';
 
 export interface DialogProps {
   readonly title: string;
@@ -24,6 +25,7 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
   }, []);
   return (
     <dialog ref={element} class={`dialog${broad ? ' broad' : ''}`} aria-labelledby={id} onClose={onClose}>
+      <Away />
       <div class="dialog-body">
         <h2 id={id}>{title}</h2>
         {children}

@@ -1,7 +1,21 @@
-/** What a page shows while it has nothing to show: loading, empty, failed. */
+/** What a page shows while it has nothing to show: loading, empty, failed, cut off from the service. */
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { Button } from './controls.js';
 import { tellError } from './words.js';
+
+/** Whether the service is waited for, which does not answer. */
+export const isAway = signal(false);
+
+/** Says so. Dialogs say it themselves: what lies behind them is neither seen nor read out. */
+export function Away() {
+  if (!isAway.value) return null;
+  return (
+    <div class="away" role="status">
+      The service does not answer. What is shown here stays, and goes on when it is back.
+    </div>
+  );
+}
 
 export function Loading({ what, lines = 4 }: { readonly what: string; readonly lines?: number }) {
   return (
