@@ -107,7 +107,10 @@ function Lazy({ page }: { readonly page: Page }) {
   const fault = useSignal<unknown>(null);
   useEffect(() => {
     page.load().then(
-      (Shown) => (found.value = { Shown }),
+      (Shown) => {
+        window.sessionStorage.removeItem(LOADED_ANEW);
+        found.value = { Shown };
+      },
       (error: unknown) => (fault.value = error),
     );
   }, [page]);
@@ -119,28 +122,33 @@ function Lazy({ page }: { readonly page: Page }) {
 
 /** Between two looks at whether the service is back, in milliseconds. */
 const LOOK_MS = 1_000;
+/** Set while a page has been loaded anew because a module of it was missing, and is not there yet. */
+const LOADED_ANEW = 'council.loaded-anew';
 
 function NotLoaded({ error }: { readonly error: unknown }) {
   useEffect(reloadOnReturn, []);
   return (
     <main id="page">
       <h1>This page could not be loaded</h1>
-      <p>The service may have been updated since this tab was opened.</p>
+      <p>The service is away, or was updated since this tab was opened. The page comes by itself once it answers.</p>
       <Failure error={error} onRetry={() => window.location.reload()} />
     </main>
   );
 }
 
-/** Loads anew once the service answers that did not: a module that is missing for another reason is asked for by hand. */
+/** Loads anew once the service answers: twice in a row only if it was away, as a module may be missing for good. */
 function reloadOnReturn(): () => void {
-  let wasAway = false;
+  let mayReload = window.sessionStorage.getItem(LOADED_ANEW) === null;
   const timer = window.setInterval(() => {
     fetch('/api/health').then(
       ({ ok }) => {
-        if (ok && wasAway) window.location.reload();
-        else window.clearInterval(timer);
+        if (!ok) return;
+        window.clearInterval(timer);
+        if (!mayReload) return;
+        window.sessionStorage.setItem(LOADED_ANEW, 'yes');
+        window.location.reload();
       },
-      () => (wasAway = true),
+      () => (mayReload = true),
     );
   }, LOOK_MS);
   return () => window.clearInterval(timer);
