@@ -5,6 +5,7 @@ import { asItRan } from '../../src/console/record/executions.js';
 import type { AsItRan } from '../../src/console/record/executions.js';
 import type { Unrolled } from '../../src/console/pages/run/unrolled.js';
 import { pageOf, unrolled } from '../../src/console/pages/run/unrolled.js';
+import { begun, fitted } from '../../src/console/ui/camera.js';
 import { placesOf, sizeOf, spaceOf } from '../../src/console/ui/graph-ways.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { present } from '../../src/system/element.js';
@@ -87,6 +88,25 @@ describe('The graph of a run as it ran', () => {
       if (page < last) expect(targets.get('after')).to.deep.equal({ page: page + 1 });
     }
     for (const { step } of ran.executions) expect(seen.has(`step ${step}`), String(step)).to.equal(true);
+  });
+});
+
+describe('What is first seen of a graph', () => {
+  const phone = { width: 336, height: 360 };
+  const part = { x: 900, y: 0, width: 200, height: 56 };
+
+  it('is all of it, in the middle, where that can be read', () => {
+    const drawing = { x: -20, y: 0, width: 200, height: 100 };
+    expect(begun(drawing, phone, { part, grows: false })).to.deep.equal({ x: 88, y: 118, scale: 1 });
+  });
+
+  it('is its part where things stand, at a size that can be read, where a phone cannot show all of it', () => {
+    const drawing = { x: 0, y: 0, width: 2_000, height: 900 };
+    const { x, y, scale } = begun(drawing, phone, { part, grows: false });
+    expect(scale).to.equal(0.6);
+    expect(x + 1_000 * scale, 'the middle of the part').to.equal(phone.width / 2);
+    expect(y, 'no gap above').to.equal(28);
+    expect(fitted(drawing, phone).scale, 'all of it, when asked for').to.be.lessThan(0.2);
   });
 });
 

@@ -23,8 +23,13 @@ export interface Point {
   readonly y: number;
 }
 
-/** A node's place; `x` and `y` are its upper left corner. */
-export interface PlacedNode extends NodeToPlace, Point {}
+/** `x` and `y` are its upper left corner. */
+export interface Box extends Point {
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface PlacedNode extends NodeToPlace, Box {}
 
 /** An edge's way from the border of its source to that of its target. */
 export interface PlacedEdge {
@@ -62,7 +67,6 @@ export function atBorder(node: PlacedNode, point: Point): Point {
   return { x: centre.x + dx * Math.min(1, part), y: centre.y + dy * Math.min(1, part) };
 }
 
-/** The middle of a node. */
-export function centreOf({ x, y, width, height }: PlacedNode): Point {
+export function centreOf({ x, y, width, height }: Box): Point {
   return { x: x + width / 2, y: y + height / 2 };
 }

@@ -3,8 +3,8 @@ import type { Signal } from '@preact/signals';
 import { useComputed, useSignal } from '@preact/signals';
 import { createRef } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { Point } from '../record/placement.js';
-import type { Box } from './graph-ways.js';
+import type { Box, Point } from '../record/placement.js';
+import { centreOf } from '../record/placement.js';
 
 /** A point of the drawing stands at `point * scale + (x, y)` of the window it is seen through. */
 export interface Camera extends Point {
@@ -15,6 +15,8 @@ export interface Camera extends Point {
 export type CameraState = Signal<Camera | null>;
 
 const [SMALLEST, LARGEST] = [0.1, 2.5];
+/** Smallest scale at which a drawing is first shown: what is written at its nodes can be read. */
+const READABLE = 0.6;
 const MARGIN = 28;
 /** What the buttons below hide of the window. */
 const TOOLS = 24;
@@ -23,16 +25,46 @@ const [STEP, ZOOM] = [60, 1.25];
 /** A pointer that moved less has clicked. */
 const CLICK = 4;
 
-/** All of a drawing, in the middle and no larger than it is. One that `grows` to the right begins at the left. */
-export function fitted(drawing: Box, window: Pick<Box, 'width' | 'height'>, grows = false): Camera {
-  const [width, height] = [window.width - 2 * MARGIN, window.height - 2 * MARGIN - TOOLS];
-  const whole = Math.min(1, width / drawing.width, height / drawing.height);
-  const scale = Math.max(SMALLEST, grows ? Math.max(whole, Math.min(0.6, height / drawing.height)) : whole);
+type Size = Pick<Box, 'width' | 'height'>;
+
+/** All of a drawing, in the middle and no larger than it is. */
+export function fitted(drawing: Box, window: Size): Camera {
+  return over(drawing, roomIn(window), { smallest: SMALLEST, grows: false, part: drawing });
+}
+
+/**
+ * A drawing as it is first shown: all of it, or as much around a part of it as can be read. One that `grows` to the right
+ * begins at the left.
+ */
+export function begun(drawing: Box, window: Size, { part, grows }: Pick<Sight, 'part' | 'grows'>): Camera {
+  return over(drawing, roomIn(window), { smallest: READABLE, grows, part });
+}
+
+function roomIn({ width, height }: Size): Size {
+  return { width: width - 2 * MARGIN, height: height - 2 * MARGIN - TOOLS };
+}
+
+interface Sight {
+  readonly smallest: number;
+  readonly grows: boolean;
+  /** What is in the middle where not all of the drawing has room. */
+  readonly part: Box;
+}
+
+function over(drawing: Box, room: Size, { smallest, grows, part }: Sight): Camera {
+  const scale = Math.max(smallest, Math.min(1, room.width / drawing.width, room.height / drawing.height));
+  const spare = { x: room.width - drawing.width * scale, y: room.height - drawing.height * scale };
+  const before = centreOf({ ...part, x: part.x - drawing.x, y: part.y - drawing.y });
   return {
-    x: MARGIN - drawing.x * scale + (grows ? 0 : (width - drawing.width * scale) / 2),
-    y: MARGIN - drawing.y * scale + (height - drawing.height * scale) / 2,
+    x: MARGIN - drawing.x * scale + (grows && spare.x > 0 ? 0 : shift(spare.x, room.width / 2 - before.x * scale)),
+    y: MARGIN - drawing.y * scale + shift(spare.y, room.height / 2 - before.y * scale),
     scale,
   };
+}
+
+/** In the middle where there is room to spare, else where it is wanted, as far as that leaves no gap at an end. */
+function shift(spare: number, wanted: number): number {
+  return spare > 0 ? spare / 2 : Math.min(0, Math.max(spare, wanted));
 }
 
 /** Larger or smaller by a factor; what is at `point` of the window stays there. */
@@ -46,17 +78,17 @@ export interface CameraOptions {
   /** Default: one of its own. */
   readonly camera?: CameraState | undefined;
   readonly grows?: boolean | undefined;
-  /** A part of the drawing that is shown at first where it grows. */
-  readonly current?: Box | null;
+  /** The part of the drawing that is shown at first where not all of it can be. */
+  readonly part: Box;
 }
 
 /** A camera over a drawing, fitted when both drawing and window are first there. `view`: the window, an element that clips. */
-export function useCamera({ drawing, camera, grows = false, current = null }: CameraOptions): ViewCamera {
+export function useCamera({ drawing, camera, grows = false, part }: CameraOptions): ViewCamera {
   const own = useSignal<Camera | null>(null);
   const state = camera ?? own;
   const held = useMemo(() => new ViewCamera(state), [state]);
   held.drawing = drawing;
-  held.current = grows ? current : null;
+  held.part = part;
   held.grows = grows;
   const isThere = drawing.width > 0;
   // Read through this alone: whoever draws is not drawn anew when the camera moves.
@@ -71,13 +103,15 @@ export function useCamera({ drawing, camera, grows = false, current = null }: Ca
   return held;
 }
 
+const NOTHING: Box = { x: 0, y: 0, width: 0, height: 0 };
+
 /** The camera, and what its window listens with. */
 export class ViewCamera {
   readonly view = createRef<HTMLDivElement>();
   readonly state: CameraState;
-  drawing: Box = { x: 0, y: 0, width: 0, height: 0 };
+  drawing = NOTHING;
+  part = NOTHING;
   grows = false;
-  current: Box | null = null;
   /** Pointers that are down, and where in the window. */
   readonly #held = new Map<number, Point>();
   #isDragged = false;
@@ -87,14 +121,13 @@ export class ViewCamera {
   }
 
   /** Shows all of the drawing. */
-  readonly fit = (): void => this.#fit(false);
+  readonly fit = (): void => this.#see((window) => fitted(this.drawing, window));
   readonly zoomIn = (): void => this.#zoom(ZOOM);
   readonly zoomOut = (): void => this.#zoom(1 / ZOOM);
 
   /** Shows it as it is shown at first. */
   show(): void {
-    this.#fit(this.grows);
-    if (this.current !== null) this.reveal(this.current);
+    this.#see((window) => begun(this.drawing, window, this));
   }
 
   /** Where a pointer is in the drawing. */
@@ -163,16 +196,14 @@ export class ViewCamera {
     event.preventDefault();
   };
 
-  get #size(): Pick<Box, 'width' | 'height'> {
+  get #size(): Size {
     const { clientWidth: width = 0, clientHeight: height = 0 } = this.view.current ?? {};
     return { width, height };
   }
 
-  #fit(grows: boolean): void {
+  #see(camera: (window: Size) => Camera): void {
     const { width, height } = this.#size;
-    if (width > 0 && height > 0 && this.drawing.width > 0) {
-      this.state.value = fitted(this.drawing, { width, height }, grows);
-    }
+    if (width > 0 && height > 0 && this.drawing.width > 0) this.state.value = camera({ width, height });
   }
 
   #change(next: (camera: Camera) => Camera): void {

@@ -1,16 +1,11 @@
 /** Where the nodes and edges of a graph are drawn. */
 import { layoutGraph } from '../record/graph-layout.js';
-import type { EdgeToPlace, GraphLayout, NodeToPlace, PlacedEdge, PlacedNode, Point } from '../record/placement.js';
+import type { Box, EdgeToPlace, GraphLayout, NodeToPlace, PlacedEdge, PlacedNode, Point } from '../record/placement.js';
 import { atBorder, centreOf } from '../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
 
 /** Where nodes and edges are. */
 export type Places = Pick<GraphLayout, 'nodes' | 'edges'>;
-
-export interface Box extends Point {
-  readonly width: number;
-  readonly height: number;
-}
 
 const HEAD = 9;
 /** How far an edge swings aside for one that leads the other way. */

@@ -23,9 +23,9 @@ export interface GraphProps {
   readonly nodes: readonly GraphNodeShown[];
   readonly edges: readonly GraphEdgeShown[];
   readonly direction?: LayoutOptions['direction'];
-  /** It gets longer while it is looked at: it is first shown from its beginning. */
+  /** It gets longer while it is looked at: it begins at the left. */
   readonly grows?: boolean;
-  /** The node at which things stand: shown at first where it `grows`, and when asked for. */
+  /** The node at which things stand: shown at first, and when asked for. */
   readonly current?: string | null;
   /** Where the person looks, to keep it while the graph is away. */
   readonly camera?: CameraState;
@@ -38,22 +38,23 @@ export interface GraphProps {
   readonly onMove?: (id: string, position: Point) => void;
   /** An edge was drawn, from a node's port or with the key C. */
   readonly onConnect?: (source: string, target: string) => void;
-  /** How often it was laid out anew: each time it is fitted into view again. */
+  /** How often it was laid out anew: each time it is shown as at first. */
   readonly round?: number;
   /** More buttons beside those of the camera. */
   readonly tools?: ComponentChildren;
 }
 
-/** The camera is fitted at first, and then stays where the person puts it, whatever becomes of the graph. */
+/** The camera shows at first what can be read, and then stays where the person puts it, whatever becomes of the graph. */
 export function Graph(props: GraphProps) {
   const { name, nodes, edges, onSelectNode, onMove, tools, round = 0 } = props;
   const editing = useGraphEditing({ onMove, onConnect: props.onConnect });
   const places = usePlaces(props, editing);
   const drawing = useMemo(() => boundsOf(places), [places]);
   const current = places.nodes.get(props.current ?? '') ?? null;
-  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows, current });
+  const [first = drawing] = places.nodes.values();
+  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows, part: current ?? first });
   useEffect(() => {
-    if (round > 0) camera.fit();
+    if (round > 0) camera.show();
   }, [round]);
   const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
   return (
