@@ -246,6 +246,6 @@ function isEnd({ event }: Message): boolean {
   return event === 'run_complete' || event === 'run_failed';
 }
 
-function tokenMessage({ runId, node, step, attempt, turn, text }: Token): Message {
-  return { event: 'token', run_id: runId, node, step, attempt, turn, text };
+function tokenMessage({ runId, ...token }: Token): Message {
+  return { event: 'token', run_id: runId, ...token };
 }

@@ -350,10 +350,10 @@ describe('A council with tools', () => {
         expect(run && finalDraftOf(run)).to.equal('A draft');
         const from = (node: string, step: number) => ({ runId, node, step, attempt: 1, turn: 1 });
         expect(tokens).to.deep.equal([
-          { ...from('plan', 1), text: 'A ' },
-          { ...from('plan', 1), text: 'draft' },
-          { ...from('end', 3), text: 'A ' },
-          { ...from('end', 3), text: 'draft' },
+          { ...from('plan', 1), offset: 0, text: 'A ' },
+          { ...from('plan', 1), offset: 2, text: 'draft' },
+          { ...from('end', 3), offset: 0, text: 'A ' },
+          { ...from('end', 3), offset: 2, text: 'draft' },
         ]);
         expect(JSON.stringify(await checkRecord(at.log, runId))).not.to.include('"A "');
       } finally {

@@ -62,7 +62,7 @@ describe('The store of a run in the console', () => {
     store.start();
     await feed(events.slice(0, begun + 1));
     await say('The ', 1);
-    await say('sea', 1);
+    await say('sea', 1, 4);
     paint();
     expect(store.tokens.value.map(({ text }) => text)).to.deep.equal(['The sea']);
     await say('Thought over: ', 2);
@@ -72,6 +72,21 @@ describe('The store of a run in the console', () => {
     await say('too late', 2);
     paint();
     expect(store.tokens.value).to.deep.equal([]);
+  });
+
+  it('knows how much of a draft was written before it listened, or while it could not', async () => {
+    const events = history('fixed-graph');
+    const { store, feed, say, paint } = storeOver();
+    store.start();
+    await feed(events.slice(0, events.findIndex(({ type }) => type === 'NodeStarted') + 1));
+    const written = (): readonly (string | number)[] => store.tokens.value.flatMap(({ from, text }) => [from, text]);
+    await say('keeps ', 1, 8);
+    await say('what ', 1, 14);
+    paint();
+    expect(written()).to.deep.equal([8, 'keeps what ']);
+    await say('takes', 1, 30);
+    paint();
+    expect(written()).to.deep.equal([30, 'takes']);
   });
 
   it('tells why the events do not come', async () => {
@@ -161,8 +176,8 @@ function storeOver(query = '') {
     feed: events.push,
     fail: events.fail,
     frames: () => shows.length,
-    say: (text: string, turn: number) =>
-      messages.push([{ event: 'token', run_id: 'run', node: 'agent_1', step: 1, attempt: 1, turn, text }]),
+    say: (text: string, turn: number, offset = 0) =>
+      messages.push([{ event: 'token', run_id: 'run', node: 'agent_1', step: 1, attempt: 1, turn, offset, text }]),
     paint() {
       const due = shows;
       shows = [];

@@ -9,6 +9,8 @@ export interface Token {
   readonly attempt: number;
   /** From 1: grows when what was sent before turns out not to belong to the draft (thoughts, words before tool calls). */
   readonly turn: number;
+  /** UTF-16 code units of the turn before it, so that a listener who came late knows what was missed. */
+  readonly offset: number;
   readonly text: string;
 }
 
@@ -28,7 +30,7 @@ export class TokenBus {
   }
 
   /**
-   * Listens to a run's tokens from its next call to a model on.
+   * Listens to a run's tokens from its next call to a model on; of one that somebody listens to already, to the rest.
    *
    * @returns unsubscribes, may be called twice; null when there are too many listeners
    */
@@ -58,9 +60,12 @@ export class TokenBus {
   /** Where a call to a model sends its text; null while nobody listens to the run, so that the answer need not be streamed. */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#listeners.has(runId)) return null;
+    let told = { turn: 0, length: 0 };
     return (text, turn) => {
       if (text === '') return;
-      for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, turn, text });
+      const offset = told.turn === turn ? told.length : 0;
+      told = { turn, length: offset + text.length };
+      for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, turn, offset, text });
     };
   }
 }

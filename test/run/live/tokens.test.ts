@@ -10,8 +10,20 @@ describe('The token bus', () => {
     const heard: Token[] = [];
     bus.subscribe('one', (token) => heard.push(token));
     bus.sinkFor('one', FROM)?.('A ', 1);
-    expect(heard).to.deep.equal([{ runId: 'one', ...FROM, turn: 1, text: 'A ' }]);
+    expect(heard).to.deep.equal([{ runId: 'one', ...FROM, turn: 1, offset: 0, text: 'A ' }]);
     expect(bus.sinkFor('two', FROM)).to.equal(null);
+  });
+
+  it('tells who comes later how much of a turn was told before', () => {
+    const bus = new TokenBus(() => undefined);
+    const heard: (string | number)[] = [];
+    bus.subscribe('one', () => undefined);
+    const sink = bus.sinkFor('one', FROM);
+    sink?.('A 🦭 ', 1);
+    bus.subscribe('one', ({ turn, offset, text }) => heard.push(turn, offset, text));
+    sink?.('draft', 1);
+    sink?.('Anew', 2);
+    expect(heard).to.deep.equal([1, 5, 'draft', 2, 0, 'Anew']);
   });
 
   it('has no sink while nobody listens, and keeps nothing for later', () => {

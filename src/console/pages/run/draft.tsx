@@ -39,13 +39,18 @@ export function Draft({ store }: Shown) {
   );
 }
 
-function Written({ writing: { text, attempt }, by }: { readonly writing: Writing; readonly by: string }) {
+function Written({ writing: { text, from, attempt }, by }: { readonly writing: Writing; readonly by: string }) {
   return (
     <section class="writing stack" aria-label={`${by} is writing`}>
       <h3 class="small">
         {by} is writing{attempt > 1 && `, attempt ${attempt}`}
       </h3>
-      <Prose text={text} />
+      {from > 0 && (
+        <p class="small muted">
+          The beginning was written before this page was opened. All of it comes when it is done.
+        </p>
+      )}
+      <Prose text={from > 0 ? `… ${text}` : text} />
     </section>
   );
 }

@@ -54,6 +54,8 @@ export interface Writing {
   readonly attempt: number;
   readonly turn: number;
   readonly text: string;
+  /** How much of it came before anybody listened here, and is not in the text. */
+  readonly from: number;
 }
 
 /** An event that somebody looks for: where a draft, a score, a pause or a decision came, or the run failed or ended. */
@@ -257,11 +259,12 @@ export class RunStore {
 
   #hear(message: LiveMessage): void {
     if (message.event !== 'token') return;
-    const { node, step, attempt, turn, text } = message;
+    const { node, step, attempt, turn, offset: from, text } = message;
     if (attempt <= (this.#endedAttempts.get(step) ?? 0)) return;
     const known = this.#writing.get(step);
-    const isNext = known?.attempt === attempt && known.turn === turn;
-    this.#writing.set(step, { node, step, attempt, turn, text: isNext ? known.text + text : text });
+    const isOfIt = known !== undefined && known.attempt === attempt && known.turn === turn;
+    const isNext = isOfIt && from === known.from + known.text.length;
+    this.#writing.set(step, isNext ? { ...known, text: known.text + text } : { node, step, attempt, turn, from, text });
     this.#showSoon();
   }
 
