@@ -36,10 +36,7 @@ export const IS_SOAK = process.env['SOAK'] !== undefined;
 
 /** A block of tests in a browser, skipped where none is installed; nothing that it wrote to its console may be an error. */
 export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser) => void): void {
-  describe(title, function () {
-    // A browser now and then loses a click or an answer of its own; what is wrong with a page fails twice.
-    this.retries(1);
-    if (!IS_SOAK) this.timeout(150_000);
+  describe(title, () => {
     if (CHROMIUM === null) {
       it(NO_CHROMIUM);
       return;
