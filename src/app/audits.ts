@@ -33,6 +33,8 @@ export interface RunAudits {
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;
+  /** A run need not be verified by that check any more: its whole record has been replayed meanwhile. */
+  isWhole(runId: string): void;
   /** Ends that check. */
   stop(): Promise<void>;
 }
@@ -66,6 +68,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
     return audit(runId, async (seen, fold) => (wasCorrupt ? await history.replace(seen, fold) : undefined));
   };
   const check = recordCheck({ verify: verifyQuietly, system, onFault });
+  const unchecked = new Set<string>();
   return {
     verify: (runId) =>
       audit(runId, async (seen, fold) => {
@@ -74,18 +77,25 @@ export function runAudits(deps: AuditsDeps): RunAudits {
       }),
     genealogy: (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical })),
     prompt: (runId, at) => reader.folded(runId, (events) => promptOf(runId, events, { ...at, sha256 })),
-    check: (unfinished) => check.start(notEnded(unfinished, history)),
+    check(unfinished) {
+      for (const { runId } of unfinished) unchecked.add(runId);
+      return check.start(notEnded(unfinished, { history, unchecked }));
+    },
+    isWhole: (runId) => void unchecked.delete(runId),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);
     },
   };
 }
 
-/** Runs without an owner come first: a run that is taken up is replayed anyway. */
-async function* notEnded(unfinished: readonly UnfinishedRun[], history: History): AsyncGenerator<string> {
-  for (const { runId, owner } of unfinished) if (owner === null) yield runId;
+/** Runs without an owner come first: one that is taken up is replayed for that, and no longer unchecked then. */
+async function* notEnded(
+  unfinished: readonly UnfinishedRun[],
+  { history, unchecked }: { readonly history: History; readonly unchecked: Set<string> },
+): AsyncGenerator<string> {
+  for (const { runId, owner } of unfinished) if (owner === null && unchecked.delete(runId)) yield runId;
   yield* history.paused();
-  for (const { runId, owner } of unfinished) if (owner !== null) yield runId;
+  for (const { runId, owner } of unfinished) if (owner !== null && unchecked.delete(runId)) yield runId;
 }
 
 // Verifies the records of documents: on request, and at the start those of listed ones.

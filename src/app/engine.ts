@@ -105,7 +105,8 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
   const ownAppends = new OwnAppends();
-  const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId };
+  const onWhole = (runId: string): void => audits.isWhole(runId);
+  const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const feed = new RunFeed(reader, system.sha256);
@@ -297,7 +298,7 @@ function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' 
       deadlines.start();
       if (cluster !== null) return cluster.start(runs);
       if (runs.length > 0) logger.info({ runs: runs.length }, 'runs taken up again');
-      registry.recover(runs.map(({ runId }) => runId));
+      registry.recover(runs);
     },
     beat: () => cluster?.beat(),
   };

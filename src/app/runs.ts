@@ -27,6 +27,8 @@ export interface RunServicesDeps {
   readonly corruptRuns: CorruptRuns;
   readonly ownAppends: OwnAppends;
   readonly instanceId: string;
+  /** See `RegistryOptions`. */
+  readonly onWhole?: (runId: string) => void;
 }
 
 export interface RunServices {
@@ -43,7 +45,7 @@ export interface RunServices {
 export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
   { dataDir, model, webSearch = null, chunkSearch = null, system, logger }: EngineDeps,
-  { log, tokens, charts, corruptRuns, ownAppends, instanceId }: RunServicesDeps,
+  { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole }: RunServicesDeps,
 ): RunServices {
   const onOutage = (name: string, failure: ModelFailed | null): void => {
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
@@ -79,6 +81,7 @@ export function runServices(
         found: (error) => corruptRuns.found(error),
         assertNotCorrupt: (runId) => corruptRuns.assertNotCorrupt(runId),
       },
+      ...(onWhole !== undefined && { onWhole }),
     },
   );
   const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');

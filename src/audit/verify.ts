@@ -11,7 +11,7 @@ import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { ReplayDeps } from '../run/replay.js';
-import { RunReplayer } from '../run/replay.js';
+import { RunReplayer, endsBefore } from '../run/replay.js';
 import { readChecked, readRun } from '../run/stream.js';
 import type { System } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
@@ -95,9 +95,7 @@ async function* witnessed<T extends ExportedEvent>(events: AsyncIterable<T>, wit
  */
 function cutOff({ events }: Verified, { recorded, stored }: Before): Difference | null {
   const seen = Math.max(recorded ?? -1, stored?.seq ?? -1);
-  return seen < events
-    ? null
-    : { seq: events, what: `the record ends before it, and has gone on to event ${seen} once` };
+  return seen < events ? null : { seq: events, what: endsBefore(seen) };
 }
 
 function viewDifference(viewed: RunState | null, { recorded, stored }: Before): Difference | null {

@@ -26,7 +26,7 @@ export interface OrphanRecoveryOptions {
     /** Whether a run is live here or being claimed. */
     holds(runId: string): boolean;
     /** Queues runs without a live owner. */
-    recover(runIds: Iterable<string>): void;
+    recover(orphans: Iterable<Pick<UnfinishedRun, 'runId'>>): void;
     /** Removes a run from the queue: it has an owner by now. */
     leaveTo(runId: string): void;
   };
@@ -117,7 +117,7 @@ export class OrphanRecovery {
     const { from, to } = isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
     const cancel = system.after(from + system.random() * (to - from), () => {
       this.#offers.delete(runId);
-      if (this.#isOrphan(runId)) registry.recover([runId]);
+      if (this.#isOrphan(runId)) registry.recover([{ runId }]);
     });
     this.#offers.set(runId, cancel);
   }

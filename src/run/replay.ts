@@ -110,3 +110,14 @@ export async function replayRun(
     throw error;
   }
 }
+
+/** @throws {RunCorrupt} when a replayed run, null where there is none, ends before an event that it once had */
+export function assertReaches(runId: string, replayed: Replay | null, seen: number): void {
+  const events = (replayed?.snapshot.context.run.head.seq ?? -1) + 1;
+  if (seen >= events) throw new RunCorrupt({ runId, seq: events, reason: endsBefore(seen) });
+}
+
+/** What is wrong with a record that ends before an event that it once had. */
+export function endsBefore(seen: number): string {
+  return `the record ends before it, and has gone on to event ${seen} once`;
+}

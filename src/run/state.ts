@@ -176,6 +176,8 @@ export function withProgress(run: RunState, change: Partial<RunProgress>): RunSt
 export interface UnfinishedRun {
   readonly runId: string;
   readonly owner: string | null;
+  /** An event it is known to have had: a record that ends before is corrupt. Absent: nothing is known. */
+  readonly seq?: number;
 }
 
 export function isFinished(state: RunState): boolean {

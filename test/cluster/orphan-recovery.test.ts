@@ -28,7 +28,7 @@ describe('A recovery', () => {
       isInTurn: () => isInTurn,
       registry: {
         holds: (runId) => held.has(runId),
-        recover: (runIds) => void taken.push(...runIds),
+        recover: (orphans) => void taken.push(...Array.from(orphans, ({ runId }) => runId)),
         leaveTo: (runId) => void left.push(runId),
       },
     });

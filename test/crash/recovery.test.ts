@@ -15,7 +15,7 @@ import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
 import { countedCalls, countedModel } from '../support/counted-model.js';
-import { damageEvent } from '../support/damaged-log.js';
+import { damageEvent, dropEvent } from '../support/damaged-log.js';
 import { instantModel } from '../support/instant-model.js';
 import type { OpenEngineOptions, TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -26,6 +26,7 @@ import { scriptedModel } from '../support/scripted-model.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
@@ -211,10 +212,33 @@ describe('Recovery', () => {
       expect(most).to.equal(3);
     });
 
+    it('takes up many runs a few at a time', async () => {
+      const before = await openRecovered({ model: held() });
+      await startAll(before, Array.from({ length: 200 }, uuid));
+      await before.stop();
+      let [reading, most] = [0, 0];
+      const counting = (log: EventLog): EventLog =>
+        changedLog(log, {
+          async *readStream(stream, range) {
+            reading += 1;
+            most = Math.max(most, reading);
+            yield* log.readStream(stream, range);
+            reading -= 1;
+          },
+        });
+      const engine = await openRecovered({ decorate: counting });
+      // The list reads no streams.
+      const statuses = async (): Promise<readonly string[]> =>
+        (await engine.queries.list({ limit: 500, offset: 0 })).map(({ status }) => status);
+      await untilTrue(async () => (await statuses()).every((status) => status === 'completed'));
+      expect(await statuses()).to.have.length(200);
+      expect(most).to.be.at.most(64);
+    });
+
     it('refuses a start when 10,000 runs wait, at once with others too', async () => {
       const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
       await engine.registry.start(runRequest(uuid()));
-      engine.registry.recover(Array.from({ length: 9_990 }, uuid));
+      engine.registry.recover(Array.from({ length: 9_990 }, () => ({ runId: uuid() })));
       const starts = await Promise.allSettled(
         Array.from({ length: 50 }, () => engine.registry.start(runRequest(uuid()))),
       );
@@ -224,6 +248,25 @@ describe('Recovery', () => {
       expect(await engine.queries.list({ limit: 100, offset: 0 })).to.have.lengthOf(11);
     });
   });
+
+  onEmbeddedLog(() =>
+    it('does not take up a run whose last events are missing', async () => {
+      const before = await openRecovered({ model: held() });
+      const [cut, whole] = [uuid(), uuid()];
+      await startAll(before, [cut]);
+      await runWhen(before, cut, ({ phase }) => phase.status === 'running');
+      await before.registry.start(runRequest(whole));
+      const last = (await recordOf(before.log, cut)).at(-1);
+      await before.registry.cancel(whole);
+      before.registry.abandon();
+      await before.stop();
+      dropEvent(dir.path, last?.id ?? '');
+      const engine = await openRecovered();
+      await untilTrue(() => engine.faults.length > 0);
+      expect(await rejectionOf(engine.queries.find(cut))).to.be.instanceOf(RunCorrupt);
+      expect(await recordOf(engine.log, cut)).to.have.length(last?.seq ?? 0);
+    }),
+  );
 
   describe('under cancels and repeated starts', () => {
     it('cancels a pending run, which is then never started', async () => {

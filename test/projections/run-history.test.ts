@@ -155,10 +155,11 @@ describe('History', () => {
       await history.put(summary(id, { ...ownedIf(statuses[index] ?? 'failed') }));
     await history.flush();
     await history.put(summary('f', { ...ownedIf('running'), iterationCount: 1 }));
+    const { seq } = summary('f');
     expect(await history.unfinished()).to.deep.equal([
-      { runId: 'f', owner: 'one' },
-      { runId: 'd', owner: null },
-      { runId: 'a', owner: 'one' },
+      { runId: 'f', owner: 'one', seq },
+      { runId: 'd', owner: null, seq },
+      { runId: 'a', owner: 'one', seq },
     ]);
   });
 

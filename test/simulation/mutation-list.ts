@@ -101,7 +101,7 @@ export const MUTATIONS: readonly Mutation[] = [
     'cluster?.listen();\n      return (await history.unfinished()).filter(({ runId }) => !corruptRuns.has(runId));',
     'const runs = await history.unfinished(); cluster?.listen(); return runs.filter(({ runId }) => !corruptRuns.has(runId));',
   ),
-  of('an instance alone takes nothing up', 'app/engine.js', 'registry.recover(runs.map(({ runId }) => runId));'),
+  of('an instance alone takes nothing up', 'app/engine.js', 'registry.recover(runs);'),
   of(
     'a slot is not freed when a run ends',
     REGISTRY,

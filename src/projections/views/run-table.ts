@@ -83,8 +83,9 @@ export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string)
 
 function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused' | 'deadlines'> {
   const unfinished = database.prepare(
-    `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner FROM runs
-     WHERE status IN ('pending', 'running') ORDER BY key`,
+    `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner,
+       CASE WHEN json_valid(summary) THEN summary ->> 'seq' END AS seq
+     FROM runs WHERE status IN ('pending', 'running') ORDER BY key`,
   );
   const paused = database.prepare(
     `SELECT key, id FROM runs WHERE status = 'paused' AND key > ? ORDER BY key LIMIT ${PAUSED_AT_ONCE}`,
@@ -102,7 +103,7 @@ function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' |
     unfinished: () =>
       unfinished.all().flatMap((row) => {
         const runId = textOf(row, 'id');
-        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner') }];
+        return runId === null ? [] : [{ runId, owner: textOf(row, 'owner'), ...seqOf(row) }];
       }),
     paused: (after) =>
       paused.all(after).flatMap((row) => {
@@ -110,6 +111,11 @@ function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' |
         return id === null ? [] : [{ key: Number(fieldOf(row, 'key')), id }];
       }),
   };
+}
+
+function seqOf(row: unknown): Pick<UnfinishedRun, 'seq'> {
+  const seq = fieldOf(row, 'seq');
+  return typeof seq === 'number' ? { seq } : {};
 }
 
 /** A row, if it is as this service wrote it: another program may have changed it. */

@@ -23,10 +23,11 @@ import type { PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
 import { RunStarts, requestedBefore } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
-import type { RunState } from '../state.js';
+import type { RunState, UnfinishedRun } from '../state.js';
 import { factsAfter } from '../stream.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
-import { replayRun } from '../replay.js';
+import { assertReaches, replayRun } from '../replay.js';
+import { places } from '../../system/async/semaphore.js';
 import { taskTracker } from '../../system/async/task-tracker.js';
 
 /** How long stop() waits for the log to take the releases, in milliseconds; runs not released by then are recovered as orphans. */
@@ -40,7 +41,15 @@ export interface RegistryOptions {
   readonly onLeft: (run: RunState) => void;
   /** Runs that are not continued; one found corrupt on its replay is added. */
   readonly corruptRuns: KnownCorruptRuns;
+  /** Called with a run that was taken up and read whole, up to the event it is known to have had at least. */
+  readonly onWhole?: (runId: string) => void;
 }
+
+/**
+ * Runs that are read and claimed at once. Enough to fill a group commit, or a round trip to a server; with many more, each
+ * waits for all others before any goes on, and all of them are held in memory meanwhile.
+ */
+const TAKEN_AT_ONCE = 64;
 
 /** A replayed run, or a new one without a snapshot. */
 type Replayed = Pick<Replay, 'chart'> & {
@@ -69,6 +78,9 @@ export class RunRegistry {
   readonly #live = new Map<string, RunActor>();
   /** Runs being claimed here: their claim is not appended or not adopted yet. */
   readonly #claiming = new RefCount();
+  /** What is known of runs that are queued to be taken up: see `UnfinishedRun.seq`. */
+  readonly #known = new Map<string, number>();
+  readonly #taking = places(TAKEN_AT_ONCE);
   /** Admissions, claims and commands, so that stop() can wait for them. */
   readonly #tasks = taskTracker();
 
@@ -135,7 +147,7 @@ export class RunRegistry {
       record: (replayed, facts) => this.#record(runId, replayed, facts),
     });
     const run = await this.#tasks.track(cancelled);
-    this.#admission.forget(runId);
+    this.leaveTo(runId);
     return run;
   }
 
@@ -182,13 +194,17 @@ export class RunRegistry {
   }
 
   /** Queues runs without a live owner, pending ones and orphans, in the order given. */
-  recover(runIds: Iterable<string>): void {
-    for (const runId of runIds) this.#admission.wait(runId);
+  recover(orphans: Iterable<Omit<UnfinishedRun, 'owner'>>): void {
+    for (const { runId, seq } of orphans) {
+      if (seq !== undefined) this.#known.set(runId, seq);
+      this.#admission.wait(runId);
+    }
   }
 
   /** Removes a run from the queue: another instance owns it by now, or it has finished. */
   leaveTo(runId: string): void {
     this.#admission.forget(runId);
+    this.#known.delete(runId);
   }
 
   /** Another instance has appended an event to a run; if the run is live here, its actor catches up. */
@@ -236,17 +252,23 @@ export class RunRegistry {
   /** Claims a queued run that has been given a slot; frees the slot when the run cannot be claimed. */
   async #admit(runId: string): Promise<void> {
     try {
-      if (!this.holds(runId) && (await this.#claiming.during(runId, () => this.#take(runId)))) return;
+      if (!this.holds(runId) && (await this.#claiming.during(runId, () => this.#takeInTurn(runId)))) return;
     } catch (error) {
       this.#deps.onFault(runId, error);
+    } finally {
+      this.#known.delete(runId);
     }
     this.#admission.leave();
+  }
+
+  async #takeInTurn(runId: string): Promise<boolean> {
+    return await this.#taking.within(async () => !this.#tasks.isEnding && (await this.#take(runId)));
   }
 
   #take(runId: string): Promise<boolean> {
     return takeRun({
       context: () => decisionContext(this.#deps),
-      replay: () => this.#replayOnceAvailable(runId),
+      replay: () => this.#replayWhole(runId),
       record: (replayed, facts) => this.#record(runId, { ...replayed, waitsForRoom: true }, facts),
       isHeld: () => this.#live.has(runId) || this.#claiming.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
@@ -295,10 +317,21 @@ export class RunRegistry {
     return actor.run;
   }
 
+  /** @throws {RunCorrupt} also when the record ends before what is known of it */
+  async #replayWhole(runId: string): Promise<Replay | null> {
+    const known = this.#known.get(runId);
+    const replayed = await this.#replayOnceAvailable(runId);
+    if (known !== undefined) {
+      assertReaches(runId, replayed, known);
+      this.#options.onWhole?.(runId);
+    }
+    return replayed;
+  }
+
   /** Nobody waits for it: an outage of the log is sat out. */
   #replayOnceAvailable(runId: string): Promise<Replay | null> {
     const { system } = this.#deps;
-    return this.#tasks.untilEnd(({ signal }) => retryWhileUnavailable(() => this.#replay(runId), { system, signal }));
+    return this.#tasks.untilEnd((end) => retryWhileUnavailable(() => this.#replay(runId), retryUntil(end, { system })));
   }
 
   #replayForWork(runId: string): Promise<Replay | null> {

@@ -25,3 +25,22 @@ export function semaphore(
     },
   };
 }
+
+/** Work of which only some is done at a time; the rest waits in order. Whoever gives it work bounds what waits. */
+export interface Places {
+  within<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export function places(count: number): Places {
+  const permits = semaphore(count, { maxWaiting: Number.POSITIVE_INFINITY, full: () => new Error('No place') });
+  return {
+    async within(work) {
+      const release = await permits.acquire();
+      try {
+        return await work();
+      } finally {
+        release();
+      }
+    },
+  };
+}
