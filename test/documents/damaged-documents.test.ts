@@ -54,6 +54,8 @@ describe('A document', () => {
   const idAt = async (id: string, seq: number): Promise<string> => (await recordOf(id)).at(seq)?.id ?? '';
   const found = async (): Promise<readonly string[]> => documentsIn((await read(service.url, provider)).hits);
   const remove = async (id: string): Promise<number> => (await rest.send('DELETE', `/api/documents/${id}`)).status;
+  /** The check of all documents, which a start does beside its work, has come to the damage. */
+  const untilTold = (): Promise<void> => untilTrue(async () => (await list()).some(({ error }) => error === DETAIL));
   const expectTold = async (id: string): Promise<void> => {
     expect(rest.problem(await rest.get(`/api/documents/${id}`), 500).detail).to.include(DETAIL);
     const listed = await list();
@@ -107,19 +109,21 @@ describe('A document', () => {
       expect(await found()).to.deep.equal([trees, stones].sort());
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
-      await untilTrue(async () => (await list()).some(({ error }) => error === DETAIL));
+      await untilTold();
       expect(service.faults).to.have.length(1);
       await expectTold(trees);
       expect((await verify(trees)).first_difference).to.have.property('seq', 1);
       expect(await verify(stones)).to.include(NONE);
       expect(await found()).to.deep.equal([stones]);
       await whileStopped(() => undefined);
+      await untilTold();
       await expectTold(trees);
     });
 
     it('that is damaged can be deleted and uploaded again; then only verify reports the damage', async () => {
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
+      await untilTold();
       await expectTold(trees);
       expect(rest.problem(await upload(service.url, TREES), 500).detail).to.include(DETAIL);
       expect(await remove(trees)).to.equal(204);

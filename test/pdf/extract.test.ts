@@ -11,6 +11,8 @@ import { endlessPdf } from '../support/hostile-pdfs.js';
 import { linesAt, pdfOf } from '../support/pdf-writer.js';
 import { rejectionOf } from '../support/rejection.js';
 
+/** So long that a child starts within it on a machine that has much else to do. */
+const AMPLE_MS = 120_000;
 const SOUND = pdfOf([
   linesAt(['A council reads.'], { x: 50, y: 100 }),
   linesAt(['And it decides.'], { x: 50, y: 100 }),
@@ -19,7 +21,11 @@ const SOUND = pdfOf([
 describe('Extraction in child processes', () => {
   const extractors: PdfExtractor[] = [];
   const extractor = (limits: Partial<ExtractLimits> = {}): PdfExtractor => {
-    const made = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: { ...EXTRACT_LIMITS, ...limits } });
+    const made = pdfExtractor({
+      system: nodeSystem(),
+      pid: process.pid,
+      limits: { ...EXTRACT_LIMITS, timeoutMs: AMPLE_MS, ...limits },
+    });
     extractors.push(made);
     return made;
   };
