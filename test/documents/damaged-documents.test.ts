@@ -144,6 +144,7 @@ describe('A document', () => {
     it('whose data is no JSON any more can be deleted', async () => {
       const last = await idAt(trees, -1);
       await whileStopped(() => damageEvent(dir.path, last, ['{', '[']));
+      await untilTold();
       await expectTold(trees);
       expect(await remove(trees)).to.equal(204);
       expect(await remove(trees)).to.equal(404);
