@@ -90,11 +90,13 @@ function indented(lines: readonly string[]): readonly string[] {
 /** A genealogy as a Mermaid flowchart: drafts as boxes, what led to them as arrows. Names are ours, labels are data. */
 export function genealogyDiagram(genealogy: Genealogy): string {
   const { drafts, feedback, decisions, failures, outcome } = genealogy;
+  const draftsById = new Map(drafts.map((draft) => [draft.id, draft]));
+  const scores = new Map(genealogy.scores.map(({ feedback: id, score }) => [id, score]));
   const lines = [
     'flowchart TD',
     ...parentLines(genealogy),
-    ...drafts.flatMap((draft) => draftLines(draft, drafts)),
-    ...feedback.flatMap((each) => feedbackLines(each, genealogy)),
+    ...drafts.flatMap((draft) => draftLines(draft, draftsById)),
+    ...feedback.flatMap((each) => feedbackLines(each, scores.get(each.id) ?? null)),
     ...decisions.flatMap(decisionLines),
     ...failures.map(({ seq, node, attempt, kind }) =>
       box(`e${seq}`, ['>', ']'], [`${seq} ${mermaidText(node)}`, `attempt ${attempt} failed, ${mermaidText(kind)}`]),
@@ -114,21 +116,27 @@ function parentLines({ parent, drafts, feedback }: Genealogy): readonly string[]
   ];
 }
 
-function draftLines(draft: GenealogyDraft, drafts: readonly GenealogyDraft[]): readonly string[] {
+function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, GenealogyDraft>): readonly string[] {
   const { id, seq, kind, node, iteration, parents, first_line: line, characters, tools } = draft;
   const author = node === null ? '' : ` ${mermaidText(node)}`;
   const passages = tools.reduce((sum, call) => sum + call.passages.length, 0);
   const head = `${seq} ${kind}${author}, iteration ${iteration}`;
   const measure = passages === 0 ? `${characters} characters` : `${characters} characters, ${passages} passages`;
-  const known = new Set(
-    drafts.filter((each) => parents.drafts.includes(each.id)).flatMap((each) => each.parents.feedback),
-  );
+  const given = parents.drafts.map((each) => drafts.get(each)?.parents.feedback ?? []);
   // Feedback that a parent draft was given already is drawn there.
-  const news = parents.feedback.filter((each) => !known.has(each));
+  const news = newIn(parents.feedback, given);
   return [
     box(nameOf(id), DRAFT_SHAPES[kind], [head, mermaidText(line), measure]),
     ...[...parents.drafts, ...news].map((parent) => `  ${nameOf(parent)} --> ${nameOf(id)}`),
   ];
+}
+
+/** The ids that are in none of some lists: mostly those at the end, where a run is reworked a thousand times. */
+function newIn(ids: readonly string[], lists: readonly (readonly string[])[]): readonly string[] {
+  const [first = [], ...others] = lists;
+  if (others.length === 0 && first.every((id, index) => ids[index] === id)) return ids.slice(first.length);
+  const known = new Set(lists.flat());
+  return ids.filter((id) => !known.has(id));
 }
 
 const DRAFT_SHAPES: Readonly<Record<GenealogyDraft['kind'], Shape>> = {
@@ -138,9 +146,8 @@ const DRAFT_SHAPES: Readonly<Record<GenealogyDraft['kind'], Shape>> = {
   inherited: ['[(', ')]'],
 };
 
-function feedbackLines(feedback: GenealogyFeedback, { scores }: Genealogy): readonly string[] {
+function feedbackLines(feedback: GenealogyFeedback, score: number | null): readonly string[] {
   const { id, seq, kind, node, draft, first_line: line } = feedback;
-  const score = scores.find((each) => each.feedback === id)?.score ?? null;
   const author = node === null ? kind : mermaidText(node);
   const judged = score === null ? '' : `, score ${mermaidText(String(score))}`;
   return [

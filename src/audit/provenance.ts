@@ -26,6 +26,10 @@ export class Provenance {
   readonly #draftsById = new Map<string, GenealogyDraft>();
   readonly #draftsFrom = new Map<string, GenealogyDraft>();
   readonly #feedbackFrom = new Map<string, string>();
+  /** Sources that were asked for before their feedback was added. */
+  readonly #unknown = new Set<string>();
+  /** The feedback told of last: mostly the next is the same with one more, in a run that is reworked often. */
+  #told = nothingTold();
 
   constructor(sha256: Sha256) {
     this.#sha256 = sha256;
@@ -44,7 +48,18 @@ export class Provenance {
 
   /** Ids of a branch's feedback, oldest first. */
   feedbackOf({ feedback }: Pick<Branch, 'feedback'>): string[] {
-    return distinct(feedback.map(({ from }) => this.#feedbackFrom.get(sourceOf(from)) ?? null));
+    const { of, ids, list } = this.#told;
+    if (feedback === of) return list;
+    const goesOn = feedback.length >= of.length && of.every((each, index) => feedback[index] === each);
+    const known = goesOn ? ids : new Set<string>();
+    for (const { from } of goesOn ? feedback.slice(of.length) : feedback) {
+      const source = sourceOf(from);
+      const id = this.#feedbackFrom.get(source);
+      if (id === undefined) this.#unknown.add(source);
+      else known.add(id);
+    }
+    this.#told = { of: feedback, ids: known, list: [...known] };
+    return this.#told.list;
   }
 
   /** @param from the step or gate that branches will know it by, null at the end of a run; returns its id */
@@ -64,7 +79,10 @@ export class Provenance {
     const { hash, characters } = digest(texts.join('\n'), this.#sha256);
     const shortened = { count: texts.length, hash, characters, first_line: firstLine(elementAt(texts, 0)) };
     this.feedback.push({ id, seq, at, tools: [], ...feedback, ...shortened });
-    this.#feedbackFrom.set(sourceOf(from), id);
+    const source = sourceOf(from);
+    // What was told before may hold the source without its id, or with another.
+    if (this.#feedbackFrom.has(source) || this.#unknown.has(source)) this.#told = nothingTold();
+    this.#feedbackFrom.set(source, id);
     return id;
   }
 
@@ -75,6 +93,17 @@ export class Provenance {
     if (given === null) return;
     for (const id of score.drafts) this.#draftsById.get(id)?.scores.push({ seq, node, score: given });
   }
+}
+
+/** Feedback, and the ids of it. */
+interface Told {
+  readonly of: Branch['feedback'];
+  readonly ids: Set<string>;
+  readonly list: string[];
+}
+
+function nothingTold(): Told {
+  return { of: [], ids: new Set(), list: [] };
 }
 
 /** The ids that are not null, each once. */

@@ -198,17 +198,49 @@ export function verdict(score: number | null, passScore: number): RouteDecision 
 
 /** All feedback in the state, as a JSON list, is cut to its limit by dropping the oldest (contract, section 2, sizes). */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
-  const listBy = (bytesOf: (text: string) => number): number =>
-    feedback.reduce((sum, each) => sum + bytesOf(each.text) + COMMA, COMMA);
-  if (listBy(mostJsonBytes) <= MAX_ALL_FEEDBACK_BYTES) return feedback;
-  let bytes = listBy(jsonBytes);
+  return isSurelyShort(feedback) ? feedback : withoutOldest(feedback, listBytes(feedback));
+}
+
+/** A bounded list with one more: only the new text is counted, for a run may be reworked a thousand times. */
+export function withFeedback(bounded: readonly Feedback[], added: Feedback): readonly Feedback[] {
+  const feedback = [...bounded, added];
+  const bytes = counted.get(bounded);
+  if (bytes === undefined && isSurelyShort(feedback)) return feedback;
+  return withoutOldest(feedback, (bytes ?? listBytes(bounded)) + itemBytes(added));
+}
+
+/** Bytes of bounded lists as JSON. A list never changes. */
+const counted = new WeakMap<readonly Feedback[], number>();
+
+function withoutOldest(feedback: readonly Feedback[], allBytes: number): readonly Feedback[] {
+  let bytes = allBytes;
   let dropped = 0;
   for (const each of feedback) {
     if (bytes <= MAX_ALL_FEEDBACK_BYTES) break;
-    bytes -= jsonBytes(each.text) + COMMA;
+    bytes -= itemBytes(each);
     dropped += 1;
   }
-  return dropped === 0 ? feedback : feedback.slice(dropped);
+  const bounded = dropped === 0 ? feedback : feedback.slice(dropped);
+  counted.set(bounded, bytes);
+  return bounded;
+}
+
+function listBytes(feedback: readonly Feedback[]): number {
+  return feedback.reduce((sum, each) => sum + itemBytes(each), COMMA);
+}
+
+function itemBytes({ text }: Feedback): number {
+  return jsonBytes(text) + COMMA;
+}
+
+/** Whether a list is within its limit however its texts are escaped. */
+function isSurelyShort(feedback: readonly Feedback[]): boolean {
+  let most = COMMA;
+  for (const { text } of feedback) {
+    most += mostJsonBytes(text) + COMMA;
+    if (most > MAX_ALL_FEEDBACK_BYTES) return false;
+  }
+  return true;
 }
 
 /** Bytes of a separator in a JSON list; both brackets together count as one more, since the last item has no comma. */

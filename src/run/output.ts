@@ -2,7 +2,7 @@
 import type { ConditionFacts } from '../graph/condition.js';
 import { codePoints } from '../graph/limits.js';
 import type { Branch } from './branch.js';
-import { boundedFeedback, verdict } from './branch.js';
+import { verdict, withFeedback } from './branch.js';
 import type { NodeOutput } from '../generated/schemas.js';
 import type { RunProgress, RunState } from './state.js';
 
@@ -73,7 +73,7 @@ export function afterOutput(
     scoreFrom: from,
     scoreBy: ran.node,
     givenScore: score,
-    feedback: boundedFeedback([...ran.branch.feedback, { from, text: feedback }]),
+    feedback: withFeedback(ran.branch.feedback, { from, text: feedback }),
     decision: times >= request.limits.maxIterations ? 'approve' : verdict(score, request.limits.passScore),
     forks,
   };

@@ -2,7 +2,6 @@
 import type { RouterContext } from '@koa/router';
 import { RunUnknown } from '../../run/errors.js';
 import type { RunEvent } from '../../run/events.js';
-import { isFinished } from '../../run/state.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import { crowded } from '../concurrency.js';
@@ -42,14 +41,15 @@ export function streamRoute(http: HttpContext): Route {
       const { from } = query.read(ctx);
       const after = lastEventIdOf(ctx) ?? from;
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.queries.state(runId));
+      // Of the record only what is sent is read, and verified.
+      const run = await http.inTime(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
-      if (isFinished(run) && after >= run.head.seq) return { status: 204, body: null };
+      if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };
       if (open >= MAX_STREAMS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
       // The last event is sent to every client, also to one that claims to know events yet to come.
-      const first = Math.min(after, run.head.seq) + 1;
+      const first = Math.min(after, run.seq) + 1;
       const tell = ({ send, signal }: EventSink): Promise<void> => {
         const onEvent = (event: RunEvent): void | Promise<void> => (event.seq > after ? send(told(event)) : undefined);
         return http.feed.follow(runId, { from: first, onEvent, signal });
