@@ -14,29 +14,33 @@ const PROBE = new URL('./memory-probe.js', import.meta.url).href;
 
 /** Time after the ready line, or after the last run, in which what was begun can come to an end. */
 const REST_MS = 2_000;
+/** Time after the ready line until it counts as idle: V8 gives back what the start has left some 8 s later. */
+const IDLE_MS = 20_000;
 
 const CLIENTS = 50;
 const POLL_MS = 25;
 
-/** Issue 3, "What it must show". */
-const TARGET_IDLE = { atMost: 120 };
+/** Issue 18, point 7. */
+const TARGET_IDLE = { atMost: 110 };
 
 export const memoryPart: Part = {
   name: 'memory',
   method: ({ memoryRuns, fillSeconds }) =>
     `dist/src/main.js as \`npm start\` runs it, offline model, default settings, in a process of its own: resident memory ` +
-    `${REST_MS / 1_000} s after its ready line, and ${REST_MS / 1_000} s after ${memoryRuns} runs (or as many as ` +
+    `${REST_MS / 1_000} s and ${IDLE_MS / 1_000} s (idle: V8 has given back what the start left) after its ready line, and ${REST_MS / 1_000} s after ${memoryRuns} runs (or as many as ` +
     `${fillSeconds} s allow) by ${CLIENTS} polling REST clients. The heap is the main thread's, after a collection, each ` +
     `time asked for after resident memory was read.`,
   async measure({ memoryRuns, fillSeconds }) {
     const dir = tempDir();
     const service = await startServiceProcess(dir.path, { flags: ['--expose-gc', '--import', PROBE] });
     try {
-      const idle = await memoryOf(service, 'when idle', TARGET_IDLE);
+      await delay(REST_MS);
+      const started = resident('memory after the start', residentMb(service.pid, 'VmRSS'));
+      const idle = await memoryOf(service, 'when idle', { restMs: IDLE_MS - REST_MS, target: TARGET_IDLE });
       const goesOn = bounded({ seconds: fillSeconds, acts: memoryRuns });
       const { acts } = await restLoad({ url: service.url, clients: CLIENTS, pollMs: POLL_MS, goesOn });
-      const after = await memoryOf(service, `after ${acts.toLocaleString('en-US')} finished runs`);
-      return [...idle, ...after, resident('memory at its highest', residentMb(service.pid, 'VmHWM'))];
+      const after = await memoryOf(service, `after ${acts.toLocaleString('en-US')} finished runs`, { restMs: REST_MS });
+      return [started, ...idle, ...after, resident('memory at its highest', residentMb(service.pid, 'VmHWM'))];
     } finally {
       await service.stop();
       dir.remove();
@@ -44,8 +48,12 @@ export const memoryPart: Part = {
   },
 };
 
-async function memoryOf(service: ServiceProcess, when: string, target?: Target): Promise<readonly Figure[]> {
-  await delay(REST_MS);
+async function memoryOf(
+  service: ServiceProcess,
+  when: string,
+  { restMs, target }: { readonly restMs: number; readonly target?: Target },
+): Promise<readonly Figure[]> {
+  await delay(restMs);
   return [
     resident(`memory ${when}`, residentMb(service.pid, 'VmRSS'), target),
     figure(`heap ${when}`, 'MB', [(await heapBytes(service)) / 1e6]),
