@@ -5,6 +5,8 @@ import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { tempDir } from '../support/temp-dir.js';
+import { elementAt } from '../../src/system/element.js';
+import type { ClosedLoop } from './closed-loop.js';
 import { bounded } from './closed-loop.js';
 import { engineRate } from './engine.js';
 import type { Effort, Figure, Part } from './figure.js';
@@ -12,6 +14,8 @@ import { figure, unmeasured } from './figure.js';
 import { handoverMs } from './handover.js';
 import { appendRate } from './raw-log.js';
 import { restLoad } from './rest-clients.js';
+import { processorMs } from './machine.js';
+import type { ServiceProcess } from './service-process.js';
 import { startServiceProcess } from './service-process.js';
 import { percentile } from './statistics.js';
 
@@ -33,7 +37,8 @@ export const eventStorePart: Part = {
     `their own each time. The log alone and the engine as in the part "engine" (${rounds} rounds of ${rawSeconds} s and ` +
     `${engineSeconds} s, after one of ${warmUpSeconds} s that does not count); then 1, 2 and 3 processes of dist/src/main.js, offline model, with ${CLIENTS} polling REST ` +
     `clients spread over them for ${restSeconds} s; then ${rounds} times two of them, of which the ` +
-    `one with ${handoverRuns} active runs is sent SIGTERM: the time until the other has claimed the last of them.`,
+    `one with ${handoverRuns} active runs is sent SIGTERM: the time until the other has claimed the last of them. Then ` +
+    `two of them, all clients at the first: what a run costs each.`,
   async measure(effort) {
     const url = process.env['EVENTSTORE_URL'] ?? '';
     if (url === '') return [unmeasured('on EventStoreDB', '', 'EVENTSTORE_URL is not set')];
@@ -44,6 +49,7 @@ export const eventStorePart: Part = {
     for (const concurrent of effort.concurrencies) figures.push(...(await engineFigures(url, concurrent, effort)));
     for (const instances of [1, 2, 3]) figures.push(...(await instanceFigures(url, instances, effort)));
     figures.push(await handoverFigure(url, effort));
+    figures.push(...(await watchingFigures(url, effort)));
     return figures;
   },
 };
@@ -110,12 +116,17 @@ async function instanceFigures(url: string, instances: number, effort: Effort): 
     );
   try {
     await load(effort.warmUpSeconds);
+    const before = processorMsOf(services);
     const loads = await load(effort.restSeconds);
+    const usedMs = processorMsOf(services) - before;
     const latencies = loads.flatMap(({ latenciesMs }) => latenciesMs);
     const runs = loads.reduce((sum, { acts, elapsedMs }) => sum + acts / (elapsedMs / 1_000), 0);
     const at = `on EventStoreDB, ${instances} ${instances === 1 ? 'instance' : 'instances'}, ${CLIENTS} REST clients:`;
     return [
       figure(`${at} runs`, '/s', [runs]),
+      figure(`${at} processor time of all instances, a run`, 'ms', [
+        usedMs / loads.reduce((sum, { acts }) => sum + acts, 0),
+      ]),
       figure(`${at} start to completed seen, p50`, 'ms', [percentile(latencies, 0.5)]),
       figure(`${at} start to completed seen, p99`, 'ms', [percentile(latencies, 0.99)]),
     ];
@@ -123,4 +134,42 @@ async function instanceFigures(url: string, instances: number, effort: Effort): 
     await Promise.all(services.map((service) => service.stop()));
     dir.remove();
   }
+}
+
+/** What a run costs the instance that drives it, and another that only has to know of it. */
+async function watchingFigures(url: string, effort: Effort): Promise<readonly Figure[]> {
+  const dir = tempDir();
+  const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: freshPrefix(), LOG_LEVEL: 'error' };
+  const services: ServiceProcess[] = [];
+  try {
+    for (const name of ['driving', 'watching'])
+      services.push(await startServiceProcess(join(dir.path, name), { environment }));
+    const turns = Array.from({ length: 1 + effort.rounds }, (_, turn) =>
+      turn === 0 ? 'warmUpSeconds' : 'restSeconds',
+    );
+    const costs: (readonly number[])[] = [];
+    for (const seconds of turns) costs.push(await costsOf(services, bounded({ seconds: effort[seconds] })));
+    return ['of driving a run', 'of a run that another instance drives'].map((what, at) =>
+      figure(
+        `on EventStoreDB: processor time ${what}`,
+        'ms',
+        costs.slice(1).map((cost) => elementAt(cost, at)),
+      ),
+    );
+  } finally {
+    await Promise.all(services.map((service) => service.stop()));
+    dir.remove();
+  }
+}
+
+/** Processor time of each service for a run of the first. */
+async function costsOf(services: readonly ServiceProcess[], goesOn: ClosedLoop['goesOn']): Promise<readonly number[]> {
+  const before = services.map(({ pid }) => processorMs(pid));
+  const { url } = elementAt(services, 0);
+  const { acts } = await restLoad({ url, clients: CLIENTS, pollMs: POLL_MS, goesOn });
+  return services.map(({ pid }, at) => (processorMs(pid) - elementAt(before, at)) / acts);
+}
+
+function processorMsOf(services: readonly ServiceProcess[]): number {
+  return services.reduce((sum, { pid }) => sum + processorMs(pid), 0);
 }

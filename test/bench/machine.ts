@@ -57,3 +57,11 @@ export function residentMb(pid: number, field: 'VmRSS' | 'VmHWM'): number | null
     return null;
   }
 }
+
+/** Processor time of all threads of a process so far, in milliseconds (proc(5): stat, in ticks of 10 ms). */
+export function processorMs(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name before, in brackets, may hold anything.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
+}
