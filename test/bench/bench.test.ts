@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { figuresOf } from './contest.js';
 import { enginePart } from './engine.js';
 import { QUICK_EFFORT } from './effort.js';
 import { figure, unmeasured } from './figure.js';
@@ -30,6 +31,22 @@ describe('Benchmark', () => {
       'engine, 50 at once: event-loop delay p99',
     ]);
     for (const each of figures) expect(each, each.name).to.have.nested.property('spread.median').that.is.at.least(0);
+  });
+
+  it('tells a contest by the ratios of its rounds', () => {
+    const turn = (runsPerSecond: number, processorMsPerRun: number) => ({ runsPerSecond, processorMsPerRun });
+    const figures = figuresOf(
+      [
+        { name: 'ours', atOnce: 50, turns: [turn(100, 1), turn(300, 2), turn(90, 4)] },
+        { name: 'theirs', atOnce: 50, turns: [turn(10, 8), turn(20, 8), turn(10, 8)] },
+      ],
+      { unit: 'x', targets: new Map([[50, { atLeast: 10 }]]) },
+    );
+
+    expect(tableOf(figures).split('\n').slice(2, 4)).to.deep.equal([
+      '| ours to theirs, 50 at once: runs/s | 10 x | 9 to 15 x (3) | ≥ 10 x | yes |',
+      '| ours to theirs, 50 at once: runs a second of processor time | 4 x | 2 to 8 x (3) |  |  |',
+    ]);
   });
 
   it('prints figures with their targets, and those it has not', () => {

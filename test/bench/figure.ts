@@ -34,6 +34,9 @@ export interface Effort {
   /** Runs under way at once in the engine. */
   readonly concurrencies: readonly number[];
   readonly engineSeconds: number;
+  /** Turns of each contestant at each concurrency. */
+  readonly contestRounds: number;
+  readonly contestSeconds: number;
   readonly rawSeconds: number;
   readonly restSeconds: number;
   readonly socketSeconds: number;

@@ -26,8 +26,10 @@ import { restPart } from './rest.js';
 import { socketPart } from './socket.js';
 import { streamPart } from './stream.js';
 import { tableOf } from './table.js';
+import { yardstickPart } from './yardstick.js';
 
 const PARTS = [
+  yardstickPart,
   enginePart,
   graphsPart,
   restPart,

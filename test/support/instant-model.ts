@@ -5,14 +5,23 @@ export function instantModel(): LanguageModel {
   return {
     provider: 'instant',
     defaultModel: 'instant',
-    ask(request) {
-      const { draft } = request.promptInput;
-      const number = Number(draft?.slice(6) ?? '0');
-      const text =
-        request.answer === 'critique'
-          ? JSON.stringify({ score: Math.min(10, 5 + number), feedback: `Draft ${number} could be better.` })
-          : `Draft ${number + 1}`;
+    ask({ answer, promptInput: { draft } }) {
+      const text = answer === 'critique' ? JSON.stringify(instantCritique(draft)) : instantDraft(draft);
       return Promise.resolve({ text, usage: { inputTokens: 10, outputTokens: 10 } });
     },
   };
+}
+
+/** The draft after one, or the first. */
+export function instantDraft(draft: string | null): string {
+  return `Draft ${numberOf(draft) + 1}`;
+}
+
+export function instantCritique(draft: string | null): { readonly score: number; readonly feedback: string } {
+  const number = numberOf(draft);
+  return { score: Math.min(10, 5 + number), feedback: `Draft ${number} could be better.` };
+}
+
+function numberOf(draft: string | null): number {
+  return Number(draft?.slice('Draft '.length) ?? '0');
 }

@@ -1,0 +1,48 @@
+/** A contestant in a process of its own: makes runs as it is told to, and ends when it is told no more. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { instantCritique, instantDraft } from '../support/instant-model.js';
+import { closedLoop } from './closed-loop.js';
+import type { ContestantModule, TurnOrder, TurnReport } from './contestant.js';
+
+/** In which what is done behind the runs (read models) comes to its end, and is counted. */
+const REST_MS = 150;
+
+const [, , module = '', path = ''] = process.argv;
+let asked = 0;
+const loaded: unknown = await import(module);
+// One of those that contest.ts names.
+const { openContestant } = loaded as ContestantModule;
+const contestant = await openContestant({
+  path,
+  model: {
+    async draft(before) {
+      asked += 1;
+      return instantDraft(before);
+    },
+    async critique(draft) {
+      asked += 1;
+      return instantCritique(draft);
+    },
+  },
+});
+process.on('message', (order: TurnOrder) => void turn(order).then((report) => process.send?.(report)));
+process.once('disconnect', () => void contestant.stop().then(() => process.exit()));
+process.send?.('ready');
+
+async function turn({ atOnce, seconds }: TurnOrder): Promise<TurnReport> {
+  asked = 0;
+  const before = process.cpuUsage();
+  const usedMs = (): number => {
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  };
+  const { acts, elapsedMs } = await closedLoop({
+    clients: atOnce,
+    goesOn: () => usedMs() < seconds * 1_000,
+    act: async () => {
+      await contestant.run();
+    },
+  });
+  await delay(REST_MS);
+  return { runs: acts, elapsedMs, processorMs: usedMs(), asked };
+}

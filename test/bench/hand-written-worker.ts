@@ -1,0 +1,15 @@
+/** The thread of hand-written.ts that writes: each batch of rows is one durable transaction. */
+import { DatabaseSync } from '@photostructure/sqlite';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Row } from './hand-written.js';
+
+const database = new DatabaseSync(String(workerData));
+database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA locking_mode = EXCLUSIVE');
+database.exec('CREATE TABLE events (run INTEGER, seq INTEGER, data TEXT, PRIMARY KEY (run, seq)) WITHOUT ROWID');
+const insert = database.prepare('INSERT INTO events VALUES (?, ?, ?)');
+parentPort?.on('message', (rows: readonly Row[]) => {
+  database.exec('BEGIN');
+  for (const { run, seq, data } of rows) insert.run(run, seq, data);
+  database.exec('COMMIT');
+  parentPort?.postMessage('written');
+});
