@@ -21,6 +21,8 @@ export interface Plan {
    * reaches every other, and nodes of one frontier would wait for each other.
    */
   canStillReach(from: string, to: string): boolean;
+  /** Whether an edge of the graph leads back. */
+  isBack(edge: GraphEdge): boolean;
   /** Whether an edge leads back, or every continuation after it does. */
   leadsBack(source: string, target: string): boolean;
 }
@@ -38,6 +40,8 @@ export function planOf(graph: Graph): Plan {
   const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
   let computed: ReturnType<typeof edgeDirections<GraphEdge>> | null = null;
   const directions = () => (computed ??= edgeDirections(graph));
+  let backEdges: ReadonlySet<GraphEdge> | null = null;
+  const back = () => (backEdges ??= new Set(directions().back));
 
   return {
     graph,
@@ -51,7 +55,8 @@ export function planOf(graph: Graph): Plan {
     condition: parsedOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
     canStillReach: reachability(() => edgesBySource(directions().forward)),
-    leadsBack: leadingBack(edgesFrom, () => new Set(directions().back)),
+    isBack: (edge) => back().has(edge),
+    leadsBack: leadingBack(edgesFrom, back),
   };
 }
 
@@ -84,8 +89,7 @@ function reachability(edges: () => Outgoing): Plan['canStillReach'] {
  */
 function leadingBack(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
   const known = new Map<string, boolean>();
-  let back: ReadonlySet<GraphEdge> | null = null;
-  const returns = (edge: GraphEdge): boolean => (back ??= edgesBack()).has(edge) || comesBack(edge.target);
+  const returns = (edge: GraphEdge): boolean => edgesBack().has(edge) || comesBack(edge.target);
   const comesBack = (node: string): boolean => {
     const edges = edgesFrom(node);
     const linear = edges.filter(({ condition }) => condition === null);

@@ -139,7 +139,7 @@ export interface Course {
   readonly end: RunEnd | null;
 }
 
-/** The course as it was after an event: what came later has not happened. */
+/** The course as it was after an event: what came later has not happened. A step that was over by then is the same object. */
 export function courseAt(course: Course, seq: number): Course {
   const had = <T extends Mark>(mark: T | null): T | null => (mark !== null && mark.seq <= seq ? mark : null);
   const isPast = (mark: Mark): boolean => mark.seq <= seq;
@@ -148,12 +148,15 @@ export function courseAt(course: Course, seq: number): Course {
     toolCalls: attempt.toolCalls.filter(({ called }) => isPast(called)),
     ended: had(attempt.ended),
   });
-  const stepThen = (step: Step): Step => ({
-    ...step,
-    attempts: step.attempts.filter(({ started }) => isPast(started)).map(attemptThen),
-    output: had(step.output),
-    routes: step.routes.filter(isPast),
-  });
+  const stepThen = (step: Step): Step =>
+    lastMarks(step).every(isPast)
+      ? step
+      : {
+          ...step,
+          attempts: step.attempts.filter(({ started }) => isPast(started)).map(attemptThen),
+          output: had(step.output),
+          routes: step.routes.filter(isPast),
+        };
   const pauseThen = (pause: PauseTaken): PauseTaken => ({
     ...pause,
     votes: pause.votes.filter(isPast),
@@ -169,4 +172,11 @@ export function courseAt(course: Course, seq: number): Course {
     owners: owners.filter(({ claimed }) => isPast(claimed)).map((each) => ({ ...each, left: had(each.left) })),
     end: had(course.end),
   };
+}
+
+/** What was told last of a step, in each of its parts. */
+function lastMarks({ attempts, output, routes }: Step): readonly Mark[] {
+  const { started, ended, toolCalls = [] } = attempts.at(-1) ?? {};
+  const marks = [started, ended, toolCalls.at(-1)?.called, output, routes.at(-1)];
+  return marks.filter((mark) => mark !== null && mark !== undefined);
 }

@@ -98,11 +98,12 @@ export function asItRan(record: RunRecord, seq: number, now: string): AsItRan | 
   const first = record.stateAt(0);
   if (course === null || state === null || first === null) return null;
   const until = untilOf(record, seq, now);
-  const executions = course.steps.map((step) => executionOf(step, course, until));
+  const executions = course.steps.map((step) => executionAt(step, course, until));
   const steps = new Map(course.steps.map((each) => [each.step, each]));
+  const conditions = new Map(course.plan.graph.edges.map(({ id, condition }) => [id, condition]));
   return {
     executions,
-    edges: executions.flatMap((each) => edgesInto(each, course, steps)),
+    edges: course.steps.flatMap((each) => edgesInto(each, conditions, steps)),
     upcoming: upcomingOf(state),
     pauses: course.pauses.map((pause) => pauseItemOf(pause, course, until)),
     inherited: inheritedOf(course, first),
@@ -115,6 +116,15 @@ export function untilOf(record: RunRecord, seq: number, now: string): string {
   const at = record.events[Math.min(seq, record.head)]?.at ?? now;
   const isLive = seq >= record.head && record.courseAt(seq)?.end === null;
   return isLive && Date.parse(now) > Date.parse(at) ? now : at;
+}
+
+/** Those that are done are told once: whoever goes through a thousand events waits for what changes alone. */
+const DONE = new WeakMap<Step, Execution>();
+
+function executionAt(step: Step, course: Course, until: string): Execution {
+  const told = DONE.get(step) ?? executionOf(step, course, until);
+  if (step.output !== null) DONE.set(step, told);
+  return told;
 }
 
 function executionOf(step: Step, { plan, end }: Course, until: string): Execution {
@@ -168,14 +178,14 @@ function usageOf(attempts: readonly Attempt[]): NodeUsage | null {
 }
 
 function edgesInto(
-  { step, node, incoming, gate, attempts }: Execution,
-  { plan }: Course,
+  { step, node, incoming, gate, attempts }: Step,
+  conditions: ReadonlyMap<string, string | null>,
   steps: ReadonlyMap<number, Step>,
 ): readonly ExecutionEdge[] {
   const started = attempts[0]?.started.seq ?? -1;
   return incoming.map(({ fromStep, edge }) => {
     const route = routeTo(node, steps.get(fromStep)?.routes ?? [], started);
-    const { condition = null } = plan.graph.edges.find(({ id }) => id === edge) ?? {};
+    const condition = (edge === null ? null : conditions.get(edge)) ?? null;
     return { from: fromStep, to: step, edge, condition, reason: route?.reason ?? null, by: route?.by ?? null, gate };
   });
 }

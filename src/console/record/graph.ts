@@ -1,10 +1,8 @@
 /** A run as it is, at one of its moments: the graph frozen into it, with marks of what has happened at each node and edge. */
 import type { GraphEdge, GraphNode } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
-import { edgeDirections } from '../../graph/plan.js';
 import type { Course, Step } from './course.js';
-import type { Execution } from './executions.js';
-import { asItRan } from './executions.js';
+import type { AsItRan, Execution } from './executions.js';
 import type { RunRecord } from './run-record.js';
 
 /** How a node stands; of several the first that holds. */
@@ -54,26 +52,23 @@ export interface GraphView {
   readonly entry: string;
 }
 
-/** The graph of a run after an event; null before the first. @param now see {@link asItRan} */
-export function graphViewAt(record: RunRecord, seq: number, now: string): GraphView | null {
+/** The graph of a run after an event; null before the first. @param ran the run as it ran until then */
+export function graphViewAt(record: RunRecord, seq: number, ran: AsItRan | null): GraphView | null {
   const course = record.courseAt(seq);
-  const ran = asItRan(record, seq, now);
   const moment = record.momentAt(seq);
   if (course === null || ran === null || moment === null) return null;
   const { plan } = course;
   const failed = course.end?.how === 'failed' ? course.end.failure.node : null;
   const marks = { failed, next: moment.nextNodes };
   const ways = taken(course);
-  const back = new Set(edgeDirections(plan.graph).back);
+  const executions = new Map(plan.graph.nodes.map(({ id }) => [id, [] as Execution[]]));
+  for (const each of ran.executions) executions.get(each.node)?.push(each);
   return {
     entry: plan.graph.entry,
-    nodes: plan.graph.nodes.map((node) => {
-      const own = ran.executions.filter((each) => each.node === node.id);
-      return nodeView(node, plan, { own, ...marks });
-    }),
+    nodes: plan.graph.nodes.map((node) => nodeView(node, plan, { own: executions.get(node.id) ?? [], ...marks })),
     edges: plan.graph.edges.map((edge) => ({
       ...edge,
-      isBack: back.has(edge),
+      isBack: plan.isBack(edge),
       takenTimes: ways.times.get(edge) ?? 0,
       isLastTaken: ways.last.has(edge),
     })),

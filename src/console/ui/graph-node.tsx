@@ -21,11 +21,11 @@ export interface NodeBoxProps {
   readonly isLinking: boolean;
   /** Whether Tab stops here: arrows lead on. */
   readonly isReached: boolean;
-  readonly onFocus: (element: HTMLElement) => void;
-  readonly onClick: () => void;
-  readonly onKeyDown: (event: KeyboardEvent) => void;
-  readonly onDrag: ((event: PointerEvent) => void) | undefined;
-  readonly onDraw: ((event: PointerEvent) => void) | undefined;
+  readonly onFocus: (element: HTMLElement, place: PlacedNode) => void;
+  readonly onClick: (id: string) => void;
+  readonly onKeyDown: (event: KeyboardEvent, place: PlacedNode) => void;
+  readonly onDrag: ((event: PointerEvent, place: PlacedNode) => void) | undefined;
+  readonly onDraw: ((event: PointerEvent, place: PlacedNode) => void) | undefined;
 }
 
 export function NodeBox({ node, place, isSelected, isLinking, isReached, onDrag, onDraw, ...on }: NodeBoxProps) {
@@ -44,14 +44,16 @@ export function NodeBox({ node, place, isSelected, isLinking, isReached, onDrag,
         title={fault ?? label}
         tabIndex={isReached ? 0 : -1}
         aria-pressed={isSelected}
-        onFocus={(event) => on.onFocus(event.currentTarget)}
-        onClick={on.onClick}
-        onKeyDown={on.onKeyDown}
-        onPointerDown={onDrag}
+        onFocus={(event) => on.onFocus(event.currentTarget, place)}
+        onClick={() => on.onClick(id)}
+        onKeyDown={(event) => on.onKeyDown(event, place)}
+        onPointerDown={onDrag && ((event) => onDrag(event, place))}
       >
         <NodeWords {...node} />
       </button>
-      {onDraw !== undefined && <span class="graph-port" title="Draw an edge from here" onPointerDown={onDraw} />}
+      {onDraw !== undefined && (
+        <span class="graph-port" title="Draw an edge from here" onPointerDown={(event) => onDraw(event, place)} />
+      )}
     </div>
   );
 }

@@ -33,10 +33,10 @@ export interface GraphEdgeShown {
   readonly fault?: string | null;
 }
 
-/** An edge in words. */
-export function edgeWords(edge: GraphEdgeShown, nodes: readonly GraphNodeShown[]): string {
+/** An edge in words. @param names labels of the nodes, by their ids */
+export function edgeWords(edge: GraphEdgeShown, names: ReadonlyMap<string, string>): string {
   const { source, target, label, takenTimes = 0, isBack = false, fault = null } = edge;
-  const nameOf = (id: string): string => nodes.find((node) => node.id === id)?.label ?? id;
+  const nameOf = (id: string): string => names.get(id) ?? id;
   const words = [
     `${nameOf(source)} ${isBack ? 'back to' : 'to'} ${nameOf(target)}`,
     label !== null && `if ${label}`,

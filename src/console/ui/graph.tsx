@@ -1,7 +1,7 @@
 /** A graph: drawn, looked around in, walked through by keyboard and, where its owner lets it, changed. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import type { ComponentChildren, VNode } from 'preact';
+import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
 import type { LayoutOptions, PlacedNode, Point } from '../record/placement.js';
 import type { CameraState, ViewCamera } from './camera.js';
 import { ARROWS, useCamera } from './camera.js';
@@ -56,6 +56,8 @@ export function Graph(props: GraphProps) {
   useEffect(() => {
     if (round > 0) camera.show();
   }, [round]);
+  const names = new Map(nodes.map(({ id, label }) => [id, label]));
+  const told = edges.map((edge) => ({ edge, words: edgeWords(edge, names) }));
   const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
   return (
     <div class="graph" style={{ '--drawing-height': `${drawing.height}px` }}>
@@ -70,7 +72,7 @@ export function Graph(props: GraphProps) {
         onClick={(event) => event.target === event.currentTarget && onSelectNode?.(null)}
       >
         <Seen camera={camera.state}>
-          <Edges {...{ props, places, editing }} />
+          <Edges {...{ props, places, editing, told }} />
           <Nodes {...{ props, places, editing, camera }} />
         </Seen>
       </div>
@@ -92,8 +94,8 @@ export function Graph(props: GraphProps) {
         </Button>
       </div>
       <ul class="unseen" aria-label="Edges">
-        {edges.map((edge) => (
-          <li key={edge.id}>{edgeWords(edge, nodes)}</li>
+        {told.map(({ edge, words }) => (
+          <li key={edge.id}>{words}</li>
         ))}
       </ul>
     </div>
@@ -117,29 +119,32 @@ interface PartProps {
   readonly editing: GraphEditing;
 }
 
-function Edges({ props: { nodes, edges, selectedEdge = null, onSelectEdge: onSelect }, places, editing }: PartProps) {
+interface EdgesProps extends PartProps {
+  readonly told: readonly { readonly edge: GraphEdgeShown; readonly words: string }[];
+}
+
+function Edges({ props: { nodes, selectedEdge = null, onSelectEdge }, places, editing, told }: EdgesProps) {
+  const keep = useKept();
+  const select = useLatest((id: string) => onSelectEdge?.(id));
+  const onSelect = onSelectEdge && select;
   const standings = new Map(
     nodes.flatMap((node) => (node.isAbsent === true ? [] : [[node.id, node.standing] as const])),
   );
-  const shown = edges.flatMap((edge) => {
+  const shown = told.flatMap(({ edge, words }) => {
     const way = places.edges.get(edge.id);
     if (way === undefined || !standings.has(edge.source) || !standings.has(edge.target)) return [];
     const isMoving = edge.isLastTaken === true && standings.get(edge.target) === 'active';
-    return [{ edge, way, words: edgeWords(edge, nodes), isMoving, isSelected: selectedEdge === edge.id, onSelect }];
+    return [{ edge, way, words, isMoving, isSelected: selectedEdge === edge.id, onSelect }];
   });
   const { source = '', to = null } = editing.edge.value ?? {};
   const from = places.nodes.get(source);
   return (
     <>
       <svg class="graph-edges" aria-hidden="true">
-        {shown.map((each) => (
-          <EdgeLine key={each.edge.id} {...each} />
-        ))}
+        {shown.map((each) => keep(`line ${each.edge.id}`, each, () => <EdgeLine key={each.edge.id} {...each} />))}
         {from !== undefined && to !== null && <LineInWork from={from} to={to} />}
       </svg>
-      {shown.map((each) => (
-        <EdgeLabel key={each.edge.id} {...each} />
-      ))}
+      {shown.map((each) => keep(`label ${each.edge.id}`, each, () => <EdgeLabel key={each.edge.id} {...each} />))}
     </>
   );
 }
@@ -147,14 +152,14 @@ function Edges({ props: { nodes, edges, selectedEdge = null, onSelectEdge: onSel
 function Nodes({ props, places, editing, camera }: PartProps & { readonly camera: ViewCamera }) {
   const { nodes, selectedNode = null, onSelectNode, onMove, onConnect } = props;
   const focused = useSignal<string | null>(null);
+  const keep = useKept();
   const shown = nodes.flatMap((node) => {
     const place = places.nodes.get(node.id);
     return node.isAbsent === true || place === undefined ? [] : [{ node, place }];
   });
   const ids = shown.map(({ node }) => node.id);
   const reached = [focused.value, selectedNode].find((id) => id !== null && ids.includes(id)) ?? ids[0];
-
-  function onKey(event: KeyboardEvent, place: PlacedNode): void {
+  const onKeyDown = useLatest((event: KeyboardEvent, place: PlacedNode): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const arrow = ARROWS[event.key];
     if (arrow !== undefined) onArrow(arrow, place, event.shiftKey);
@@ -163,7 +168,7 @@ function Nodes({ props, places, editing, camera }: PartProps & { readonly camera
     else return;
     event.preventDefault();
     event.stopPropagation();
-  }
+  });
   function onArrow(arrow: Point, place: PlacedNode, isMove: boolean): void {
     if (isMove) return onMove?.(place.id, { x: place.x + arrow.x * STEP, y: place.y + arrow.y * STEP });
     const next = neighbourOf(
@@ -175,24 +180,51 @@ function Nodes({ props, places, editing, camera }: PartProps & { readonly camera
     camera.reveal(next);
     controlOf(camera.view.current, next.id)?.focus({ preventScroll: true });
   }
+  const onFocus = useLatest((element: HTMLElement, place: PlacedNode) => {
+    focused.value = place.id;
+    if (element.matches(':focus-visible')) camera.reveal(place);
+  });
+  const onClick = useLatest((id: string) => (editing.edge.value === null ? onSelectNode?.(id) : editing.end(id)));
+  const drag = useLatest((event: PointerEvent, place: PlacedNode) => editing.dragNode(event, place, camera));
+  const draw = useLatest((event: PointerEvent, { id }: PlacedNode) => editing.drawEdge(event, id, camera));
+  const [onDrag, onDraw] = [onMove && drag, onConnect && draw];
+  return shown.map(({ node, place }) => {
+    const box = {
+      ...{ node, place, onFocus, onClick, onKeyDown, onDrag, onDraw },
+      isSelected: selectedNode === node.id,
+      isLinking: editing.edge.value?.source === node.id,
+      isReached: reached === node.id,
+    };
+    return keep(node.id, box, () => <NodeBox key={node.id} {...box} />);
+  });
+}
 
-  return shown.map(({ node, place }) => (
-    <NodeBox
-      key={node.id}
-      {...{ node, place }}
-      isSelected={selectedNode === node.id}
-      isLinking={editing.edge.value?.source === node.id}
-      isReached={reached === node.id}
-      onFocus={(element) => {
-        focused.value = node.id;
-        if (element.matches(':focus-visible')) camera.reveal(place);
-      }}
-      onClick={() => (editing.edge.value === null ? onSelectNode?.(node.id) : editing.end(node.id))}
-      onKeyDown={(event) => onKey(event, place)}
-      onDrag={onMove && ((event) => editing.dragNode(event, place, camera))}
-      onDraw={onConnect && ((event) => editing.drawEdge(event, node.id, camera))}
-    />
-  ));
+/** The same function each time it is drawn, which does what it was given last. */
+function useLatest<A extends readonly unknown[]>(act: (...given: A) => void): (...given: A) => void {
+  const latest = useRef(act);
+  latest.current = act;
+  return useCallback((...given: A) => latest.current(...given), []);
+}
+
+/**
+ * Gives a part as it was drawn before while its values are the same: it is not drawn again, nor compared. A step along a
+ * run changes two nodes of hundreds. Functions among the values have to be the same each time.
+ */
+function useKept(): (name: string, values: object, draw: () => VNode) => VNode {
+  const kept = useRef(new Map<string, { readonly text: string; readonly drawn: VNode }>());
+  return (name, values, draw) => {
+    const text = JSON.stringify(values, isThere);
+    const known = kept.current.get(name);
+    if (known?.text === text) return known.drawn;
+    const drawn = draw();
+    kept.current.set(name, { text, drawn });
+    return drawn;
+  };
+}
+
+/** Of a function it counts whether there is one. */
+function isThere(_name: string, value: unknown): unknown {
+  return typeof value === 'function' ? true : value;
 }
 
 /** How far a key moves a node. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import { runChart } from '../../../src/audit/chart.js';
 import type { GraphView } from '../../../src/console/record/graph.js';
+import { asItRan } from '../../../src/console/record/executions.js';
 import { graphViewAt } from '../../../src/console/record/graph.js';
 import type { ChartConfig } from '../../../src/generated/schemas.js';
 import { history, recordOf } from '../../support/console-records.js';
@@ -65,7 +66,7 @@ describe('A run as it is', () => {
         const state = record.stateAt(seq);
         if (state === null) throw new Error('nothing has happened');
         const active = activeIn(runChart(state).states);
-        const shown = graphViewAt(record, seq, at)?.nodes ?? [];
+        const shown = graphViewAt(record, seq, asItRan(record, seq, at))?.nodes ?? [];
         const underWay = shown.filter(({ standing }) => standing === 'active' || standing === 'waiting');
         expect(
           underWay.map(({ id }) => id),
@@ -93,7 +94,7 @@ describe('A run as it is', () => {
   });
 
   it('is nothing before the first event', () => {
-    expect(graphViewAt(recordOf(history('cancel')), -1, '')).to.equal(null);
+    expect(graphViewAt(recordOf(history('cancel')), -1, null)).to.equal(null);
   });
 });
 
@@ -107,7 +108,7 @@ function activeIn(states: ChartConfig['states']): readonly string[] {
 
 function viewOf(events: readonly RunEvent[]): GraphView {
   const record = recordOf(events);
-  const view = graphViewAt(record, record.head, events.at(-1)?.at ?? '');
+  const view = graphViewAt(record, record.head, asItRan(record, record.head, events.at(-1)?.at ?? ''));
   if (view === null) throw new Error('nothing has happened');
   return view;
 }

@@ -149,7 +149,7 @@ export class RunStore {
   );
   /** The graph with its marks at the moment that is shown. */
   readonly graph: ReadonlySignal<GraphView | null> = computed(() =>
-    graphViewAt(this.record, this.shown.value, this.#nowAt(this.shown.value)),
+    graphViewAt(this.record, this.shown.value, this.executions.value),
   );
   /** The whole run along time, to its head. */
   readonly timeline: ReadonlySignal<Timeline | null> = computed(() =>
