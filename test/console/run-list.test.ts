@@ -41,6 +41,19 @@ describe('The list of runs in the console', () => {
     list.stop();
   });
 
+  it('finds, now and then while it is seen, runs that nobody has told of', async () => {
+    const { list, pass, isAnswered } = listWithoutFeed();
+    pass(1_000);
+    list.show({});
+    await untilTrue(() => list.total.value !== null && list.state.value === 'end');
+    await council.runs.start({ topic: 'Unheard' });
+    pass(19_000);
+    expect(list.rows.value.map((row) => row.value.topic)).not.to.include('Unheard');
+    pass(1_000);
+    await untilTrue(() => list.rows.value[0]?.value.topic === 'Unheard' && isAnswered());
+    list.stop();
+  });
+
   /** A list over the real service that is told of no event, with a clock of its own. */
   function listWithoutFeed() {
     let [nowMs, isSeen] = [0, true];

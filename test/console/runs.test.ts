@@ -10,6 +10,7 @@ import type { ScriptedModel } from '../support/scripted-model.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 
 const RUNS = IS_SOAK ? 100_000 : 2_000;
 /** Most lines that may be drawn at a time. */
@@ -139,6 +140,8 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await copiedRuns(dir.path, { model: instantModel(), runs: RUNS });
     service = await startService({ dataDir: dir.path, model: instantModel() });
     council = new CouncilClient({ url: service.url });
+    // Lists are answered while the views are still folded.
+    await untilTrue(async () => (await council.runs.count()) === RUNS);
   });
   after(async () => {
     await service.stop();

@@ -17,7 +17,7 @@ const PAUSES = 200;
 /** Rests between two looks at the first page, and between two runs that are read again, in milliseconds. */
 const LOOK_MS = 1_000;
 const READ_MS = 250;
-/** Between two looks at whatever in sight goes on, whatever the feed has told: no row stays wrong for longer. */
+/** Between two looks at what is listed and in sight, whatever the feed has told: nothing stays wrong for longer. */
 const DOUBT_MS = 20_000;
 /** Looks for a run that was told of: other instances list it within a second. */
 const MAX_LOOKS = 3;
@@ -113,7 +113,10 @@ export class RunList {
   #doubtNowAndThen(): void {
     this.#deps.after(DOUBT_MS, () => {
       if (this.#over.signal.aborted) return;
-      if (this.#deps.isSeen()) this.#doubt();
+      if (this.#deps.isSeen()) {
+        this.#doubt();
+        this.#look();
+      }
       this.#doubtNowAndThen();
     });
   }
