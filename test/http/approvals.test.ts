@@ -236,6 +236,17 @@ describe('A pause that asks for approvers', () => {
     expect(await voted(by.ann)).to.equal('paused');
   });
 
+  it('repeats its answer to a vote said twice under keys of its own, also once the pause is decided', async () => {
+    const runId = await startedBy(by.ann, { quorum: 2 });
+    const voted = async (client: RestClient, key: string): Promise<string> =>
+      client.read(await send(client, runId, approve, { 'Idempotency-Key': key }), 200, 'run-result.json').status;
+    expect(await voted(by.ann, 'first')).to.equal('paused');
+    expect(await voted(by.ann, 'second')).to.equal('paused');
+    expect(await voted(by.ben, 'third')).to.equal('running');
+    expect(await voted(by.ann, 'second')).to.equal('paused');
+    by.ann.problem(await send(by.ann, runId, { action: 'reject' }, { 'Idempotency-Key': 'second' }), 409);
+  });
+
   it('is asked anew of a fork, and shown as it was at an event', async () => {
     const runId = await startedBy(by.ann, { quorum: 2 });
     await said(by.ann, runId, approve);

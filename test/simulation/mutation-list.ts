@@ -187,7 +187,7 @@ export const MUTATIONS: readonly Mutation[] = [
   of(
     'a repeated decision is a new one',
     'run/commands/decide-pause.js',
-    'const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);',
+    'const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request, repeatedVotes);',
     'const earlier = null;',
   ),
   of(

@@ -10,6 +10,7 @@ import type { DecisionContext } from '../pending-events.js';
 import type { Gate, RunState } from '../state.js';
 import { openGate } from '../state.js';
 import type { Replay } from '../replay.js';
+import type { RepeatedVotes } from './repeated-votes.js';
 
 /** A request for a decision on a paused run, or a vote on it. */
 export interface GateRequest {
@@ -39,6 +40,7 @@ export interface DecidePauseDeps {
   readonly replay: () => Promise<Replay | null>;
   /** @throws {RevisionConflict} when another append came first */
   readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<void>;
+  readonly repeatedVotes: RepeatedVotes;
 }
 
 /**
@@ -47,11 +49,13 @@ export interface DecidePauseDeps {
  * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
  */
 export async function decidePause(runId: string, request: GateRequest, deps: DecidePauseDeps): Promise<GateAnswer> {
+  const { repeatedVotes } = deps;
+  const { keyHash, bodyHash } = request;
   let answers: number | null = null;
   return await handleCommand({
     read: deps.replay,
     decide(replayed) {
-      const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request);
+      const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request, repeatedVotes);
       if (earlier !== null) return { outcome: earlier, decided: null };
       const paused = pausedOf(replayed);
       const status = replayed?.snapshot.context.run.phase.status ?? 'unknown';
@@ -59,7 +63,11 @@ export async function decidePause(runId: string, request: GateRequest, deps: Dec
       // Another decision was recorded first: the pause now open is not the one this request was about.
       if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
       answers = paused.gate.seq;
-      return decisionOn(paused, { runId, request, context: deps.context() });
+      const decision = decisionOn(paused, { runId, request, context: deps.context() });
+      if (decision.decided === null && keyHash !== null) {
+        repeatedVotes.remember(runId, { keyHash, bodyHash, action: request.choose().action, isVote: true });
+      }
+      return decision;
     },
     async append({ outcome, decided }) {
       if (decided !== null) await deps.record(decided.replayed, decided.facts);
@@ -116,8 +124,9 @@ function decisionOn(
 function decidedBefore(
   { runId, decisions }: RunState,
   { keyHash, bodyHash, sentHash }: GateRequest,
+  votes: RepeatedVotes,
 ): GateOutcome | null {
-  const earlier = decisions.find((each) => each.keyHash === keyHash);
+  const earlier = [...decisions, ...votes.of(runId, keyHash)].find((each) => each.keyHash === keyHash);
   if (earlier === undefined) return null;
   if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
   return earlier.isVote ? VOTED : outcomeOf(earlier.action);

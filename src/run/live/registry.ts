@@ -21,6 +21,7 @@ import { decidePause } from '../commands/decide-pause.js';
 import { passPauseDeadline } from '../commands/pass-deadline.js';
 import type { PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
+import { repeatedVotes } from '../commands/repeated-votes.js';
 import { RunStarts, requestedBefore } from '../commands/start.js';
 import { takeRun } from '../commands/take-over.js';
 import type { RunState, UnfinishedRun } from '../state.js';
@@ -81,6 +82,7 @@ export class RunRegistry {
   /** What is known of runs that are queued to be taken up: see `UnfinishedRun.seq`. */
   readonly #known = new Map<string, number>();
   readonly #taking = places(TAKEN_AT_ONCE);
+  readonly #repeatedVotes = repeatedVotes();
   /** Admissions, claims and commands, so that stop() can wait for them. */
   readonly #tasks = taskTracker();
 
@@ -166,6 +168,7 @@ export class RunRegistry {
           return await this.#replayForWork(runId);
         },
         record: (replayed, facts) => this.#resume(runId, replayed, facts),
+        repeatedVotes: this.#repeatedVotes,
       }),
     );
   }

@@ -1,0 +1,30 @@
+/**
+ * Votes that were cast again under an Idempotency-Key of their own: nothing is appended for them (contract, section 5), so
+ * the key is known here alone, and its answer is repeated as long as it is remembered.
+ */
+import type { KeyedDecision } from '../state.js';
+
+/** Most that are remembered; beyond, the oldest is forgotten, and asked again once its pause is decided it is refused. */
+const MAX_REMEMBERED = 1_000;
+
+export interface RepeatedVotes {
+  /** Those of a run, as it would have them if they were recorded. */
+  of(runId: string, keyHash: string | null): readonly KeyedDecision[];
+  remember(runId: string, vote: KeyedDecision): void;
+}
+
+export function repeatedVotes(max = MAX_REMEMBERED): RepeatedVotes {
+  const votes = new Map<string, KeyedDecision>();
+  const nameOf = (runId: string, keyHash: string): string => `${runId} ${keyHash}`;
+  return {
+    of(runId, keyHash) {
+      const vote = keyHash === null ? undefined : votes.get(nameOf(runId, keyHash));
+      return vote === undefined ? [] : [vote];
+    },
+    remember(runId, vote) {
+      votes.set(nameOf(runId, vote.keyHash), vote);
+      const [oldest] = votes.keys();
+      if (votes.size > max && oldest !== undefined) votes.delete(oldest);
+    },
+  };
+}
