@@ -1,7 +1,7 @@
 /**
  * Makes dist/console, what browsers load: the page, its styles, and as native modules all that src/console/main.tsx
- * loads, of this tree and of packages. Modules that are always loaded together become one; what nobody uses of them
- * is left out, and names are shortened: a third of what they would weigh one by one.
+ * loads, of this tree and of packages. They become a few modules; what nobody uses of them is left out, and names are
+ * shortened: a third of what they would weigh one by one.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -48,30 +48,29 @@ async function chunksFrom(input) {
     format: 'es',
     manualChunks: chunkOf,
     entryFileNames: '[name].js',
-    chunkFileNames: ({ facadeModuleId, name }) => `${pageOf(facadeModuleId) ?? name}.js`,
+    chunkFileNames: '[name].js',
   });
   const minified = async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code });
   return { chunks: await Promise.all(output.map(minified)), sources };
 }
 
 /**
- * What every page needs is one module, and what the pages that show runs and graphs need another: two of many texts
- * that resemble each other weigh less than twenty of few. Undefined: Rollup's choice.
+ * What becomes one module, by the first pattern that fits: few of many texts that resemble each other weigh less than
+ * many of few. A visit loads `base` and `lists` first, the others when their pages are opened.
  */
+const CHUNKS = {
+  // A run and all its moments: of the modules a shared file loads these and `base`, which ask no service.
+  record:
+    /^(node_modules\/diff\/|src\/(run|graph|council|eventsourcing)\/|src\/console\/(share\/shared|ui\/(graph|camera|text-diff)|record\/(?!words|durations|draft-|plain-)|pages\/run\/(?!page|head|fork|pause|share)))/,
+  base: /^(node_modules\/|src\/(client\/|console\/(shell\/router|ui\/(?!resource)|record\/)))/,
+  runs: /^src\/console\/pages\/(run|compare|inbox)\//,
+  blueprints: /^src\/console\/pages\/blueprint/,
+  lists: /^src\/console\/(shell|ui|pages)\//,
+};
+
 function chunkOf(path) {
   const name = relative(root, path).replaceAll(sep, '/');
-  if (OF_RUNS.test(name)) return 'record';
-  return OF_ALL.test(name) ? 'base' : undefined;
-}
-
-const OF_RUNS =
-  /^(node_modules\/diff\/|src\/(run|graph|council|eventsourcing)\/|src\/console\/(ui\/(graph|camera|text-diff)|record\/(?!words|durations|draft-|plain-)))/;
-/** Not what asks the service: a shared file loads it too, and has none. */
-const OF_ALL = /^(node_modules\/|src\/console\/(ui\/(?!resource)|record\/))/;
-
-/** The page whose module a path is. */
-function pageOf(path) {
-  return /\/pages\/(\w+)\/page\.tsx$/.exec(path ?? '')?.[1];
+  return Object.keys(CHUNKS).find((chunk) => CHUNKS[chunk].test(name));
 }
 
 const MINIFIED = { module: true, compress: false, mangle: true };

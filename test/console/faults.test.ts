@@ -61,10 +61,10 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     const page = await openAs('ann', '');
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
     await page.context().setOffline(true);
-    await page.getByRole('link', { name: 'Documents' }).click();
+    await page.getByRole('link', { name: 'Inbox' }).click();
     await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor();
     await page.context().setOffline(false);
-    await page.getByRole('heading', { level: 1, name: 'Documents' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
     await page.goto(urlOf('blueprints/gone'));
     await page.getByRole('link', { name: 'To the blueprints' }).click();
     await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
@@ -73,16 +73,16 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
   it('loads a page anew but once where a part of it is missing for good', async () => {
     let asked = 0;
     const page = await openAs('ann', '');
-    await page.route('**/documents.js', (route) => {
+    await page.route('**/blueprints.js', (route) => {
       asked += 1;
       return route.abort();
     });
-    await page.getByRole('link', { name: 'Documents' }).click();
+    await page.getByRole('link', { name: 'Blueprints' }).click();
     await untilTrue(() => asked === 2);
     await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor();
     await page.waitForResponse((response) => response.url().endsWith('/api/health'));
-    await page.getByRole('link', { name: 'Blueprints' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
+    await page.getByRole('link', { name: 'Documents' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Documents' }).waitFor();
     expect(asked).to.equal(2);
   });
 
