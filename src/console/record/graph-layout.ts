@@ -1,6 +1,6 @@
 /** Places of nodes and ways of edges, for graphs as they are, as they ran, and as they are drawn in the editor. */
 import type { LayerBox } from './layers.js';
-import { orderLayers, placeLayers } from './layers.js';
+import { orderLayers, placeLayers, ranksOf } from './layers.js';
 import type {
   EdgeToPlace,
   GraphLayout,
@@ -11,7 +11,6 @@ import type {
   Point,
 } from './placement.js';
 import { atBorder, centreOf } from './placement.js';
-import { ranksOf } from './ranks.js';
 
 /** Sizes up to which edges are led around nodes: some 0.1 s there. Beyond, they are straight, and nodes in plain ranks. */
 const [MOST_EDGES, MOST_BENDS] = [600, 4_000];

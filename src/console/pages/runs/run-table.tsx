@@ -8,7 +8,7 @@ import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
 import { Ago, Since } from '../../ui/time.js';
-import { usePageWindow } from '../../ui/page-window.js';
+import { usePageWindow } from '../../ui/windowed.js';
 import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
 import { isOver } from './run-row.js';
