@@ -16,6 +16,7 @@ import { allFinished, runWhen } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { wholeOf } from '../support/whole-run.js';
+import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { failureOf } from '../../src/run/state.js';
 
 const { uuid } = nodeSystem();
@@ -29,6 +30,9 @@ function hasty(aheadMs = 0): System {
     after: (delayMs, callback) => system.after(delayMs / 50, callback),
   };
 }
+
+/** Its deadlines are not met by a machine that is slow, though they run fifty times as fast too. */
+const PATIENT = fixedGraph({ timeoutMs: 600_000, maxAttempts: 4 });
 
 describe("A model server's outage", () => {
   let server: FakeOpenAi;
@@ -61,7 +65,7 @@ describe("A model server's outage", () => {
 
   async function start(engine: TestEngine): Promise<string> {
     const runId = uuid();
-    await engine.registry.start(runRequest(runId));
+    await engine.registry.start(runRequest(runId, { graph: PATIENT }));
     return runId;
   }
 
