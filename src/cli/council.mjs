@@ -9,7 +9,7 @@ const COMMANDS = [
   {
     names: ['run'],
     usage: '"<topic>" [options]   (council run --help tells them)',
-    program: 'cli/commands/run.js',
+    program: 'cli/commands/run-process.js',
   },
   {
     names: ['events', 'tail', 'state', 'diff', 'verify', 'fork', 'export'],

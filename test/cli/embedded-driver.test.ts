@@ -22,7 +22,7 @@ describe('council run in this process', () => {
   afterEach(() => bench.clear());
 
   it('prints the final draft alone, and a plain line for each node on standard error', async () => {
-    const drafted = await bench.run([TOPIC]);
+    const drafted = await bench.start([TOPIC], { input: '' }).exit;
     const result = resultIn(await bench.run([TOPIC, '--json']));
     expect(drafted.code).to.equal(0);
     expect(drafted.stdout).to.equal(`${result.final_draft ?? ''}\n`);

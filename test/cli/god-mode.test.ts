@@ -29,7 +29,7 @@ describe('council run --god', () => {
     const editor = bench.written('editor.sh', 'echo noise; printf "The sea is deep.\\n" > "$1"\n');
     const env = { EDITOR: `sh ${editor}` };
     const words = ['The sea', '--god', '--blueprint', bench.pair()];
-    const ended = await bench.run(words, { env, input: 'approve\nedit\n' });
+    const ended = await bench.start(words, { env, input: 'approve\nedit\n' }).exit;
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stdout).to.include('The sea is deep.').and.not.include('noise');
   });

@@ -59,7 +59,7 @@ describe('council run, used wrongly', () => {
 
   it('exits 2 in one line for an unusable setting, 0 for --help', async () => {
     const [setting, help] = await Promise.all([
-      bench.run(['x'], { env: { MODEL_PROVIDER: 'oracle' } }),
+      bench.start(['x'], { env: { MODEL_PROVIDER: 'oracle' }, input: '' }).exit,
       bench.run(['--help']),
     ]);
     expect(setting).to.include({ code: 2, stdout: '' });

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { audit } from '../../src/cli/commands/audit.js';
+import { runCommand } from '../../src/cli/commands/run.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
@@ -26,9 +27,9 @@ export interface CouncilBench {
   readonly path: string;
   /** The data directory of its commands, not yet made. */
   readonly dataDir: string;
-  /** Starts `council run`; its input is left open when none is given. */
+  /** Starts `council run` as a process; its input is left open when none is given. */
   start(words: readonly string[], given?: Given): Child;
-  /** Runs it to its end; its input is empty when none is given. */
+  /** Runs it to its end, in this process; its input is empty when none is given. */
   run(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Runs a command on a run to its end, in this process; its input is empty when none is given. */
   council(words: readonly string[], given?: Given): Promise<ChildExit>;
@@ -46,8 +47,9 @@ export function councilBench(): CouncilBench {
   const dir: TempDir = tempDir();
   const children: Child[] = [];
   const dataDir = join(dir.path, 'data');
+  const environment = { DATA_DIR: dataDir, ...eventStoreEnvironment(dataDir) };
   const program: CouncilBench['program'] = (command, words, { env = {}, input } = {}) => {
-    const all = { PATH: process.env['PATH'], DATA_DIR: dataDir, ...eventStoreEnvironment(dataDir), ...env };
+    const all = { PATH: process.env['PATH'], ...environment, ...env };
     const child = startChild(command, words, all, input ?? null);
     children.push(child);
     return child;
@@ -67,7 +69,7 @@ export function councilBench(): CouncilBench {
     path: dir.path,
     dataDir,
     start,
-    run: (words, given) => start(words, { input: '', ...given }).exit,
+    run: (words, given) => runHere(words, { ...given, env: { ...environment, ...given?.env } }),
     council: (words, given) => auditHere(words, { ...given, env: { DATA_DIR: dataDir, ...given?.env } }),
     program,
     written,
@@ -77,6 +79,34 @@ export function councilBench(): CouncilBench {
       dir.remove();
     },
   };
+}
+
+async function runHere(words: readonly string[], { env = {}, input = '' }: Given): Promise<ChildExit> {
+  const told = { stdout: '', stderr: '' };
+  const code = await runCommand(words, {
+    env,
+    stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+    stdout: {
+      isTTY: false,
+      write(text, done) {
+        told.stdout += text;
+        done();
+      },
+    },
+    stderr: {
+      isTTY: false,
+      columns: 80,
+      write(text: string | Uint8Array) {
+        told.stderr += String(text);
+        return true;
+      },
+    },
+    cancelled: new AbortController().signal,
+    endFailed: () => {
+      throw new Error('The event log of this command has failed');
+    },
+  });
+  return { code, signal: null, ...told };
 }
 
 async function auditHere(words: readonly string[], { env = {}, input = '' }: Given): Promise<ChildExit> {

@@ -1,5 +1,6 @@
-/** `council run`: arguments, environment, signals, exit code. Everything else gets what it needs as an argument. */
+/** `council run`, in whatever process. */
 import { hostname } from 'node:os';
+import type { Readable } from 'node:stream';
 import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
@@ -9,7 +10,7 @@ import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
 import { languageModel } from '../../models/provider.js';
-import { endAsKilled, onSignals } from '../../system/signals.js';
+import { endAsKilled } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt } from '../terminal/approval-prompt.js';
@@ -19,46 +20,62 @@ import { editText } from '../terminal/approval-prompt.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
 import { CouncilError as ServiceError } from '../../client/client.js';
 import { keyHint } from '../service-client.js';
+import type { Output } from './run-council.js';
 import { writeResult } from './run-council.js';
 import { printable } from '../terminal/printer.js';
-import type { Progress } from '../terminal/progress.js';
+import type { Progress, ProgressStream } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
 import { runCouncil } from './run-council.js';
 import type { RunArguments } from './run-request.js';
 import { readArguments, USAGE, UsageFault } from './run-request.js';
 
-/** Exit codes: the run did not complete, wrong usage or an unusable setting. */
-const EXIT_FAILED = 1;
+/** Exit code: the run did not complete. */
+export const EXIT_FAILED = 1;
+/** Exit code: wrong usage, or an unusable setting. */
 const EXIT_USAGE = 2;
 
-async function main(words: readonly string[]): Promise<number> {
-  const args = readArguments(words);
-  if (args === null) {
-    process.stdout.write(`${USAGE}\n`);
-    return 0;
-  }
-  const system = nodeSystem();
-  const cancelled = new AbortController();
-  onSignals(system, () => cancelled.abort(), endFailed);
-  // The reader of a stream may go away; the run goes on, and a failed write is reported where it happens.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  const result = await run(args, system, cancelled.signal);
-  await writeResult(result, { stream: process.stdout, isJson: args.isJson });
-  return result.status === 'completed' ? 0 : EXIT_FAILED;
+/** What the command uses of the process it runs in. */
+export interface RunProcess {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Output['stream'];
+  readonly stderr: ProgressStream;
+  /** The user cancels the run. */
+  readonly cancelled: AbortSignal;
+  /** Ends the process: its log has failed. */
+  readonly endFailed: () => void;
 }
 
-async function run(args: RunArguments, system: System, cancelled: AbortSignal): Promise<RunResult> {
+/** Runs the council that the arguments name; resolves with the exit code. */
+export async function runCommand(words: readonly string[], here: RunProcess): Promise<number> {
+  try {
+    const args = readArguments(words);
+    if (args === null) {
+      here.stdout.write(`${USAGE}\n`, () => undefined);
+      return 0;
+    }
+    const result = await run(args, here);
+    await writeResult(result, { stream: here.stdout, isJson: args.isJson });
+    return result.status === 'completed' ? 0 : EXIT_FAILED;
+  } catch (error) {
+    return refuse(error, here);
+  }
+}
+
+async function run(args: RunArguments, here: RunProcess): Promise<RunResult> {
+  const system = nodeSystem();
+  const { cancelled } = here;
   const schemas = openSchemas();
   const { request, warnings } = readRunRequest(args, schemas);
-  const progress = openProgress(process.stderr, system);
+  const progress = openProgress(here.stderr, system);
   const notify = (text: string): void => progress.say(text);
   const { url } = args;
   const open =
     url === null
-      ? openEmbeddedDriver(system, notify)
-      : openRemoteDriver(url, { key: readCouncilKey(process.env), system, notify, cancelled });
+      ? openEmbeddedDriver(here, system, notify)
+      : openRemoteDriver(url, { key: readCouncilKey(here.env), system, notify, cancelled });
   const driver = await open;
-  const prompt = args.isGodMode ? promptOn(progress) : null;
+  const prompt = args.isGodMode ? promptOn(progress, here) : null;
   try {
     for (const warning of warnings) notify(`Warning: ${warning}`);
     const result = await runCouncil(driver, request, { progress, prompt, cancelled });
@@ -79,8 +96,12 @@ async function openRemoteDriver(url: string, options: RemoteOptions): Promise<Ru
 }
 
 /** A driver that has opened the model and the data directory which the environment names, and frees them. */
-async function openEmbeddedDriver(system: System, notify: (text: string) => void): Promise<RunDriver> {
-  const config = readConfig(process.env);
+async function openEmbeddedDriver(
+  here: RunProcess,
+  system: System,
+  notify: (text: string) => void,
+): Promise<RunDriver> {
+  const config = readConfig(here.env);
   const model = await languageModel(config.modelProvider, system);
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
@@ -90,7 +111,7 @@ async function openEmbeddedDriver(system: System, notify: (text: string) => void
   const onLogBroken = (error: unknown): void => {
     notify(`The event log has failed: ${String(error)}`);
     if (isWriteFailed(error)) endAsKilled();
-    endFailed();
+    here.endFailed();
   };
   const webSearch = searchProvider(config.webSearch);
   const { embeddedDriver } = await import('./embedded-driver.js');
@@ -102,11 +123,11 @@ async function openEmbeddedDriver(system: System, notify: (text: string) => void
   return { ...driver, close };
 }
 
-function promptOn(progress: Progress): ApprovalPrompt {
-  const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
-  const command = process.env['EDITOR'] || null;
+function promptOn(progress: Progress, { env, stdin, stderr }: RunProcess): ApprovalPrompt {
+  const isTerminal = stdin.isTTY === true && stderr.isTTY;
+  const command = env['EDITOR'] || null;
   return openApprovalPrompt({
-    input: process.stdin,
+    input: stdin,
     say: (text) => progress.say(text),
     edit: (text) => editText(text, { command, isTerminal }),
   });
@@ -119,15 +140,11 @@ function outcomeOf(result: RunResult, elapsed: string): string {
   return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}`;
 }
 
-function endFailed(): never {
-  process.exit(EXIT_FAILED);
-}
-
 /** Reports a failure and returns its exit code. */
-function refuse(error: unknown): number {
+function refuse(error: unknown, { stderr }: RunProcess): number {
   const isTold = error instanceof CouncilError || error instanceof ServiceError;
   const text = isTold ? error.message : error instanceof Error ? error.stack : String(error);
-  process.stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
+  stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
   const isUsage = error instanceof UsageFault || error instanceof RunRequestInvalid || error instanceof ConfigInvalid;
   const isShutOut = error instanceof ServiceError && (error.status === 401 || error.status === 403);
   return isUsage || isShutOut ? EXIT_USAGE : EXIT_FAILED;
@@ -138,5 +155,3 @@ function hintAt(error: unknown): string {
   if (!(error instanceof DataDirHeld)) return keyHint(error);
   return '; if it is the service, drive it with --url http://HOST:PORT';
 }
-
-process.exitCode = await main(process.argv.slice(3)).catch(refuse);

@@ -21,7 +21,10 @@ export interface Progress {
   close(): void;
 }
 
-export function openProgress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>, system: System): Progress {
+/** Where it is shown: standard error, or what stands for it. */
+export type ProgressStream = Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
+
+export function openProgress(stream: ProgressStream, system: System): Progress {
   const startMs = system.monotonicMs();
   const elapsed = (): string => `${((system.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
   /** Nodes whose line is written, in a pipe. */
