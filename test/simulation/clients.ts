@@ -256,8 +256,10 @@ export class Clients {
     const engine = instance?.engine ?? null;
     if (instance === undefined || engine === null || !this.#started.has(runId)) return;
     const isAlive = (): boolean => instance.engine === engine;
+    let isFollowing = true;
     const states = { runId, isAlive, seq: -1, hasEnded: false };
-    const events = { runId, isAlive, seq: -1, hasEnded: false };
+    const events = { runId, isAlive: () => isAlive() && isFollowing, seq: -1, hasEnded: false };
+    this.#watched.push(events);
     const { signal } = new AbortController();
     const watched = engine.views.watch(runId, {
       signal,
@@ -290,7 +292,10 @@ export class Clients {
         events.hasEnded = event.type === 'RunCompleted' || event.type === 'RunFailed';
       },
     });
-    followed.catch((error: unknown) => this.#mustNotBe(!isOfLog(error), error));
+    followed.catch((error: unknown) => {
+      isFollowing = false;
+      this.#mustNotBe(!isOfLog(error), error);
+    });
   }
 
   async #decide(

@@ -37,6 +37,10 @@ const FAULT_KINDS = [
   /** Nothing passes between it and the log. */
   'partition',
   'slow-log',
+  /** Hears nothing of the log, but is answered by it. */
+  'deaf',
+  /** The process dies as soon as it has written rows of its views. */
+  'crash-at-rows',
   'subscription-dropped',
   'events-repeated',
   'clock-ahead',
@@ -128,13 +132,15 @@ export function planOf(seed: number): Plan {
   const rates = Array.from({ length: slots }, () => (draws.chance(0.3) ? 0.9 + draws.random() * 0.2 : 1));
   const slot = (): number => draws.whole(0, slots - 1);
   const { runs, requests } = requestsOf(draws, slot);
-  const faults = Array.from({ length: draws.whole(0, 7) }, () => ({
-    // What becomes of an append decides most.
-    kind: draws.pick<FaultKind>(draws.chance(0.3) ? AT_APPENDS : FAULT_KINDS),
-    atMs: draws.random() * 4_500,
-    slot: slot(),
-    forMs: 200 + draws.random() * draws.random() * 9_000,
-  }));
+  const faults = Array.from({ length: draws.whole(0, 7) }, (): Fault => {
+    // What becomes of an append decides most, and of the one that starts a run.
+    const isAtAppend = draws.chance(0.35);
+    const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : FAULT_KINDS);
+    const met = isAtAppend && draws.chance(0.4) ? requests[draws.whole(0, requests.length - 1)] : undefined;
+    const forMs = 200 + draws.random() * draws.random() * 9_000;
+    const { atMs, slot: at } = met ?? { atMs: draws.random() * 4_500, slot: slot() };
+    return { kind, atMs, slot: at, forMs };
+  });
   return {
     ...{ seed, rates, isCluster, runs, requests, faults },
     maxActiveRuns: draws.chance(0.25) ? draws.whole(1, 2) : 100,

@@ -35,7 +35,7 @@ const LIVENESS_MS = 240_000;
 /** For which an instance may be taken for dead. */
 const DEADLY: ReadonlySet<FaultKind> = new Set<FaultKind>([
   ...(['crash', 'crash-without-folder', 'stop', 'freeze', 'partition', 'slow-log'] as const),
-  ...(['append-dies-after', 'append-dies-before'] as const),
+  ...(['append-dies-after', 'append-dies-before', 'crash-at-rows'] as const),
 ]);
 /** Many times those of any history that ends. */
 const MAX_TURNS = 100_000;
@@ -82,7 +82,10 @@ export class World {
   constructor(plan: Plan, isTraced: boolean) {
     this.plan = plan;
     this.draws = new Draws(plan.seed + 7);
-    this.storage = new Storage((event) => this.#recorded(event));
+    this.storage = new Storage(
+      (event) => this.#recorded(event),
+      (what) => this.broke(new Broken('every run ends once faults stop', `an append goes round in circles: ${what}`)),
+    );
     const model = (life: Process, instance: Instance): LanguageModel => this.#model(life, instance);
     const onFault = (what: string, error: unknown): void =>
       this.broke(new Broken('no fault without a cause', `${what}: ${String(error)}`));
@@ -257,6 +260,15 @@ export class World {
       case 'slow-log':
         instance.slowUntilMs = untilMs;
         return;
+      case 'deaf':
+        instance.deafUntilMs = untilMs;
+        return;
+      case 'crash-at-rows':
+        instance.deathsAtRows += 1;
+        return void scheduler.at(untilMs, null, () => {
+          instance.deathsAtRows = 0;
+          instance.start();
+        });
       case 'subscription-dropped':
         instance.drops += 1;
         return;
@@ -279,7 +291,7 @@ export class World {
     for (const each of this.instances) {
       each.armed.length = 0;
       each.isMended = true;
-      each.cutUntilMs = each.slowUntilMs = 0;
+      each.cutUntilMs = each.slowUntilMs = each.deafUntilMs = 0;
       each.start();
     }
     this.clients.tidy();

@@ -26,8 +26,11 @@ export class Instance implements Line {
   readonly index: number;
   cutUntilMs = 0;
   slowUntilMs = 0;
+  deafUntilMs = 0;
   drops = 0;
   repeats = 0;
+  /** Writes of its stored views after which it dies. */
+  deathsAtRows = 0;
   /** From then on it dies no more. */
   isMended = false;
   readonly armed: AppendFault[] = [];
@@ -129,7 +132,10 @@ export class Instance implements Line {
         system: process.system,
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
         openLog: () => Promise.resolve(openLine(storage, scheduler, { line: this, process })),
-        openViews: () => Promise.resolve(openStoredViews(this.views, scheduler, process)),
+        openViews: () =>
+          Promise.resolve(
+            openStoredViews(this.views, scheduler, { process, onWritten: () => this.#rowsWritten(process) }),
+          ),
       },
     );
     this.opening = engine;
@@ -137,6 +143,12 @@ export class Instance implements Line {
     await engine.check(unfinished);
     engine.recover(unfinished);
     this.engine = engine;
+  }
+
+  #rowsWritten(process: Process): void {
+    if (this.deathsAtRows === 0) return;
+    this.deathsAtRows -= 1;
+    this.end(process);
   }
 
   #dataDir(): EngineDeps['dataDir'] {

@@ -21,6 +21,9 @@ import type {
 import { categoryOf, checkAppend } from '../../src/eventlog/port.js';
 import type { Process, Scheduler } from './scheduler.js';
 
+/** Conflicts at one revision; more than there are clients and instances to have them. */
+const MAX_CONFLICTS = 30;
+
 /** The storage: what it has taken is there for good. */
 export class Storage {
   readonly events: RecordedEvent[] = [];
@@ -28,9 +31,14 @@ export class Storage {
   readonly #appends = new Map<string, { readonly key: string; readonly appended: Appended }>();
   readonly #waiting = new Set<() => void>();
   readonly #onRecorded: (event: RecordedEvent) => void;
+  readonly #onCircle: (what: string) => void;
+  /** Conflicts by stream and expected revision. */
+  readonly #conflicts = new Map<string, number>();
 
-  constructor(onRecorded: (event: RecordedEvent) => void) {
+  /** @param onCircle called when the same is refused again and again: somebody does not look at what came first */
+  constructor(onRecorded: (event: RecordedEvent) => void, onCircle: (what: string) => void) {
     this.#onRecorded = onRecorded;
+    this.#onCircle = onCircle;
   }
 
   stream(name: string): readonly RecordedEvent[] {
@@ -50,7 +58,13 @@ export class Storage {
     if (before?.key === key) return before.appended;
     const recorded = this.#streams.get(stream) ?? [];
     const actual = recorded.length === 0 ? 'none' : recorded.length - 1;
-    if (actual !== expected) throw new RevisionConflict({ stream, expected, actual });
+    if (actual !== expected) {
+      const place = `${stream} after ${expected}`;
+      const conflicts = (this.#conflicts.get(place) ?? 0) + 1;
+      this.#conflicts.set(place, conflicts);
+      if (conflicts > MAX_CONFLICTS) this.#onCircle(place);
+      throw new RevisionConflict({ stream, expected, actual });
+    }
     this.#streams.set(stream, recorded);
     for (const event of events)
       this.#record({ ...event, stream, revision: recorded.length, position: positionOf(this.events.length) }, recorded);
@@ -95,6 +109,8 @@ export interface Line {
   cutUntilMs: number;
   /** Until when everything takes a second more. */
   slowUntilMs: number;
+  /** Until when its subscriptions tell nothing, though everything else comes through. */
+  readonly deafUntilMs: number;
   /** How often its subscriptions were dropped from outside. */
   drops: number;
   /** How many events the next delivery repeats. */
@@ -178,6 +194,10 @@ export function openLine(
       if (line.drops !== drops || (isCut() && draws.chance(0.5))) throw new SubscriptionDropped({ last });
       if (isCut()) {
         await sleep(process, { delayMs: line.cutUntilMs - scheduler.nowMs, signal });
+        continue;
+      }
+      if (line.deafUntilMs > scheduler.nowMs) {
+        await sleep(process, { delayMs: line.deafUntilMs - scheduler.nowMs, signal });
         continue;
       }
       next = Math.max(0, next - line.repeats);

@@ -13,7 +13,11 @@ export class StoredViews {
 }
 
 /** Opens them for a process. A write that is under way when it dies is made or not, as it falls. */
-export function openStoredViews(views: StoredViews, scheduler: Scheduler, process: Process): ViewsClient {
+export function openStoredViews(
+  views: StoredViews,
+  scheduler: Scheduler,
+  { process, onWritten }: { readonly process: Process; readonly onWritten: () => void },
+): ViewsClient {
   const ask = <T>(work: () => T): Promise<T> =>
     new Promise((resolve) => {
       const owner = process.draws.chance(0.5) ? null : process;
@@ -31,6 +35,7 @@ export function openStoredViews(views: StoredViews, scheduler: Scheduler, proces
       ask(() => {
         for (const each of runs) views.runs.set(each.id, each);
         if (checkpoint !== null) views.checkpoint = checkpoint;
+        onWritten();
       }),
     find: (runId) => ask(() => views.runs.get(runId) ?? null),
     list: ({ limit, offset }) =>
@@ -45,7 +50,7 @@ export function openStoredViews(views: StoredViews, scheduler: Scheduler, proces
       ask(() =>
         all()
           .filter(({ status }) => status === 'pending' || status === 'running')
-          .map(({ id, owner }) => ({ runId: id, owner })),
+          .map(({ id, owner, seq }) => ({ runId: id, owner, seq })),
       ),
     paused: (after) =>
       ask(() =>
