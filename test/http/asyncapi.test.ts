@@ -1,16 +1,14 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
-import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { openChannel } from '../support/channel-client.js';
+import type { Described } from '../support/described-messages.js';
+import { describedIn, partAt, record } from '../support/described-messages.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-
-type Json = Record<string, unknown>;
 
 /** The official JSON Schema of AsyncAPI 3.0 documents. */
 const OFFICIAL = '@asyncapi/specs/schemas/3.0.0-without-$id.json';
@@ -20,7 +18,7 @@ describe('GET /api/asyncapi.json', () => {
   let rest: RestClient;
   let document: unknown;
   let runId: string;
-  const validators = new Map<string, ValidateFunction>();
+  let described: Described | null = null;
 
   before(async () => {
     service = await startService();
@@ -103,39 +101,14 @@ describe('GET /api/asyncapi.json', () => {
       expect(record(operation)['action']).to.equal('send');
   });
 
-  /** The message must be one of those of the channel, and no other. */
-  function expectDescribed(channel: string, message: unknown): void {
-    const validate = validators.get(channel) ?? validatorOf(channel);
-    validators.set(channel, validate);
-    expect(validate(message), `${JSON.stringify(message)}: ${JSON.stringify(validate.errors)}`).to.be.true;
-  }
-
-  function validatorOf(channel: string): ValidateFunction {
-    const payloads = Object.values(record(at(`/channels/${channel}/messages`))).map((ref) => {
-      const { payload } = record(at(String(record(ref)['$ref']).slice(1)));
-      return { $ref: `document${String(record(payload)['$ref'])}` };
-    });
-    const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    ajv.addSchema(record(document), 'document');
-    return ajv.compile({ oneOf: payloads });
-  }
+  const expectDescribed: Described = (channel, message) => (described ??= describedIn(document))(channel, message);
 
   /** The part of the document at a JSON Pointer. */
-  function at(pointer: string): unknown {
-    return pointer
-      .split('/')
-      .slice(1)
-      .reduce<unknown>((part, name) => record(part)[name], document);
-  }
+  const at = (pointer: string): unknown => partAt(document, pointer);
 });
 
 function names(messages: readonly { readonly event: string }[]): readonly string[] {
   return messages.map(({ event }) => event);
-}
-
-function record(value: unknown): Json {
-  if (typeof value !== 'object' || value === null) throw new Error(`No object: ${String(value)}`);
-  return Object.fromEntries(Object.entries(value));
 }
 
 function* refsIn(value: unknown): Generator<string> {
