@@ -1,5 +1,4 @@
 /** Several ways to run the same council, in turns: what else the machine does meets all of them. */
-import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { tempDir } from '../support/temp-dir.js';
@@ -64,11 +63,15 @@ async function started({ name, module }: Entry) {
   const dir = tempDir();
   const child = fork(PROCESS, [module.href, dir.path], { execArgv: FLAGS });
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  await answerOf(child);
+  const answer = async (): Promise<unknown> => {
+    const tooEarly = ended.then((code) => Promise.reject(new Error(`${name} ended with code ${code}`)));
+    return await Promise.race([new Promise((resolve) => child.once('message', resolve)), tooEarly]);
+  };
+  await answer();
   return {
     name,
     async turn(order: TurnOrder): Promise<Turn> {
-      const answered = answerOf(child);
+      const answered = answer();
       child.send(order);
       // Written by contestant-process.ts.
       const { runs, elapsedMs, processorMs, asked } = (await answered) as TurnReport;
@@ -82,13 +85,6 @@ async function started({ name, module }: Entry) {
       if (code !== 0) throw new Error(`${name} ended with code ${code}`);
     },
   };
-}
-
-function answerOf(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    child.once('message', resolve);
-    child.once('exit', (code) => reject(new Error(`A contestant ended with code ${code}`)));
-  });
 }
 
 /**

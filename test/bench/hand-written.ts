@@ -1,8 +1,9 @@
 /**
  * The yardstick: the built-in council as one would write it by hand for this one purpose. An XState actor a run, moves
- * computed in one shared scope, one durable append a step, batched into SQLite in a worker; no hash chain, no read
- * models, no retries, no recovery, no limits.
+ * computed in one shared scope, one durable append a step, batched into SQLite in a worker. Runs have ids, events a time;
+ * no hash chain, no read models, no prompts, no retries, no recovery, no limits.
  */
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { ActorLogic, SnapshotFrom } from 'xstate';
@@ -10,7 +11,7 @@ import { assign, createActor, setup } from 'xstate';
 import type { Contestant, CouncilModel } from './contestant.js';
 
 export interface Row {
-  readonly run: number;
+  readonly run: string;
   readonly seq: number;
   readonly data: string;
 }
@@ -76,10 +77,9 @@ export async function openContestant({
   const log = openLog(join(path, 'hand-written.sqlite'));
   const first = createActor(machine).getSnapshot();
   const scope = inertScope();
-  let runs = 0;
   return {
     async run() {
-      const run = (runs += 1);
+      const run = randomUUID();
       const actor = createActor(live, { snapshot: first }).start();
       let seq = await log.append(run, 0, [{ type: 'requested', topic: first.context.topic }, started(first)]);
       for (let at = first; at.status === 'active'; at = actor.getSnapshot()) {
@@ -128,8 +128,9 @@ function openLog(file: string) {
   });
   return {
     /** Returns the number of the next event. */
-    async append(run: number, seq: number, facts: readonly object[]): Promise<number> {
-      const rows = facts.map((fact, i) => ({ run, seq: seq + i, data: JSON.stringify(fact) }));
+    async append(run: string, seq: number, facts: readonly object[]): Promise<number> {
+      const at = new Date().toISOString();
+      const rows = facts.map((fact, i) => ({ run, seq: seq + i, data: JSON.stringify({ ...fact, at }) }));
       await new Promise<void>((resolve) => {
         waiting.push({ rows, resolve });
         // All that is appended in this turn of the event loop goes into one batch.
