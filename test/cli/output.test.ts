@@ -44,9 +44,11 @@ describe('The output of a run', () => {
 
   it('is lost when it cannot be written, but not when its reader has gone', async () => {
     const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
-    const lost = await rejectionOf(writeResult(RESULT, { stream: stream(false, full), isJson: false }));
-    expect(lost).to.be.instanceOf(OutputLost);
-    expect(lost).to.have.property('message').that.includes(RESULT.run_id).and.includes('no space left');
+    for (const isJson of [false, true]) {
+      const lost = await rejectionOf(writeResult(RESULT, { stream: stream(false, full), isJson }));
+      expect(lost).to.be.instanceOf(OutputLost);
+      expect(lost).to.have.property('message').that.includes(RESULT.run_id).and.includes('no space left');
+    }
     const gone = Object.assign(new Error('broken pipe'), { code: 'EPIPE' });
     await writeResult(RESULT, { stream: stream(false, gone), isJson: false });
   });

@@ -21,7 +21,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import { untilTrue } from '../support/until-true.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
-const CUTS = process.env['SOAK'] === undefined ? 60 : 1_000;
+const CUTS = process.env['SOAK'] === undefined ? 30 : 1_000;
 /** Longest part of an answer before a cut; a run's whole record is about twice as long. */
 const MAX_PIECE_BYTES = 8_000;
 const WATCHERS = 100;

@@ -37,8 +37,8 @@ const AT_ONCE = 2;
 const MAX_CRASHES = 5;
 const CHAINS = IS_SOAK ? 60 : 1;
 const ROUNDS = IS_SOAK ? 5 : 1;
-/** Of the places of a boundary: all in a soak, else every fourth, other ones at each boundary. */
-const STRIDE = IS_SOAK ? 1 : 4;
+/** Of the places of a boundary: all in a soak, else one, another one at each boundary. */
+const STRIDE = IS_SOAK ? 1 : APPENDS;
 
 const { uuid } = nodeSystem();
 

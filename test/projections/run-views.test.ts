@@ -22,7 +22,7 @@ import type { RunState } from '../../src/run/state.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const SCHEDULES = IS_SOAK ? 5_000 : 60;
+const SCHEDULES = IS_SOAK ? 5_000 : 30;
 const { uuid } = nodeSystem();
 
 describe(`RunViews (SEED=${SEED})`, () => {

@@ -28,7 +28,7 @@ import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/r
 import { wholeOf } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const HISTORIES = IS_SOAK ? 200 : 6;
+const HISTORIES = IS_SOAK ? 200 : 4;
 /** Forks are played out at every event of a history in a soak; else at one of so many, not the same in each history. */
 const STRIDE = IS_SOAK ? 1 : 11;
 

@@ -22,7 +22,7 @@ import {
 } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
 
-const HISTORIES = process.env['SOAK'] === undefined ? 8 : 400;
+const HISTORIES = process.env['SOAK'] === undefined ? 5 : 400;
 const APPROVE = { action: 'approve', modifiedState: null } as const;
 
 /** A run paused before the nodes that follow these commands, everything before approved. */

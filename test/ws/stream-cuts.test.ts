@@ -14,7 +14,7 @@ import { seededRandom } from '../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const CONNECTIONS = IS_SOAK ? 1_000 : 120;
+const CONNECTIONS = IS_SOAK ? 1_000 : 60;
 /** Who follows each run, at once. */
 const FOLLOWERS = 6;
 /** Longest part of an answer before a cut; a run's whole record is about twice as long. */
