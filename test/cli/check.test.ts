@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { cpSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServiceProcess } from '../bench/service-process.js';
 import type { CouncilBench } from '../support/council-command.js';
-import { COUNCIL, councilBench } from '../support/council-command.js';
+import { councilBench } from '../support/council-command.js';
 import { damageEvent } from '../support/damaged-log.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
@@ -26,13 +26,9 @@ onEmbeddedLog(() =>
     });
     after(() => bench.clear());
 
-    const copied = (name: string): string => {
-      const folder = join(bench.path, name);
-      cpSync(bench.dataDir, folder, { recursive: true });
-      return folder;
-    };
+    const copied = (name: string): string => bench.copied(bench.dataDir, name);
     const check = (folder: string, ...words: readonly string[]) =>
-      bench.program(process.execPath, [COUNCIL, 'check', ...words], { env: { DATA_DIR: folder }, input: '' }).exit;
+      bench.command(['check', ...words], { env: { DATA_DIR: folder } });
 
     it('tells that the log of a killed service is whole, and changes nothing', async () => {
       const { code, stdout } = await check(copied('whole'));

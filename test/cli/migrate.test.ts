@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { startServiceProcess } from '../bench/service-process.js';
 import type { CouncilBench } from '../support/council-command.js';
-import { COUNCIL, councilBench } from '../support/council-command.js';
+import { councilBench } from '../support/council-command.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { isOver, restClient } from '../support/rest-client.js';
@@ -19,8 +19,7 @@ describe('council migrate', () => {
     await bench.clear();
     await server.stop();
   });
-  const migrate = (env: Readonly<Record<string, string>>) =>
-    bench.program(process.execPath, [COUNCIL, 'migrate'], { env, input: '' }).exit;
+  const migrate = (env: Readonly<Record<string, string>>) => bench.command(['migrate'], { env });
 
   it('moves a service to EventStoreDB with all it has recorded, and may be asked again', async () => {
     const embedded = await startServiceProcess(bench.dataDir);

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CrashImage } from '../faults/damaged-starts.js';
 import { crashImage } from '../faults/damaged-starts.js';
 import type { CouncilBench } from '../support/council-command.js';
-import { COUNCIL, councilBench } from '../support/council-command.js';
+import { councilBench } from '../support/council-command.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
@@ -22,13 +22,9 @@ onEmbeddedLog(() =>
     });
     after(() => bench.clear());
 
-    const copied = (name: string): string => {
-      const folder = join(bench.path, name);
-      cpSync(image.path, folder, { recursive: true });
-      return folder;
-    };
+    const copied = (name: string): string => bench.copied(image.path, name);
     const salvage = (folder: string, ...words: readonly string[]) =>
-      bench.program(process.execPath, [COUNCIL, 'salvage', ...words], { env: { DATA_DIR: folder }, input: '' }).exit;
+      bench.command(['salvage', ...words], { env: { DATA_DIR: folder } });
     /** The ids of the runs that a service serves from a folder, each as it was recorded. */
     const served = async (path: string): Promise<readonly string[]> => {
       const engine = await openTestEngine({ path, model: instantModel() });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { CouncilBench } from '../support/council-command.js';
-import { COUNCIL, councilBench } from '../support/council-command.js';
+import { councilBench } from '../support/council-command.js';
 
 describe('council run, used wrongly', () => {
   let bench: CouncilBench;
@@ -46,8 +46,7 @@ describe('council run, used wrongly', () => {
   });
 
   it('exits 0 for help and version, 2 for a command that it does not know', async () => {
-    const ended = async (...words: readonly string[]) =>
-      await bench.program(process.execPath, [COUNCIL, ...words], { input: '' }).exit;
+    const ended = (...words: readonly string[]) => bench.command(words);
     for (const word of ['help', '--help', '-h']) {
       const { code, stdout, stderr } = await ended(word);
       expect([code, stderr]).to.deep.equal([0, '']);

@@ -58,6 +58,16 @@ onEmbeddedLogs(() =>
     };
     const startRefused = async (): Promise<void> =>
       expectFull(await rest.post('/api/councils/run', { input_topic: 'Trees' }));
+    /** Runs that wait for their model when the disk is filled, and have their answers then. */
+    const heldUp = async (): Promise<readonly string[]> => {
+      let letGo = (): void => undefined;
+      await serve(new Promise((resolve) => (letGo = resolve)));
+      const ids = await Promise.all(Array.from({ length: 20 }, () => rest.start()));
+      disk.fill();
+      letGo();
+      await untilTrue(async () => (await rest.get('/api/health/ready')).status === 503);
+      return ids;
+    };
     const listed = async (): Promise<readonly string[]> =>
       rest
         .read(await rest.get('/api/runs/?limit=200'), 200, 'history-list.json')
@@ -88,12 +98,7 @@ onEmbeddedLogs(() =>
     });
 
     it('holds runs up, which go on by themselves once there is room, each event once', async () => {
-      let letGo = (): void => undefined;
-      await serve(new Promise((resolve) => (letGo = resolve)));
-      const ids = await Promise.all(Array.from({ length: 20 }, () => rest.start()));
-      disk.fill();
-      letGo();
-      await untilTrue(async () => (await rest.get('/api/health/ready')).status === 503);
+      const ids = await heldUp();
       await startRefused();
       expect(await listed()).to.deep.equal([...ids].sort());
       disk.clear();
@@ -107,12 +112,7 @@ onEmbeddedLogs(() =>
     });
 
     it('loses nothing that was acknowledged when the service is stopped on it, and started later', async () => {
-      let letGo = (): void => undefined;
-      await serve(new Promise((resolve) => (letGo = resolve)));
-      const ids = await Promise.all(Array.from({ length: 20 }, () => rest.start()));
-      disk.fill();
-      letGo();
-      await untilTrue(async () => (await rest.get('/api/health/ready')).status === 503);
+      const ids = await heldUp();
       await service.stop();
       disk.fill();
       const refused = await rejectionOf(startService({ dataDir: join(disk.path, 'data') }));

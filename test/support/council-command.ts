@@ -1,5 +1,5 @@
 /** The `council` command as a child process, as a user types it. */
-import { writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -33,8 +33,12 @@ export interface CouncilBench {
   run(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Runs a command on a run to its end, in this process; its input is empty when none is given. */
   council(words: readonly string[], given?: Given): Promise<ChildExit>;
+  /** Runs any `council` command as a process, to its end; its input is empty when none is given. */
+  command(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Starts any program in the environment of the commands. */
   program(command: string, words: readonly string[], given?: Given): Child;
+  /** Copies a folder under a name into the bench's own; returns its path. */
+  copied(folder: string, name: string): string;
   /** Writes a file; returns its path. */
   written(name: string, text: string): string;
   /** A blueprint's file: the poet writes, the reader improves; two pauses. */
@@ -71,7 +75,13 @@ export function councilBench(): CouncilBench {
     start,
     run: (words, given) => runHere(words, { ...given, env: { ...environment, ...given?.env } }),
     council: (words, given) => auditHere(words, { ...given, env: { DATA_DIR: dataDir, ...given?.env } }),
+    command: (words, given) => program(process.execPath, [COUNCIL, ...words], { input: '', ...given }).exit,
     program,
+    copied(folder, name) {
+      const copy = join(dir.path, name);
+      cpSync(folder, copy, { recursive: true });
+      return copy;
+    },
     written,
     pair: () => written('pair.json', JSON.stringify(pair)),
     async clear() {
