@@ -126,6 +126,7 @@ function Edges({ props: { nodes, selectedEdge = null, onSelectEdge }, places, ed
   const keep = useKept();
   const select = useLatest((id: string) => onSelectEdge?.(id));
   const onSelect = onSelectEdge && select;
+  const isEdited = onSelect !== undefined;
   const standings = new Map(
     nodes.flatMap((node) => (node.isAbsent === true ? [] : [[node.id, node.standing] as const])),
   );
@@ -140,10 +141,14 @@ function Edges({ props: { nodes, selectedEdge = null, onSelectEdge }, places, ed
   return (
     <>
       <svg class="graph-edges" aria-hidden="true">
-        {shown.map((each) => keep(`line ${each.edge.id}`, each, () => <EdgeLine key={each.edge.id} {...each} />))}
+        {shown.map((each) =>
+          keep(`line ${each.edge.id}`, [each, isEdited], () => <EdgeLine key={each.edge.id} {...each} />),
+        )}
         {from !== undefined && to !== null && <LineInWork from={from} to={to} />}
       </svg>
-      {shown.map((each) => keep(`label ${each.edge.id}`, each, () => <EdgeLabel key={each.edge.id} {...each} />))}
+      {shown.map((each) =>
+        keep(`label ${each.edge.id}`, [each, isEdited], () => <EdgeLabel key={each.edge.id} {...each} />),
+      )}
     </>
   );
 }
@@ -187,6 +192,7 @@ function Nodes({ props, places, editing, camera }: PartProps & { readonly camera
   const drag = useLatest((event: PointerEvent, place: PlacedNode) => editing.dragNode(event, place, camera));
   const draw = useLatest((event: PointerEvent, { id }: PlacedNode) => editing.drawEdge(event, id, camera));
   const [onDrag, onDraw] = [onMove && drag, onConnect && draw];
+  const isEdited = [onDrag !== undefined, onDraw !== undefined];
   return shown.map(({ node, place }) => {
     const box = {
       ...{ node, place, onFocus, onClick, onKeyDown, onDrag, onDraw },
@@ -194,7 +200,7 @@ function Nodes({ props, places, editing, camera }: PartProps & { readonly camera
       isLinking: editing.edge.value?.source === node.id,
       isReached: reached === node.id,
     };
-    return keep(node.id, box, () => <NodeBox key={node.id} {...box} />);
+    return keep(node.id, [box, isEdited], () => <NodeBox key={node.id} {...box} />);
   });
 }
 
@@ -207,23 +213,18 @@ function useLatest<A extends readonly unknown[]>(act: (...given: A) => void): (.
 
 /**
  * Gives a part as it was drawn before while its values are the same: it is not drawn again, nor compared. A step along a
- * run changes two nodes of hundreds. Functions among the values have to be the same each time.
+ * run changes two nodes of hundreds. Functions among the values have to be the same each time, and do not count.
  */
 function useKept(): (name: string, values: object, draw: () => VNode) => VNode {
   const kept = useRef(new Map<string, { readonly text: string; readonly drawn: VNode }>());
   return (name, values, draw) => {
-    const text = JSON.stringify(values, isThere);
+    const text = JSON.stringify(values);
     const known = kept.current.get(name);
     if (known?.text === text) return known.drawn;
     const drawn = draw();
     kept.current.set(name, { text, drawn });
     return drawn;
   };
-}
-
-/** Of a function it counts whether there is one. */
-function isThere(_name: string, value: unknown): unknown {
-  return typeof value === 'function' ? true : value;
 }
 
 /** How far a key moves a node. */
