@@ -50,7 +50,7 @@ function Written({ writing: { text, from, attempt }, by }: { readonly writing: W
           The beginning was written before this page was opened. All of it comes when it is done.
         </p>
       )}
-      <Prose text={from > 0 ? `… ${text}` : text} />
+      <Prose text={text} />
     </section>
   );
 }

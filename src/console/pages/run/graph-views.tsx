@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { NodeView } from '../../record/graph.js';
 import type { Camera } from '../../ui/camera.js';
 import { Segments } from '../../ui/controls.js';
+import { Empty } from '../../ui/states.js';
 import type { GraphNodeShown, GraphProps } from '../../ui/graph.js';
 import { Graph } from '../../ui/graph.js';
 import type { RunStore } from './store.js';
@@ -17,6 +18,9 @@ const VIEWS = [
 export function RunGraph({ store }: { readonly store: RunStore }) {
   const [is, ran] = [useSignal<Camera | null>(null), useSignal<Camera | null>(null)];
   const view = store.view.value;
+  if (store.graph.value?.nodes.length === 0) {
+    return <Empty title="There is no graph">The council could not be run, so none was made of it.</Empty>;
+  }
   return (
     <section class="run-graph" aria-label="Graph">
       <Segments label="Graph" value={view} options={VIEWS} onChange={(next) => store.setView(next)} />
