@@ -61,11 +61,34 @@ export class TokenBus {
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#listeners.has(runId)) return null;
     let told = { turn: 0, length: 0 };
-    return (text, turn) => {
-      if (text === '') return;
+    const tell = (text: string, turn: number): void => {
       const offset = told.turn === turn ? told.length : 0;
       told = { turn, length: offset + text.length };
       for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, turn, offset, text });
     };
+    return joined(tell);
   }
+}
+
+/** Characters at which a piece is passed on though more may follow at once. */
+const PIECE_CHARS = 8 * 1024;
+
+/**
+ * Joins what comes at once into one piece: a model that says a long draft in one breath would cost each listener a message
+ * a word, and those who read more than they can take. Before anything else happens, the last piece is passed on.
+ */
+function joined(sink: TokenSink): TokenSink {
+  let piece = { text: '', turn: 0 };
+  const flush = (): void => {
+    const { text, turn } = piece;
+    piece = { text: '', turn };
+    if (text !== '') sink(text, turn);
+  };
+  return (text, turn) => {
+    if (text === '') return;
+    if (turn !== piece.turn) flush();
+    if (piece.text === '') void Promise.resolve().then(flush);
+    piece = { text: piece.text + text, turn };
+    if (piece.text.length >= PIECE_CHARS) flush();
+  };
 }

@@ -1,32 +1,53 @@
 import { expect } from 'chai';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Token } from '../../../src/run/live/tokens.js';
 import { TokenBus } from '../../../src/run/live/tokens.js';
 
 const FROM = { node: 'n', step: 1, attempt: 1 };
 
 describe('The token bus', () => {
-  it('tells who listens to a run, and nobody else', () => {
+  it('tells who listens to a run, and nobody else', async () => {
     const bus = new TokenBus(() => undefined);
     const heard: Token[] = [];
     bus.subscribe('one', (token) => heard.push(token));
     bus.sinkFor('one', FROM)?.('A ', 1);
+    await nextTurn();
     expect(heard).to.deep.equal([{ runId: 'one', ...FROM, turn: 1, offset: 0, text: 'A ' }]);
     expect(bus.sinkFor('two', FROM)).to.equal(null);
   });
 
-  it('tells who comes later how much of a turn was told before', () => {
+  it('tells who comes later how much of a turn was told before', async () => {
     const bus = new TokenBus(() => undefined);
     const heard: (string | number)[] = [];
     bus.subscribe('one', () => undefined);
     const sink = bus.sinkFor('one', FROM);
     sink?.('A 🦭 ', 1);
+    await nextTurn();
     bus.subscribe('one', ({ turn, offset, text }) => heard.push(turn, offset, text));
     sink?.('draft', 1);
     sink?.('Anew', 2);
+    await nextTurn();
     expect(heard).to.deep.equal([1, 5, 'draft', 2, 0, 'Anew']);
   });
 
-  it('has no sink while nobody listens, and keeps nothing for later', () => {
+  it('joins what is said in one breath, up to a size, and not over turns', async () => {
+    const bus = new TokenBus(() => undefined);
+    const heard: (readonly [number, number, number])[] = [];
+    bus.subscribe('one', ({ turn, offset, text }) => heard.push([turn, offset, text.length]));
+    const sink = bus.sinkFor('one', FROM);
+    for (let word = 0; word < 20_000; word += 1) sink?.('word ', word < 19_999 ? 1 : 2);
+    await nextTurn();
+    sink?.('more', 2);
+    await nextTurn();
+    expect(heard).to.have.lengthOf.below(20);
+    expect(heard.reduce((sum, [, , length]) => sum + length, 0)).to.equal(100_004);
+    expect(heard.slice(-2)).to.deep.equal([
+      [2, 0, 5],
+      [2, 5, 4],
+    ]);
+  });
+
+  it('has no sink while nobody listens, and keeps nothing for later', async () => {
     const bus = new TokenBus(() => undefined);
     const heard: string[] = [];
     const listen = () => bus.subscribe('one', ({ text }) => heard.push(text));
@@ -35,13 +56,15 @@ describe('The token bus', () => {
     leave?.();
     leave?.();
     sink?.('lost', 1);
+    await nextTurn();
     expect(bus.sinkFor('one', FROM)).to.equal(null);
     listen();
     sink?.('heard', 1);
+    await nextTurn();
     expect(heard).to.deep.equal(['heard']);
   });
 
-  it('drops a listener that throws and goes on with the others', () => {
+  it('drops a listener that throws and goes on with the others', async () => {
     const faults: unknown[] = [];
     const heard: string[] = [];
     const bus = new TokenBus((runId, error) => faults.push([runId, String(error)]));
@@ -50,6 +73,7 @@ describe('The token bus', () => {
     });
     bus.subscribe('one', ({ text }) => heard.push(text));
     for (const text of ['A ', 'draft']) bus.sinkFor('one', FROM)?.(text, 1);
+    await nextTurn();
     expect(heard).to.deep.equal(['A ', 'draft']);
     expect(faults).to.deep.equal([['one', 'Error: Oh']]);
   });
