@@ -5,7 +5,7 @@ import { asItRan } from '../../src/console/record/executions.js';
 import type { AsItRan } from '../../src/console/record/executions.js';
 import type { Unrolled } from '../../src/console/pages/run/unrolled.js';
 import { pageOf, unrolled } from '../../src/console/pages/run/unrolled.js';
-import { begun, fitted } from '../../src/console/ui/camera.js';
+import { begun, fitted } from '../../src/console/ui/camera-sight.js';
 import { placesOf, sizeOf, spaceOf } from '../../src/console/ui/graph-ways.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { present } from '../../src/system/element.js';

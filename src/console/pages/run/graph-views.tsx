@@ -1,7 +1,7 @@
 /** The graph of a run: as it is, the council with marks of where the run stands; and as it ran, each execution a step. */
 import { useSignal } from '@preact/signals';
 import type { NodeView } from '../../record/graph.js';
-import type { Camera } from '../../ui/camera.js';
+import type { Camera } from '../../ui/camera-sight.js';
 import { Segments } from '../../ui/controls.js';
 import { Empty } from '../../ui/states.js';
 import type { GraphNodeShown, GraphProps } from '../../ui/graph.js';
