@@ -16,7 +16,7 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const SEED = Number(process.env['SEED'] ?? 20261123);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const QUERIES = IS_SOAK ? 10_000 : 80;
+const QUERIES = IS_SOAK ? 10_000 : 40;
 const RUNS = IS_SOAK ? 20_000 : 11_000;
 const WORDS = ['tree', 'trees', 'river', 'sea', 'stone', 'wind', 'rain', 'treaty'];
 const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const;
