@@ -7,12 +7,10 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parentPort, workerData } from 'node:worker_threads';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = join(root, 'src/console/index.html');
-/** Where there is none, there is no console to make. */
-export const CONSOLE_ENTRY = join(root, 'src/console/main.tsx');
+const ENTRY = join(root, 'src/console/main.tsx');
 /** Loaded by no page: a file that somebody shares takes what this loads with it. */
 const SHARED_ENTRY = join(root, 'src/console/share/main.tsx');
 const STYLES = join(root, 'src/console/styles');
@@ -23,8 +21,9 @@ const FIRST_STYLES = ['tokens.css', 'base.css'];
 export const CONSOLE_BUILDER = fileURLToPath(import.meta.url);
 
 /** All files of dist/console, as texts by path, and the files that they are made of; none where there are no sources. */
-async function buildConsole() {
-  const { chunks, sources } = await chunksFrom({ main: CONSOLE_ENTRY, share: SHARED_ENTRY });
+export async function buildConsole() {
+  if (!existsSync(ENTRY)) return { files: new Map(), sources: [] };
+  const { chunks, sources } = await chunksFrom({ main: ENTRY, share: SHARED_ENTRY });
   const files = new Map([...chunks.map(({ fileName, code }) => [fileName, code]), ['console.css', styles()]]);
   const version = versionOf(files);
   const placed = new Map([...files].map(([path, text]) => [`assets/${version}/${path}`, text]));
@@ -140,6 +139,3 @@ function page(version, chunks) {
   ];
   return readFileSync(PAGE, 'utf8').replace('<!-- assets -->', tags.join('\n    '));
 }
-
-// Started as a thread (build.mjs), it makes the console and ends.
-if (parentPort !== null && workerData === CONSOLE_BUILDER) parentPort.postMessage(await buildConsole());

@@ -18,8 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
-import { CONSOLE_BUILDER, CONSOLE_ENTRY } from './build-console.mjs';
+import { CONSOLE_BUILDER, buildConsole } from './build-console.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -41,9 +40,6 @@ export async function build(folders) {
 
   // Whoever is ended in the middle leaves no stamp: what is in dist then is made anew.
   rmSync(stampFile, { force: true });
-  const consoleMade = folders.includes('src') ? makeConsole() : null;
-  // Awaited below; a fault of the rest comes first.
-  consoleMade?.catch(() => undefined);
   const unchanged = stamp.unchangedSince(last);
   for (const [path, text] of texts) {
     if (OF_CONSOLE.test(path)) continue;
@@ -58,33 +54,25 @@ export async function build(folders) {
     .flatMap((folder) => filesUnder(join('dist', folder)))
     .filter((path) => /\.(js(\.map)?|d\.ts)$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
-  await consoleMade;
+  if (folders.includes('src')) await makeConsole();
   writeWhole(stampFile, stamp.text);
   return true;
 }
 
 /** The console, when any of what it was made of has changed. */
 async function makeConsole() {
-  if (!existsSync(CONSOLE_ENTRY)) return;
   const stampFile = join(root, 'dist', '.stamp-console');
   const folder = join(root, 'dist/console');
   const last = readIfThere(stampFile);
   if (last !== null && last === consoleStamp(pathsIn(last)) && existsSync(join(folder, 'index.html'))) return;
-  const { files, sources } = await consoleFromThread();
+  const { files, sources } = await buildConsole();
   // The page comes last: it names the others. Those of the version before stay until then.
   for (const [path, text] of files) writeWhole(join(folder, path), text);
   const kept = new Set([...files.keys()].map((path) => path.split('/')[1]));
   const stale = namesIn(join(folder, 'assets')).filter((name) => !kept.has(name));
   for (const name of stale) rmSync(join(folder, 'assets', name), { recursive: true, force: true });
-  writeWhole(stampFile, consoleStamp([CONSOLE_BUILDER, ...sources].map((path) => relative(root, path))));
-}
-
-/** Made in a thread of its own, while this one transpiles: each takes half of the time. */
-function consoleFromThread() {
-  return new Promise((resolve, reject) => {
-    const thread = new Worker(CONSOLE_BUILDER, { workerData: CONSOLE_BUILDER });
-    thread.once('message', resolve).once('error', reject);
-  });
+  if (files.size > 0)
+    writeWhole(stampFile, consoleStamp([CONSOLE_BUILDER, ...sources].map((path) => relative(root, path))));
 }
 
 /** A line for each file that the console was made of. */
