@@ -48,6 +48,8 @@ export interface Effort {
   readonly pausedRuns: number;
   /** Runs under way at once on a slow model. */
   readonly inFlightRuns: number;
+  /** Clients that watch one run. */
+  readonly watchers: number;
   /** Finished runs in the logs of the history part. */
   readonly historyRuns: readonly number[];
   /** Runs in the stored views of the lists part. */

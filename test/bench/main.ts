@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { auditPart } from './audit.js';
 import { consolePart } from './console.js';
+import { crowdPart } from './crowd.js';
 import { diskPart } from './disk.js';
 import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
@@ -40,6 +41,7 @@ const PARTS = [
   pausedPart,
   inFlightPart,
   largePart,
+  crowdPart,
   historyPart,
   runListsPart,
   auditPart,

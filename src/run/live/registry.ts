@@ -46,10 +46,7 @@ export interface RegistryOptions {
   readonly onWhole?: (runId: string) => void;
 }
 
-/**
- * Runs that are read and claimed at once. Enough to fill a group commit, or a round trip to a server; with many more, each
- * waits for all others before any goes on, and all of them are held in memory meanwhile.
- */
+/** Runs that are read and claimed at once: enough to fill a group commit. With many more all wait before any goes on. */
 const TAKEN_AT_ONCE = 64;
 
 /** A replayed run, or a new one without a snapshot. */
