@@ -68,7 +68,7 @@ export const MUTATIONS: readonly Mutation[] = [
       { file: REGISTRY, from: 'other?.stop();', to: '' },
     ],
   },
-  of('a claim acknowledged late is acted on at once', REGISTRY, 'if (isRepeated) await', 'if (false) await'),
+  of('a claim acknowledged late is acted on at once', REGISTRY, 'if (isLate) await', 'if (false) await'),
   of(
     'whoever has lost a run goes on with it',
     ACTOR,

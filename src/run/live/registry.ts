@@ -29,6 +29,7 @@ import { factsAfter } from '../stream.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
 import { assertReaches, replayRun } from '../replay.js';
 import { places } from '../../system/async/semaphore.js';
+import { RefCount } from './ref-count.js';
 import { taskTracker } from '../../system/async/task-tracker.js';
 
 /** How long stop() waits for the log to take the releases, in milliseconds; runs not released by then are recovered as orphans. */
@@ -60,11 +61,11 @@ type Replayed = Pick<Replay, 'chart'> & {
   readonly claim?: PendingEvents | null;
 };
 
-/** A claim that is recorded, and whether the log acknowledged it only when it was asked again. */
+/** A claim that is recorded, and whether others may have appended since: it was asked for twice, or overtaken here. */
 interface Claimed {
   readonly recorded: readonly RunEvent[];
   readonly decided: Decided;
-  readonly isRepeated: boolean;
+  readonly isLate: boolean;
 }
 
 export class RunRegistry {
@@ -74,6 +75,8 @@ export class RunRegistry {
   readonly #options: RegistryOptions;
   readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
+  /** Of the runs being claimed here, those that something was appended to beside their claim. */
+  readonly #overtaken = new Set<string>();
   /** Runs being claimed here: their claim is not appended or not adopted yet. */
   readonly #claiming = new RefCount();
   /** What is known of runs that are queued to be taken up: see `UnfinishedRun.seq`. */
@@ -278,7 +281,8 @@ export class RunRegistry {
   /** Appends facts to a run that is not live here, or to a new one; if they claim the run, its actor starts. */
   #record(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const append = (): Promise<RunState> => this.#append(runId, replayed, facts);
-    return claimsRun(facts) ? this.#claiming.during(runId, append) : append();
+    if (!claimsRun(facts)) return append();
+    return this.#claiming.during(runId, append).finally(() => this.#overtaken.delete(runId));
   }
 
   async #append(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
@@ -295,13 +299,21 @@ export class RunRegistry {
     const { isRepeated } = await ownAppends.during(append, () =>
       this.#tasks.untilEnd((end) => appendWithRetry(log, sealed, retryUntil(end, { system, waitsForRoom }))),
     );
-    if (!claimsRun(facts)) return to.context.run;
-    const claimed = { recorded: sealed.recorded, decided: { to, assignments: claim?.assignments }, isRepeated };
+    if (!claimsRun(facts)) return this.#appended(to.context.run);
+    const isLate = this.#overtaken.delete(runId) || isRepeated;
+    const claimed = { recorded: sealed.recorded, decided: { to, assignments: claim?.assignments }, isLate };
     return await this.#goOn(new RunActor(chart, start, this.#deps), claimed);
   }
 
+  /** Facts that claim nothing are recorded: an actor that is live by now, or whose claim is about to be acknowledged, learns of it. */
+  #appended(run: RunState): RunState {
+    this.noticed(run.runId, run.head.seq);
+    if (!this.#live.has(run.runId) && this.#claiming.of(run.runId) > 0) this.#overtaken.add(run.runId);
+    return run;
+  }
+
   /** Makes an actor live whose run was claimed here, which holds a slot. */
-  async #goOn(actor: RunActor, { recorded, decided, isRepeated }: Claimed): Promise<RunState> {
+  async #goOn(actor: RunActor, { recorded, decided, isLate }: Claimed): Promise<RunState> {
     const { runId, head } = decided.to.context.run;
     const other = this.#live.get(runId);
     // The log has acknowledged late: the run has gone on here meanwhile, with a slot of its own.
@@ -312,7 +324,7 @@ export class RunRegistry {
     // It does not know yet that it has lost the run.
     other?.stop();
     this.#live.set(runId, actor);
-    if (isRepeated) await actor.adoptLate(recorded, decided);
+    if (isLate) await actor.adoptLate(recorded, decided);
     else actor.adopt(recorded, decided);
     return actor.run;
   }
@@ -374,25 +386,4 @@ function outcomeOf(
   if (claim !== undefined && claim !== null) return asRecorded(claim.snapshot, recorded.at(-1));
   const rest = snapshot === null ? recorded.slice(1) : recorded;
   return rest.reduce((from, fact) => chart.next(from, fact), start);
-}
-
-/** Reference counts by name; a count of 0 is removed. */
-class RefCount {
-  readonly #counts = new Map<string, number>();
-
-  of(name: string): number {
-    return this.#counts.get(name) ?? 0;
-  }
-
-  /** Counts a name while some work lasts. */
-  async during<T>(name: string, work: () => Promise<T>): Promise<T> {
-    this.#counts.set(name, this.of(name) + 1);
-    try {
-      return await work();
-    } finally {
-      const left = this.of(name) - 1;
-      if (left === 0) this.#counts.delete(name);
-      else this.#counts.set(name, left);
-    }
-  }
 }

@@ -60,6 +60,29 @@ describe('A start that is acknowledged late', () => {
     for (const each of nextIds) expect(engine.registry.live(each)).to.not.equal(null);
   });
 
+  it('calls no model for a run whose cancel was acknowledged before its start', async () => {
+    const runId = nodeSystem().uuid();
+    let answer = (): void => undefined;
+    const answers = new Promise<void>((resolve) => (answer = resolve));
+    const model = scriptedModel(() => 'hold');
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        async append(stream, events, expected) {
+          const appended = await log.append(stream, events, expected);
+          if (stream === runStream(runId) && expected === 'none') await answers;
+          return appended;
+        },
+      });
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    const starting = engine.registry.start(runRequest(runId));
+    await untilTrue(async () => (await engine.queries.find(runId))?.status === 'running');
+    await engine.registry.cancel(runId);
+    answer();
+    await starting;
+    expect(engine.registry.live(runId)).to.equal(null);
+    expect(model.requests).to.have.length(0);
+  });
+
   it('calls no model for a run that was cancelled meanwhile', async () => {
     const runId = nodeSystem().uuid();
     let answer = (): void => undefined;
