@@ -20,6 +20,13 @@ export type TokenListener = (token: Token) => void;
 /** Most listeners of all runs together; a further one is refused, and its client gets no tokens. */
 const MAX_LISTENERS = 10_000;
 
+/**
+ * Of a text that comes at once, the first piece has so many characters, each next one as many as were told before it, up to
+ * the most: a short draft is still seen to be written, and a long one costs a listener few messages.
+ */
+const FIRST_CHARS = 16;
+const MAX_CHARS = 8 * 1024;
+
 export class TokenBus {
   readonly #listeners = new Map<string, Set<TokenListener>>();
   readonly #onFault: (runId: string, error: unknown) => void;
@@ -61,34 +68,25 @@ export class TokenBus {
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#listeners.has(runId)) return null;
     let told = { turn: 0, length: 0 };
-    const tell = (text: string, turn: number): void => {
-      const offset = told.turn === turn ? told.length : 0;
+    let piece = '';
+    const flush = (): void => {
+      const text = piece;
+      if (text === '') return;
+      const { turn, length: offset } = told;
+      piece = '';
       told = { turn, length: offset + text.length };
       for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, turn, offset, text });
     };
-    return joined(tell);
+    return (text, turn) => {
+      if (text === '') return;
+      if (turn !== told.turn) {
+        flush();
+        told = { turn, length: 0 };
+      }
+      // Before anything else happens, the last piece is passed on.
+      if (piece === '') void Promise.resolve().then(flush);
+      piece += text;
+      if (piece.length >= Math.min(told.length + FIRST_CHARS, MAX_CHARS)) flush();
+    };
   }
-}
-
-/** Characters at which a piece is passed on though more may follow at once. */
-const PIECE_CHARS = 8 * 1024;
-
-/**
- * Joins what comes at once into one piece: a model that says a long draft in one breath would cost each listener a message
- * a word, and those who read more than they can take. Before anything else happens, the last piece is passed on.
- */
-function joined(sink: TokenSink): TokenSink {
-  let piece = { text: '', turn: 0 };
-  const flush = (): void => {
-    const { text, turn } = piece;
-    piece = { text: '', turn };
-    if (text !== '') sink(text, turn);
-  };
-  return (text, turn) => {
-    if (text === '') return;
-    if (turn !== piece.turn) flush();
-    if (piece.text === '') void Promise.resolve().then(flush);
-    piece = { text: piece.text + text, turn };
-    if (piece.text.length >= PIECE_CHARS) flush();
-  };
 }
