@@ -5,6 +5,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { FollowOptions } from '../../src/projections/run-feed.js';
+import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
@@ -49,11 +50,12 @@ describe('A client of the rich stream that does not read', () => {
         }),
     };
     const state = () => Promise.resolve(run);
+    const find = () => Promise.resolve(summaryOf(run));
     const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS, ...NO_KEYS };
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },
-        queries: { find: never, state, list: never, count: never, record: never, folded: never, forkPoint: never },
+        queries: { find, state, list: never, count: never, record: never, folded: never, forkPoint: never },
         verify: never,
         genealogy: never,
         prompt: never,
