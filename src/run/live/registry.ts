@@ -255,7 +255,7 @@ export class RunRegistry {
   /** Claims a queued run that has been given a slot; frees the slot when the run cannot be claimed. */
   async #admit(runId: string): Promise<void> {
     try {
-      if (!this.holds(runId) && (await this.#claiming.during(runId, () => this.#takeInTurn(runId)))) return;
+      if (!this.holds(runId) && (await this.#claim(runId, () => this.#takeInTurn(runId)))) return;
     } catch (error) {
       this.#deps.onFault(runId, error);
     } finally {
@@ -281,8 +281,16 @@ export class RunRegistry {
   /** Appends facts to a run that is not live here, or to a new one; if they claim the run, its actor starts. */
   #record(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const append = (): Promise<RunState> => this.#append(runId, replayed, facts);
-    if (!claimsRun(facts)) return append();
-    return this.#claiming.during(runId, append).finally(() => this.#overtaken.delete(runId));
+    return claimsRun(facts) ? this.#claim(runId, append) : append();
+  }
+
+  /** Work that may claim a run; once none is left, nothing can overtake it. */
+  async #claim<T>(runId: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#claiming.during(runId, work);
+    } finally {
+      if (this.#claiming.of(runId) === 0) this.#overtaken.delete(runId);
+    }
   }
 
   async #append(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
