@@ -1,5 +1,6 @@
 /** Requests made from an OpenAPI document at random: some as it says, most with something wrong about them. */
 import { hostileTexts } from './hostile-texts.js';
+import { choicesBy } from './seeded-random.js';
 
 export interface RandomRequest {
   readonly method: string;
@@ -83,13 +84,7 @@ export function randomRequests(document: RequestDocument, { random, ids }: Rando
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
-  const below = (count: number): number => Math.floor(random() * count);
-  const happens = (chance: number): boolean => random() < chance;
-  const oneOf = <T>(values: readonly T[]): T => {
-    const value = values[below(values.length)];
-    if (value === undefined) throw new Error('There is nothing to choose from');
-    return value;
-  };
+  const { below, happens, oneOf } = choicesBy(random);
   /** No null and nothing undefined among the values. */
   const odd = (): unknown => ODD[below(ODD.length)];
   const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { hostileTexts } from './hostile-texts.js';
 import { openSocket } from './raw-exchange.js';
+import { choicesBy } from './seeded-random.js';
 
 /** What a client sends, and how it goes. */
 export interface RandomSocket {
@@ -59,13 +60,7 @@ export function randomSockets({
   readonly random: () => number;
   readonly ids: readonly string[];
 }): () => RandomSocket {
-  const below = (count: number): number => Math.floor(random() * count);
-  const happens = (chance: number): boolean => random() < chance;
-  const oneOf = <T>(values: readonly T[]): T => {
-    const value = values[below(values.length)];
-    if (value === undefined) throw new Error('There is nothing to choose from');
-    return value;
-  };
+  const { below, happens, oneOf } = choicesBy(random);
   const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, () => below(256)));
 
   function pathOf(): string {

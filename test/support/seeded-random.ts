@@ -1,3 +1,5 @@
+import { elementAt } from '../../src/system/element.js';
+
 /** Numbers in [0, 1) that follow from a seed alone (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
@@ -7,4 +9,18 @@ export function seededRandom(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/** Choices by such numbers. */
+export interface Choices {
+  /** A whole number from 0 to below a count. */
+  below(count: number): number;
+  happens(chance: number): boolean;
+  /** One of some values, none of them undefined. */
+  oneOf<T>(values: readonly T[]): T;
+}
+
+export function choicesBy(random: () => number): Choices {
+  const below = (count: number): number => Math.floor(random() * count);
+  return { below, happens: (chance) => random() < chance, oneOf: (values) => elementAt(values, below(values.length)) };
 }

@@ -60,12 +60,25 @@ describe('A start that is acknowledged late', () => {
     for (const each of nextIds) expect(engine.registry.live(each)).to.not.equal(null);
   });
 
-  it('calls no model for a run whose cancel was acknowledged before its start', async () => {
+  /** A run is cancelled once it is recorded; then its start is answered. */
+  const expectNoCall = async (late: typeof lateLog): Promise<void> => {
     const runId = nodeSystem().uuid();
     let answer = (): void => undefined;
     const answers = new Promise<void>((resolve) => (answer = resolve));
     const model = scriptedModel(() => 'hold');
-    const decorate = (log: EventLog): EventLog =>
+    const decorate = (log: EventLog): EventLog => late(log, runId, answers);
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    const starting = engine.registry.start(runRequest(runId));
+    await untilTrue(async () => (await engine.queries.find(runId))?.status === 'running');
+    await engine.registry.cancel(runId);
+    answer();
+    await starting;
+    expect(engine.registry.live(runId)).to.equal(null);
+    expect(model.requests).to.have.length(0);
+  };
+
+  it('calls no model for a run whose cancel was acknowledged before its start', async () => {
+    const late: typeof lateLog = (log, runId, answers) =>
       changedLog(log, {
         async append(stream, events, expected) {
           const appended = await log.append(stream, events, expected);
@@ -73,29 +86,8 @@ describe('A start that is acknowledged late', () => {
           return appended;
         },
       });
-    engine = await openTestEngine({ path: dir.path, model, decorate });
-    const starting = engine.registry.start(runRequest(runId));
-    await untilTrue(async () => (await engine.queries.find(runId))?.status === 'running');
-    await engine.registry.cancel(runId);
-    answer();
-    await starting;
-    expect(engine.registry.live(runId)).to.equal(null);
-    expect(model.requests).to.have.length(0);
+    await expectNoCall(late);
   });
 
-  it('calls no model for a run that was cancelled meanwhile', async () => {
-    const runId = nodeSystem().uuid();
-    let answer = (): void => undefined;
-    const answers = new Promise<void>((resolve) => (answer = resolve));
-    const model = scriptedModel(() => 'hold');
-    const decorate = (log: EventLog): EventLog => lateLog(log, runId, answers);
-    engine = await openTestEngine({ path: dir.path, model, decorate });
-    const starting = engine.registry.start(runRequest(runId));
-    await untilTrue(async () => (await engine.queries.find(runId))?.status === 'running');
-    await engine.registry.cancel(runId);
-    answer();
-    await starting;
-    expect(engine.registry.live(runId)).to.equal(null);
-    expect(model.requests).to.have.length(0);
-  });
+  it('calls no model for a run that was cancelled meanwhile', () => expectNoCall(lateLog));
 });
