@@ -130,7 +130,7 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
       ...{ log, sha256: system.sha256, replaceView },
       async stored(id) {
         await tasks.untilEnd(async ({ signal }) => projector()?.reached(await log.head(), signal));
-        return await history.document(id);
+        return await history.storedDocument(id);
       },
       onCorrupt: (error) => corruptDocuments.found(error),
       onValid: (id) => corruptDocuments.forget(id),

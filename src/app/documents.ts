@@ -122,8 +122,7 @@ export async function documentServices(
     },
     async start(by) {
       projector = by;
-      const [first] = await history.documents({ limit: 1, offset: 0 });
-      indexer.start(history.checkpoint, { hasDocuments: first !== undefined });
+      indexer.start(history.checkpoint, { hasDocuments: await history.hasDocuments() });
     },
     historyRead: () => indexer.markHistoryDelivered(),
     async stop(position) {

@@ -52,7 +52,7 @@ export async function openReadModels({
     onFault,
   });
   const reader = new RunReader({ log: from, sha256: system.sha256, corruptRuns });
-  const repair = viewRepair({ log: from, reader, onFault });
+  const repair = viewRepair({ log: from, reader, onUnknown: () => stored.discard(), onFault });
   const history = new History({ views: stored, repair, system, onFault });
   return { history, corruptRuns, reader, views: new RunViews(reader), close: () => stored.close() };
 }

@@ -109,23 +109,42 @@ export class History {
   /** Newest first, ties by id ascending. */
   async documents(page: Page): Promise<readonly DocumentRecord[]> {
     await this.#show();
-    return await readable(await this.#views.documents(page), async (id) => {
-      const record = await this.#repair.document(id);
-      if (record !== null) await this.replaceDocument(null, { id, record });
-      return record;
-    });
+    return await readable(await this.#views.documents(page), (id) => this.#documentAnew(id));
+  }
+
+  /** Whether any is listed, readable or not. */
+  async hasDocuments(): Promise<boolean> {
+    await this.#show();
+    return (await this.#views.documents({ limit: 1, offset: 0 })).length > 0;
   }
 
   /** A document as it has been put; null when there is none. */
   async document(documentId: string): Promise<DocumentRecord | null> {
+    const stored = await this.#storedDocument(documentId);
+    return stored && (stored.row ?? (await this.#documentAnew(documentId)));
+  }
+
+  /** The same as it is stored; null also when its row cannot be read. */
+  async storedDocument(documentId: string): Promise<DocumentRecord | null> {
+    return (await this.#storedDocument(documentId))?.row ?? null;
+  }
+
+  async #storedDocument(documentId: string): Promise<Stored<DocumentRecord> | null> {
     if (this.#changedDocuments.size > 0) await this.#show();
     await this.#written.catch(() => undefined);
     return await this.#views.document(documentId);
   }
 
+  /** The record as the log has it, which replaces the stored row. */
+  async #documentAnew(id: string): Promise<DocumentRecord | null> {
+    const record = await this.#repair.document(id);
+    if (record !== null) await this.replaceDocument(null, { id, record });
+    return record;
+  }
+
   /** Replaces the stored row of a document by its fold, unless the row has changed since it was seen. */
   async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
-    const stored = await this.document(row.id);
+    const stored = await this.storedDocument(row.id);
     const isOnItsWay = this.#changedDocuments.has(row.id) || this.#writingDocuments.has(row.id);
     if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
     await this.putDocument(row);
@@ -174,20 +193,26 @@ export class History {
     this.#checkpoint = null;
   }
 
-  /** Null also when the stored rows were just found to be lost: the log knows. */
+  /**
+   * Null also when the stored rows were just found to be lost: the log knows. A row that cannot be read is told and made
+   * from the log, but stays: verifying the run shall find it.
+   */
   async find(runId: string): Promise<RunSummary | null> {
     const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
     if (noted !== undefined) return noted;
-    return await this.#views.find(runId).catch((error: unknown) => {
+    try {
+      const stored = await this.#views.find(runId);
+      return stored && (stored.row ?? (await this.#repair.run(runId)));
+    } catch (error) {
       if (error instanceof ViewsLost) return null;
       throw error;
-    });
+    }
   }
 
-  /** A run as it is stored, with everything that has been put. */
+  /** A run as it is stored, with everything that has been put; null also when its row cannot be read. */
   async stored(runId: string): Promise<RunSummary | null> {
     await this.#show();
-    return await this.#views.find(runId);
+    return (await this.#views.find(runId))?.row ?? null;
   }
 
   /** By default newest first, ties by id ascending. */

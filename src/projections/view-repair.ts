@@ -23,6 +23,8 @@ export interface ViewRepair {
 export interface ViewRepairDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly reader: Pick<RunReader, 'fold'>;
+  /** Called with a row of which the log knows nothing: its id is damaged, and another row is missing. */
+  readonly onUnknown: () => Promise<never>;
   /** Called once per row. */
   readonly onFault: (error: unknown) => void;
 }
@@ -32,7 +34,10 @@ const MAX_REPORTED = 1_000;
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
-export function viewRepair({ log, reader, onFault }: ViewRepairDeps): ViewRepair {
+/** What the log has of a row; null: its stream is empty. */
+type Made<T> = { readonly row: T | null } | null;
+
+export function viewRepair({ log, reader, onUnknown, onFault }: ViewRepairDeps): ViewRepair {
   const reported = new Set<string>();
   const reportOnce = (row: string, what: string, cause?: unknown): void => {
     if (reported.has(row)) return;
@@ -41,11 +46,13 @@ export function viewRepair({ log, reader, onFault }: ViewRepairDeps): ViewRepair
     onFault(new Error(`The stored row of ${row} cannot be read: ${what}`, { cause }));
   };
   /** Throws the log's errors: then the row's state is unknown. */
-  const repaired = async <T>(row: string, made: Promise<T | null>): Promise<T | null> => {
+  const repaired = async <T>(row: string, made: Promise<Made<T>>): Promise<T | null> => {
     try {
       const anew = await made;
-      reportOnce(row, anew === null ? 'the log has none, it is left out' : 'it is made anew from the log');
-      return anew;
+      if (anew === null) return await onUnknown();
+      // One that is deleted was so meanwhile.
+      if (anew.row !== null) reportOnce(row, 'it is made anew from the log');
+      return anew.row;
     } catch (error) {
       if (!CORRUPTIONS.some((damage) => error instanceof damage)) throw error;
       reportOnce(row, 'nor can its record, it is left out', error);
@@ -54,23 +61,27 @@ export function viewRepair({ log, reader, onFault }: ViewRepairDeps): ViewRepair
   };
   return {
     run: (id) => repaired(`run "${id}"`, runOf(id, reader)),
-    blueprint: (id) => repaired(`blueprint "${id}"`, blueprintOf(id, log)),
+    blueprint: (id) => repaired(`blueprint "${id}"`, lastBlueprint(id, log)),
     document: (id) => repaired(`document "${id}"`, documentOf(id, log)),
   };
 }
 
-async function runOf(id: string, reader: ViewRepairDeps['reader']): Promise<RunSummary | null> {
+async function runOf(id: string, reader: ViewRepairDeps['reader']): Promise<Made<RunSummary>> {
   const run = await reader.fold(id);
-  return run === null ? null : summaryOf(run);
+  return run && { row: summaryOf(run) };
 }
 
 /** A blueprint as the log has it; null when it is deleted or unknown. @throws {BlueprintCorrupt} */
 export async function blueprintOf(id: string, log: ViewRepairDeps['log']): Promise<Blueprint | null> {
-  const last = await lastEvent(log, blueprintStream(id));
-  return last === null ? null : (blueprintAfter(last) ?? null);
+  return (await lastBlueprint(id, log))?.row ?? null;
 }
 
-async function documentOf(id: string, log: ViewRepairDeps['log']): Promise<DocumentRecord | null> {
-  const { decisive } = await documentStatusOf(log, id);
-  return decisive === null ? null : documentRecordOf(decisive);
+async function lastBlueprint(id: string, log: ViewRepairDeps['log']): Promise<Made<Blueprint>> {
+  const last = await lastEvent(log, blueprintStream(id));
+  return last && { row: blueprintAfter(last) ?? null };
+}
+
+async function documentOf(id: string, log: ViewRepairDeps['log']): Promise<Made<DocumentRecord>> {
+  const { head, decisive } = await documentStatusOf(log, id);
+  return head && { row: decisive === null ? null : documentRecordOf(decisive) };
 }

@@ -21,6 +21,11 @@ export interface WhenFoldedDeps {
  */
 export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
   await folded(deps);
+  return await againWhenLost(deps, ask);
+}
+
+/** Asks at once, and once more when the views turn out to be lost. @throws {ViewsBehind} when folding takes too long */
+export async function againWhenLost<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {

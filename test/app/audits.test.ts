@@ -48,7 +48,7 @@ describe('The background check of records', () => {
     log = await openStoryLog(dir.path);
     const at = { identity: await log.identity(), head: await log.head() };
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
-    const repair = viewRepair({ log, reader: readerOf(log), onFault });
+    const repair = viewRepair({ log, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
     history = new History({ views: stored, repair, system, onFault });
     // It never starts, as if the log were away.
     projector = new Projector({ log, views: new RunViews(readerOf(log)), history, system, onFault });

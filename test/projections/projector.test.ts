@@ -53,7 +53,7 @@ describe('Projector', () => {
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const mended = viewRepair({ log: from, reader: readerOf(log), onFault });
+    const mended = viewRepair({ log: from, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
     history = new History({ views: stored, repair: mended, system: hasty, onFault });
     projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, system: hasty, onFault });
   }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { changeViews, damageEvent } from '../support/damaged-log.js';
+import { elementAt } from '../../src/system/element.js';
+import { changeViews, damageEvent, flipBit, forgeViews } from '../support/damaged-log.js';
 import { graphOf } from '../support/given.js';
 import { pausedBefore, startGodRun } from '../support/god-run.js';
 import { recordOf } from '../support/record-of.js';
@@ -18,6 +19,46 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 
 const LISTS = ['/api/runs/', '/api/councils/', '/api/documents'];
 const NO_JSON = '{"id":';
+
+/** The first row of a list, as it is shown. */
+interface Row {
+  readonly id: string;
+  /** What the list is by. */
+  readonly at: string;
+}
+
+/** The texts between which a byte stands in the file: the one that is changed is the first of the second. */
+type Place = readonly [string, string];
+
+const FLIPPED: readonly (readonly [string, (run: Row, blueprint: Row, document: Row) => readonly Place[]])[] = [
+  [
+    'its text',
+    () => [
+      ['"finalDraft":"', ''],
+      ['"name":"', ''],
+      ['"filename":"', ''],
+    ],
+  ],
+  ['its number', () => [['"seq":', '']]],
+  ['its status', (run) => [[run.id + run.at, 'completed{']]],
+  [
+    'its id',
+    (run, ...others) => [
+      ['', `${run.id}${run.at}completed{`],
+      ...others.map(({ id, at }): Place => ['', `${id}${at}{`]),
+    ],
+  ],
+  [
+    'its time',
+    (run, ...others) => [[run.id, `${run.at}completed{`], ...others.map(({ id, at }): Place => [id, `${at}{`])],
+  ],
+  ['the index of its list', (_, ...others) => others.map(({ id, at }): Place => [at, id])],
+];
+
+function firstOf(lists: readonly string[], list: number): Row {
+  const [row = {}] = JSON.parse(elementAt(lists, list)) as readonly Readonly<Record<string, string>>[];
+  return { id: row['id'] ?? '', at: row['created_at'] ?? row['updatedAt'] ?? row['ingested_at'] ?? '' };
+}
 
 onEmbeddedLog(() =>
   describe('A stored row that cannot be read', () => {
@@ -89,7 +130,7 @@ onEmbeddedLog(() =>
     it('of a blueprint that is not its fold is replaced after the start, and reported once', async () => {
       const told = await lists();
       await whileStopped(() =>
-        changeViews(dir.path, `UPDATE blueprints SET record = replace(record, '"name":"one"', '"name":"forged"')`),
+        forgeViews(dir.path, `UPDATE blueprints SET record = replace(record, '"name":"one"', '"name":"forged"')`),
       );
       await untilTrue(async () => JSON.stringify(await lists()) === JSON.stringify(told));
       expect(service.faults).to.have.length(1);
@@ -98,13 +139,31 @@ onEmbeddedLog(() =>
       expect(service.faults).to.deep.equal([]);
     });
 
+    for (const [what, placesOf] of FLIPPED) {
+      it(`for a bit is flipped in ${what} is told, and never served`, async () => {
+        const told = await lists();
+        const [run, blueprint, document] = [firstOf(told, 0), firstOf(told, 1), firstOf(told, 2)];
+        const path = `/api/runs/${run.id}`;
+        const polled = await rest.get(path);
+        await whileStopped(() => {
+          for (const [before, text] of placesOf(run, blueprint, document)) {
+            flipBit(dir.path, before + text, before.length);
+          }
+        });
+        expect((await rest.get(path)).text).to.equal(polled.text);
+        await untilTrue(async () => JSON.stringify(await lists()) === JSON.stringify(told));
+        expect(service.faults.length).to.be.at.least(1);
+        expect(await lists()).to.deep.equal(told);
+      });
+    }
+
     it('is left out of the list, and reported once, when the log has no such run', async () => {
       const told = await lists();
       await whileStopped(() =>
         changeViews(
           dir.path,
-          `INSERT INTO runs (id, created_at, status, summary)
-           VALUES ('${NO_RUN}', '2026-01-01T00:00:00.000Z', 'failed', '${NO_JSON}');
+          `INSERT INTO runs (id, created_at, status, summary, checksum)
+           VALUES ('${NO_RUN}', '2026-01-01T00:00:00.000Z', 'failed', '${NO_JSON}', 0);
            INSERT INTO facets (key, id, created_at, status, has_draft)
            SELECT key, id, created_at, status, 0 FROM runs WHERE id = '${NO_RUN}'`,
         ),

@@ -37,7 +37,11 @@ export function openStoredViews(
         if (checkpoint !== null) views.checkpoint = checkpoint;
         onWritten();
       }),
-    find: (runId) => ask(() => views.runs.get(runId) ?? null),
+    find: (runId) =>
+      ask(() => {
+        const row = views.runs.get(runId);
+        return row === undefined ? null : { id: runId, row };
+      }),
     list: ({ limit, offset }) =>
       ask(() =>
         [...all()]
@@ -74,6 +78,7 @@ export function openStoredViews(
     corruptRuns: () => ask(() => [...views.corrupt.values()]),
     saveCorrupt: (corruption) => ask(() => void views.corrupt.set(corruption.runId, corruption)),
     removeCorrupt: (runId) => ask(() => void views.corrupt.delete(runId)),
+    discard: () => Promise.reject(new Error('The simulation damages no rows')),
     close: () => ask(() => undefined),
   };
 }

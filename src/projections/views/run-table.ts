@@ -7,6 +7,7 @@ import type { RunFilter, RunListQuery } from '../run-list.js';
 import { RunSearch } from './run-search.js';
 import type { RunSummary } from '../run-summary.js';
 import { isRunSummary } from '../run-summary.js';
+import { checksumOf, isSound } from './row-checksum.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 
@@ -22,7 +23,9 @@ export const RUNS_SCHEMA = `
     id TEXT NOT NULL UNIQUE,
     created_at TEXT NOT NULL,
     status TEXT NOT NULL,
-    summary TEXT NOT NULL
+    summary TEXT NOT NULL,
+    -- Over id to summary.
+    checksum INTEGER NOT NULL
   );
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
   CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
@@ -39,8 +42,8 @@ export interface RunTable {
   save(run: RunSummary): void;
   /** Finds a stored run by what it is now. */
   refresh(id: string): void;
-  /** Null: there is none that can be read. */
-  find(id: string): RunSummary | null;
+  /** Null: there is none. */
+  find(id: string): Stored<RunSummary> | null;
   list(query: RunListQuery): readonly Stored<RunSummary>[];
   count(filter: RunFilter): number;
   unfinished(): readonly UnfinishedRun[];
@@ -52,27 +55,31 @@ export interface RunTable {
 
 export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string) => boolean): RunTable {
   const upsert = database.prepare(
-    `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE
-     SET created_at = excluded.created_at, status = excluded.status, summary = excluded.summary`,
+    `INSERT INTO runs (id, created_at, status, summary, checksum) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, status = excluded.status,
+     summary = excluded.summary, checksum = excluded.checksum`,
   );
   // Asked for by itself: RETURNING doubles what a write costs.
   const keyOf = database.prepare('SELECT key FROM runs WHERE id = ?');
-  const columns = 'SELECT key, id, created_at, status, summary FROM runs';
+  const columns = 'SELECT key, id, created_at, status, summary, checksum FROM runs';
   const byId = database.prepare(`${columns} WHERE id = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
   const facets = facetTable(database);
   const search = new RunSearch(database, facets);
   const save = (run: RunSummary): void => {
-    upsert.run(run.id, run.createdAt, run.status, JSON.stringify(run));
+    const cells = [run.id, run.createdAt, run.status, JSON.stringify(run)];
+    upsert.run(...cells, checksumOf(...cells));
     facets.save(Number(fieldOf(keyOf.get(run.id), 'key')), run, isDamaged(run.id));
   };
-  const find = (id: string): RunSummary | null => storedRun(byId.get(id)).row;
+  const find = (id: string): Stored<RunSummary> | null => {
+    const row: unknown = byId.get(id);
+    return row === undefined ? null : storedRun(row);
+  };
   return {
     save,
     find,
     refresh(id) {
-      const run = find(id);
+      const run = find(id)?.row ?? null;
       if (run !== null) save(run);
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
@@ -118,15 +125,11 @@ function seqOf(row: unknown): Pick<UnfinishedRun, 'seq'> {
   return typeof seq === 'number' ? { seq } : {};
 }
 
-/** A row, if it is as this service wrote it: another program may have changed it. */
+/** A row, if it is as this service wrote it: another program, or the disk, may have changed it. */
 function storedRun(row: unknown): Stored<RunSummary> {
   const id = textOf(row, 'id');
   if (id === null) return { id: '', row: null };
   const summary = parsed(textOf(row, 'summary'));
-  const isWhole =
-    isRunSummary(summary) &&
-    summary.id === id &&
-    summary.createdAt === textOf(row, 'created_at') &&
-    summary.status === textOf(row, 'status');
+  const isWhole = isSound(row, 'id', 'created_at', 'status', 'summary') && isRunSummary(summary);
   return { id, row: isWhole ? summary : null };
 }

@@ -32,7 +32,7 @@ export interface ViewsClient {
   readonly checkpoint: Position | null;
   /** @throws {ViewsFull} they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
-  find(runId: string): Promise<RunSummary | null>;
+  find(runId: string): Promise<Stored<RunSummary> | null>;
   list(query: RunListQuery): Promise<readonly Stored<RunSummary>[]>;
   count(filter: RunFilter): Promise<number>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
@@ -41,10 +41,12 @@ export interface ViewsClient {
   blueprintIds(page: Page): Promise<readonly string[]>;
   blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
   documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
-  document(id: string): Promise<DocumentRecord | null>;
+  document(id: string): Promise<Stored<DocumentRecord> | null>;
   corruptRuns(): Promise<readonly Corruption[]>;
   saveCorrupt(corruption: Corruption): Promise<void>;
   removeCorrupt(runId: string): Promise<void>;
+  /** Begins them anew, as damaged ones are. @throws {ViewsLost} always */
+  discard(): Promise<never>;
   close(): Promise<void>;
 }
 
@@ -100,6 +102,7 @@ export async function openViews(options: ViewsOptions, onLost: () => void = () =
     corruptRuns: () => guarded(calls.call('corruptRuns')),
     saveCorrupt: (corruption) => guarded(calls.call('saveCorrupt', corruption)),
     removeCorrupt: (runId) => guarded(calls.call('removeCorrupt', runId)),
+    discard: () => guarded(calls.call('discard')),
     close: () => calls.close(),
   };
 }

@@ -11,7 +11,7 @@ import { RUNS_SCHEMA } from './run-table.js';
 import { textOf } from './stored-row.js';
 
 /** Raise it when the meaning of rows changes: the file is then rebuilt. */
-const VIEWS_VERSION = '14';
+const VIEWS_VERSION = '15';
 
 const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
 
@@ -20,7 +20,9 @@ const SCHEMA = `
   CREATE TABLE blueprints (
     id TEXT PRIMARY KEY,
     updated_at TEXT NOT NULL,
-    record TEXT NOT NULL
+    record TEXT NOT NULL,
+    -- Over id to record.
+    checksum INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);

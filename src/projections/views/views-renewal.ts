@@ -7,6 +7,8 @@ export const VIEWS_LOST = 'views lost';
 export interface RenewableViews extends ViewsStore {
   /** The loss is known: calls are served again. Before, a checkpoint of the old rows could be written beside the new. */
   accept(): void;
+  /** Begins them anew: what is stored was found not to be of this log. @throws {Error} `VIEWS_LOST` */
+  discard(): never;
 }
 
 /** @param begin makes an empty file in place of the damaged one */
@@ -39,6 +41,10 @@ export function renewableViews(first: ViewsStore, begin: () => ViewsStore): Rene
     },
     accept() {
       isLost = false;
+    },
+    discard() {
+      renew();
+      throw new Error(VIEWS_LOST);
     },
     write: call((each) => each.write),
     find: call((each) => each.find),

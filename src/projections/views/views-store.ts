@@ -14,6 +14,7 @@ import { documentTable } from './document-table.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Page, RunSummary } from '../run-summary.js';
 import { runTable } from './run-table.js';
+import { checksumOf, isSound } from './row-checksum.js';
 import type { Stored } from './stored-row.js';
 import { fieldOf, parsed, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
@@ -34,8 +35,8 @@ export interface ViewsStore {
   readonly checkpoint: string | null;
   /** @throws {Error} `VIEWS_FULL`: they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
-  /** Null: there is none that can be read. */
-  find(id: string): RunSummary | null;
+  /** Null: there is none. */
+  find(id: string): Stored<RunSummary> | null;
   list(query: RunListQuery): readonly Stored<RunSummary>[];
   /** How many runs there are. */
   count(filter: RunFilter): number;
@@ -50,7 +51,8 @@ export interface ViewsStore {
   blueprintRecords(ids: readonly string[]): readonly (Stored<string> | null)[];
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly Stored<DocumentRecord>[];
-  document(id: string): DocumentRecord | null;
+  /** Null: there is none. */
+  document(id: string): Stored<DocumentRecord> | null;
   corruptRuns(): readonly Corruption[];
   saveCorrupt(corruption: Corruption): void;
   removeCorrupt(runId: string): void;
@@ -132,19 +134,22 @@ function corruptionIn(row: unknown): readonly Corruption[] {
 
 function blueprintTable(database: DatabaseSyncInstance) {
   const save = database.prepare(
-    `INSERT INTO blueprints VALUES (?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, record = excluded.record`,
+    `INSERT INTO blueprints VALUES (?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE
+     SET updated_at = excluded.updated_at, record = excluded.record, checksum = excluded.checksum`,
   );
   const remove = database.prepare('DELETE FROM blueprints WHERE id = ?');
   const list = database.prepare('SELECT id FROM blueprints ORDER BY updated_at DESC, id LIMIT ? OFFSET ?');
-  const find = database.prepare(
-    `SELECT CASE WHEN json_valid(record) THEN CASE WHEN record ->> 'id' = id THEN record END END AS record
-     FROM blueprints WHERE id = ?`,
-  );
+  const find = database.prepare('SELECT id, updated_at, record, checksum FROM blueprints WHERE id = ?');
+  const listed = database.prepare('SELECT id FROM blueprints INDEXED BY blueprints_newest WHERE id = ?');
   return {
     save({ id, record }: BlueprintRow): void {
-      if (record === null) remove.run(id);
-      else save.run(id, record.updatedAt, JSON.stringify(record));
+      if (record === null) {
+        remove.run(id);
+        return;
+      }
+      const cells = [id, record.updatedAt, JSON.stringify(record)];
+      save.run(...cells, checksumOf(...cells));
     },
     ids: ({ limit, offset }: Page): readonly string[] =>
       list.all(limit, offset).flatMap((row) => textOf(row, 'id') ?? []),
@@ -153,8 +158,10 @@ function blueprintTable(database: DatabaseSyncInstance) {
       let chars = 0;
       for (const id of ids) {
         const found: unknown = find.get(id);
-        const row = textOf(found, 'record');
-        records.push(found === undefined ? null : { id, row });
+        const row = isSound(found, 'id', 'updated_at', 'record') ? textOf(found, 'record') : null;
+        // The index names a row that cannot be found any more, too: its id is damaged.
+        const isThere = found !== undefined || listed.get(id) !== undefined;
+        records.push(isThere ? { id, row } : null);
         if (row !== null) chars += row.length;
         if (chars >= CHUNK_CHARS) break;
       }
