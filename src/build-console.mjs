@@ -73,7 +73,13 @@ function chunkOf(path) {
   return Object.keys(CHUNKS).find((chunk) => CHUNKS[chunk].test(name));
 }
 
-const MINIFIED = { module: true, compress: false, mangle: true };
+/** Of what makes code smaller only what takes no time that counts: all of it gains another 1 % for a second of work. */
+const MINIFIED = {
+  module: true,
+  ecma: 2022,
+  compress: { defaults: false, booleans: true, conditionals: true, evaluate: true, if_return: true, join_vars: true },
+  mangle: true,
+};
 
 /** How sources are found and become JavaScript. @param onLoad hears the path of each */
 async function typescriptSources(onLoad) {
@@ -112,13 +118,16 @@ function styleFiles() {
   return ordered.map((name) => join(STYLES, name));
 }
 
-/** All style sheets as one, without comments and indentation. */
+/** All style sheets as one, without comments, and without spaces where they mean nothing. */
 function styles() {
   const text = styleFiles().map((file) => readFileSync(file, 'utf8'));
   return text
     .join('\n')
     .replace(/\/\*[^]*?\*\//g, '')
-    .replace(/\n\s*/g, '\n');
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([{};,]) ?/g, '$1')
+    .replaceAll(': ', ':')
+    .replaceAll(';}', '}');
 }
 
 /** Names what is served, so that browsers may keep it for good. */
