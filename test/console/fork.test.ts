@@ -23,7 +23,7 @@ describe('What a fork changes', () => {
       ...before,
       bound: '90',
       topic: 'The lake',
-      draft: 'Waves',
+      drafts: [{ node: null, text: 'Waves' }],
       score: '9,5',
       feedback: ['Go deeper'],
       nodes,
@@ -36,8 +36,10 @@ describe('What a fork changes', () => {
     });
   });
 
-  it('sends a score that is none as it was typed, for the service to refuse in words', () => {
-    expect(changesOf(before, { ...before, score: 'good' })).to.deep.equal({ modified_state: { critic_score: 'good' } });
+  it('gives each branch that waits at a pause a draft of its own', () => {
+    const record = recordOf(history('god-modify-branches'));
+    const paused = record.events.filter(({ type }) => type === 'RunPaused').map(({ seq }) => draftOf(record, seq));
+    expect(paused.some(({ drafts }) => drafts.length > 1)).to.equal(true);
   });
 });
 
@@ -94,6 +96,9 @@ describeInBrowser('Forks in the console', (browser) => {
     const page = await browser.open(`${service.url}/console/runs/${run.id}?at=5`, { expectsRefusals: true });
     await page.getByRole('button', { name: 'Fork here' }).click();
     const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Score').fill('good');
+    await dialog.getByText('A number from 0 to 10 is wanted, or nothing').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Start the fork' }).isDisabled()).to.equal(true);
     await dialog.getByLabel('Score').fill('11');
     await dialog.getByRole('region', { name: 'Price' }).getByText('critic_score').waitFor();
     await dialog.getByRole('button', { name: 'Start the fork' }).click();

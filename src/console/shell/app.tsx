@@ -2,9 +2,8 @@
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { Button, Field } from '../ui/controls.js';
-import { Away, Empty, Failure, Loading } from '../ui/states.js';
-import { tellError } from '../ui/words.js';
+import { Button, TextBox } from '../ui/controls.js';
+import { Away, Empty, Failure, Loading, tellError } from '../ui/states.js';
 import { waiting } from './council.js';
 import { isGuarded, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
@@ -219,18 +218,16 @@ function SignIn({ kept }: { readonly kept: string | null }) {
       )}
       <form class="card narrow" onSubmit={(event) => void submit(event)}>
         <p>This service wants a key. It is changed for a session of 12 hours and not kept by this page.</p>
-        <Field label="Key" hint={MADE_BY} fault={fault.value}>
-          {(control) => (
-            <input
-              {...control}
-              class="input mono"
-              type="password"
-              autocomplete="current-password"
-              value={key.value}
-              onInput={(event) => (key.value = event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextBox
+          label="Key"
+          hint={MADE_BY}
+          fault={fault.value}
+          type="password"
+          autocomplete="current-password"
+          look="mono"
+          value={key.value}
+          onType={(text) => (key.value = text)}
+        />
         <div class="row">
           <Button type="submit" tone="primary" disabled={isBusy.value || key.value.trim() === ''}>
             Sign in

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { UnauthorizedError } from '../../client/errors.js';
 import { Button } from '../ui/controls.js';
-import { tellError } from '../ui/words.js';
+import { tellError } from '../ui/states.js';
 import { onRefused } from './session.js';
 
 type Tone = 'good' | 'bad' | 'wait' | 'plain';

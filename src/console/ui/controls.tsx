@@ -1,5 +1,6 @@
 /** Buttons, fields and marks. Each has a name that assistive technology finds. */
 import type { ComponentChildren } from 'preact';
+import { h } from 'preact';
 import { useId } from 'preact/hooks';
 
 export interface ButtonProps {
@@ -48,7 +49,7 @@ export interface FieldProps {
   readonly hint?: ComponentChildren;
   readonly fault?: string | null | undefined;
   /** Whether the label is for assistive technology only. */
-  readonly isLabelUnseen?: boolean;
+  readonly isLabelUnseen?: boolean | undefined;
   readonly children: (control: FieldControl) => ComponentChildren;
 }
 
@@ -116,32 +117,53 @@ export interface TextBoxProps extends Omit<FieldProps, 'children'> {
   readonly onType: (text: string) => void;
   /** Lines; default: one, which cannot be broken. */
   readonly rows?: number;
-  readonly placeholder?: string;
   /** How it looks beside what every box does, such as `mono`. */
   readonly look?: string;
-  readonly maxLength?: number;
+  readonly type?: 'text' | 'search' | 'password' | 'date' | 'number';
   readonly inputMode?: 'decimal' | 'numeric';
+  readonly placeholder?: string | undefined;
+  readonly maxLength?: number;
+  readonly min?: number;
+  readonly max?: number;
+  readonly step?: 'any';
+  readonly autocomplete?: 'off' | 'current-password';
+  readonly spellcheck?: boolean;
+  readonly readOnly?: boolean;
+  readonly onBlur?: () => void;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
+  /** Is handed the element, to give it the focus. */
+  readonly element?: (element: HTMLInputElement | HTMLTextAreaElement | null) => void;
+  /** Texts that are proposed. */
+  readonly proposals?: readonly string[];
 }
 
 /** A text that is typed. */
-export function TextBox({
-  value,
-  onType,
-  rows = 1,
-  placeholder,
-  look = '',
-  maxLength,
-  inputMode,
-  ...field
-}: TextBoxProps) {
+export function TextBox(props: TextBoxProps) {
+  const { label, hint, fault, isLabelUnseen, onType, type = 'text', rows = 1, look = '', ...others } = props;
+  const { element, proposals = [], ...more } = others;
   const box = {
-    ...{ value, placeholder, maxLength, inputMode },
+    ...more,
     class: `input ${look}`,
     onInput: (event: { readonly currentTarget: { readonly value: string } }) => onType(event.currentTarget.value),
+    ...(element !== undefined && { ref: element }),
   };
   return (
-    <Field {...field}>
-      {(control) => (rows > 1 ? <textarea {...control} {...box} rows={rows} /> : <input {...control} {...box} />)}
+    <Field {...{ label, hint, fault, isLabelUnseen }}>
+      {(control) => {
+        if (rows > 1) return <textarea {...control} {...box} rows={rows} />;
+        // As an element its type would have to be one of those that are written here.
+        if (proposals.length === 0) return h('input', { ...control, ...box, type });
+        return (
+          <>
+            <input {...control} {...box} list={`${control.id}-list`} />
+            <datalist id={`${control.id}-list`}>
+              {proposals.map((each) => (
+                <option key={each} value={each} />
+              ))}
+            </datalist>
+          </>
+        );
+      }}
     </Field>
   );
 }
@@ -226,3 +248,19 @@ export function Status({ status }: { readonly status: string }) {
 function isStatus(text: string): text is keyof typeof STATUS_TONES {
   return text in STATUS_TONES;
 }
+
+/** Names and what they stand for. @param look beside that of all: `facts` in a column */
+export function Facts({ facts, look = 'facts' }: { readonly facts: readonly Fact[]; readonly look?: string }) {
+  return (
+    <dl class={look}>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt class="muted">{name}</dt>
+          <dd class="break">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export type Fact = readonly [name: string, value: ComponentChildren];

@@ -1,6 +1,7 @@
 /** A dialog over the page: the browser's own, which keeps the focus and closes with Escape. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { Button } from './controls.js';
 import { Away } from './states.js';
 
 export interface DialogProps {
@@ -33,4 +34,25 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
       </div>
     </dialog>
   );
+}
+
+export interface ConfirmProps extends Omit<DialogProps, 'broad' | 'foot'> {
+  /** What is done, and what not doing it is called. */
+  readonly verb: string;
+  readonly keep: string;
+  readonly isBusy?: boolean;
+  readonly onConfirm: () => void;
+}
+
+/** Asks before something is done that cannot be taken back. */
+export function Confirm({ verb, keep, isBusy = false, onConfirm, ...dialog }: ConfirmProps) {
+  const foot = (
+    <>
+      <Button onClick={dialog.onClose}>{keep}</Button>
+      <Button tone="danger" disabled={isBusy} onClick={onConfirm}>
+        {verb}
+      </Button>
+    </>
+  );
+  return <Dialog {...dialog} foot={foot} />;
 }

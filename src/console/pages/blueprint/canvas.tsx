@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { Badge, Button } from '../../ui/controls.js';
 import { Graph } from '../../ui/graph.js';
-import { tellError } from '../../ui/words.js';
+import { tellError } from '../../ui/states.js';
 import { STARTER, withEdge, withNode, withSpots, withoutEdge, withoutNode } from './draft.js';
 import type { Drawing } from './drawing.js';
 import { drawingOf, drawnId, freeSpot, laidOutSpots, partOf } from './drawing.js';

@@ -1,66 +1,25 @@
 /** Fields of the editor: each edit counts at once, and what is typed in one go is taken back in one go. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren, RefObject } from 'preact';
 import type { Approvals } from '../../../generated/schemas.js';
-import { Button, Check, Field, Select } from '../../ui/controls.js';
+import type { TextBoxProps } from '../../ui/controls.js';
+import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft } from './draft.js';
 import { changed } from './draft.js';
 import type { Editor } from './store.js';
 
-export interface TextFieldProps {
+export interface TextFieldProps extends Omit<TextBoxProps, 'onType'> {
   readonly editor: Editor;
-  readonly label: string;
-  readonly value: string;
   readonly onEdit: (text: string) => void;
-  /** Lines; default: one, which cannot be broken. */
-  readonly rows?: number;
-  readonly hint?: ComponentChildren;
-  readonly fault?: string | null;
-  readonly placeholder?: string | undefined;
-  readonly isMono?: boolean;
-  /** Texts that are proposed. */
-  readonly proposals?: readonly string[];
-  readonly element?: RefObject<HTMLInputElement | null>;
 }
 
-export function TextField({ editor, label, value, onEdit, rows = 1, hint, fault = null, ...more }: TextFieldProps) {
-  const { placeholder, isMono = false, proposals = [], element } = more;
-  const listening = {
-    class: `input${isMono ? ' mono' : ''}`,
-    readOnly: !editor.mayEdit,
-    onInput({ currentTarget: { value: text } }: { readonly currentTarget: { readonly value: string } }): void {
-      onEdit(text);
-      // A word, or a pasted piece, is what is taken back.
-      if (/\s$/.test(text)) editor.seal();
-    },
-    onBlur: () => editor.seal(),
-  };
+export function TextField({ editor, onEdit, ...box }: TextFieldProps) {
+  function onType(text: string): void {
+    onEdit(text);
+    // A word, or a pasted piece, is what is taken back.
+    if (/\s$/.test(text)) editor.seal();
+  }
   return (
-    <Field label={label} hint={hint} fault={fault}>
-      {(control) =>
-        rows > 1 ? (
-          <textarea {...control} {...listening} {...{ rows, value, placeholder }} />
-        ) : (
-          <>
-            <input
-              {...control}
-              {...listening}
-              {...{ value, placeholder }}
-              ref={element ?? null}
-              autocomplete="off"
-              list={proposals.length === 0 ? undefined : `${control.id}-list`}
-            />
-            {proposals.length > 0 && (
-              <datalist id={`${control.id}-list`}>
-                {proposals.map((each) => (
-                  <option key={each} value={each} />
-                ))}
-              </datalist>
-            )}
-          </>
-        )
-      }
-    </Field>
+    <TextBox {...box} {...{ onType }} autocomplete="off" readOnly={!editor.mayEdit} onBlur={() => editor.seal()} />
   );
 }
 

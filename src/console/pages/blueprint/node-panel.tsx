@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
-import { Button, Check, Field, Select } from '../../ui/controls.js';
+import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft } from './draft.js';
 import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
@@ -15,7 +15,7 @@ export interface NodePanelProps {
 }
 
 export function NodePanel({ editor, at, node }: NodePanelProps) {
-  const label = useRef<HTMLInputElement>(null);
+  const label = useRef<HTMLInputElement | HTMLTextAreaElement | null>(null);
   const draft = editor.draft.value;
   const set = (change: Change<BlueprintNode>, name: string | null = null): void =>
     editor.edit(withNodeChanged(draft, at, change), name === null ? null : `node ${at} ${name}`);
@@ -27,7 +27,8 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
   return (
     <>
       <TextField
-        {...{ editor, element: label, value: node.label ?? node.id }}
+        {...{ editor, value: node.label ?? node.id }}
+        element={(found) => (label.current = found)}
         label="Label"
         onEdit={(text) => set({ label: text }, 'label')}
       />
@@ -190,20 +191,20 @@ function IdField({ editor, at, node }: NodePanelProps) {
     typed.value = null;
   }
   return (
-    <Field label="Id" hint="Edges follow when it changes" fault={fault}>
-      {(control) => (
-        <input
-          {...control}
-          class="input mono"
-          value={id}
-          maxLength={128}
-          autocomplete="off"
-          readOnly={!editor.mayEdit}
-          onInput={(event) => (typed.value = event.currentTarget.value)}
-          onKeyDown={(event) => event.key === 'Enter' && done()}
-          onBlur={done}
-        />
-      )}
-    </Field>
+    <TextBox
+      label="Id"
+      hint="Edges follow when it changes"
+      fault={fault}
+      look="mono"
+      value={id}
+      maxLength={128}
+      autocomplete="off"
+      readOnly={!editor.mayEdit}
+      onType={(text) => (typed.value = text)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') done();
+      }}
+      onBlur={done}
+    />
   );
 }

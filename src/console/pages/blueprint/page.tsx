@@ -8,12 +8,12 @@ import { guardLeaving, navigate, navigateFromHere, pageUrl, path, query, setQuer
 import { may, onRefused } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
+import { Confirm, Dialog } from '../../ui/dialog.js';
 import { Failure, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Ago } from '../../ui/time.js';
 import { takeImported } from '../blueprints/import-dialog.js';
-import { StartDialog, TopicDialog } from '../blueprints/run-dialogs.js';
+import { StartDialog, TopicDialog } from '../runs/start-form.js';
 import { Canvas, Findings } from './canvas.js';
 import { Changes } from './changes-view.js';
 import { changesBetween } from './changes.js';
@@ -175,7 +175,9 @@ function Starts({ editor }: { readonly editor: Editor }) {
           Start a run
         </Button>
       )}
-      {open.value === 'start' && saved !== null && <StartDialog blueprint={saved} onClose={onClose} />}
+      {open.value === 'start' && saved !== null && (
+        <StartDialog councils={[saved]} blueprint={saved} onClose={onClose} />
+      )}
       {open.value === 'try' && <TryDialog {...{ editor, onClose }} />}
     </>
   );
@@ -271,18 +273,10 @@ function LeaveDialog({ leaving }: { readonly leaving: Signal<string | null> }) {
     guardLeaving(null);
     if (url !== null) navigate(url);
   }
-  const foot = (
-    <>
-      <Button onClick={onClose}>Stay</Button>
-      <Button tone="danger" onClick={leave}>
-        Leave without saving
-      </Button>
-    </>
-  );
   return (
-    <Dialog title="Leave without saving?" {...{ onClose, foot }}>
+    <Confirm title="Leave without saving?" verb="Leave without saving" keep="Stay" onConfirm={leave} onClose={onClose}>
       <p>What you have changed here is not saved and will be gone.</p>
-    </Dialog>
+    </Confirm>
   );
 }
 

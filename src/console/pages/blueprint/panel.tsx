@@ -1,7 +1,7 @@
 /** What is selected, to be changed: a node, an edge, or the blueprint itself; or all of it as JSON. */
 import { useSignal } from '@preact/signals';
 import type { BlueprintEdge } from '../../../generated/schemas.js';
-import { Button, Field, Segments, Select } from '../../ui/controls.js';
+import { Button, Segments, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
 import { jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
@@ -138,7 +138,7 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
         <TextField
           {...{ editor, fault, value: edge.condition ?? '' }}
           label="Condition"
-          isMono
+          look="mono"
           proposals={['approve', 'rework', 'score >= 8', 'score < 8 && iteration < 4']}
           hint={
             <>
@@ -204,22 +204,17 @@ function JsonPanel({ editor }: { readonly editor: Editor }) {
     }
   }
   return (
-    <Field
+    <TextBox
       label="Blueprint as JSON"
       hint="Fields of nodes and edges that the service does not know are kept"
       fault={mine?.fault ?? null}
-    >
-      {(control) => (
-        <textarea
-          {...control}
-          class="input mono json"
-          spellcheck={false}
-          readOnly={!editor.mayEdit}
-          value={mine?.text ?? jsonOf(draft)}
-          onInput={(event) => read(event.currentTarget.value)}
-          onBlur={() => editor.seal()}
-        />
-      )}
-    </Field>
+      rows={20}
+      look="mono json"
+      spellcheck={false}
+      readOnly={!editor.mayEdit}
+      value={mine?.text ?? jsonOf(draft)}
+      onType={read}
+      onBlur={() => editor.seal()}
+    />
   );
 }

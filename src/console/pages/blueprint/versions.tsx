@@ -7,7 +7,7 @@ import { query, setQuery } from '../../shell/router.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button, Select } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Failure, Loading } from '../../ui/states.js';
+import { Awaited } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { Changes } from './changes-view.js';
 import { changesBetween } from './changes.js';
@@ -22,7 +22,7 @@ export interface VersionsProps {
 export function Versions({ editor, id }: VersionsProps) {
   const most = useSignal(1);
   const saved = editor.saved.value;
-  const { state, reload } = useResource(`${id} ${saved?.etag} ${most.value}`, async (signal) => {
+  const versions = useResource(`${id} ${saved?.etag} ${most.value}`, async (signal) => {
     const found: BlueprintVersion[] = [];
     let pages = 0;
     for await (const page of council.blueprints.versions(id, { signal }).pages()) {
@@ -32,27 +32,26 @@ export function Versions({ editor, id }: VersionsProps) {
     }
     return { found, isWhole: true };
   });
-  const loaded = state.value;
-  if (loaded.status === 'loading') return <Loading what="versions" />;
-  if (loaded.status === 'failed') return <Failure error={loaded.error} onRetry={reload} />;
-  const { found, isWhole } = loaded.value;
-  const isOldest = found.at(-1)?.seq === 0;
   return (
-    <div class="versions">
-      <div class="stack">
-        <ol class="version-list" aria-label="Versions">
-          {found.map((version) => (
-            <VersionLine key={version.seq} version={version} isChosen={version === chosenOf(found)} />
-          ))}
-        </ol>
-        {!isWhole && !isOldest && (
-          <div class="row">
-            <Button onClick={() => (most.value += 1)}>Show older ones</Button>
+    <Awaited of={versions} what="versions">
+      {({ found, isWhole }) => (
+        <div class="versions">
+          <div class="stack">
+            <ol class="version-list" aria-label="Versions">
+              {found.map((version) => (
+                <VersionLine key={version.seq} version={version} isChosen={version === chosenOf(found)} />
+              ))}
+            </ol>
+            {!isWhole && found.at(-1)?.seq !== 0 && (
+              <div class="row">
+                <Button onClick={() => (most.value += 1)}>Show older ones</Button>
+              </div>
+            )}
           </div>
-        )}
-      </div>
-      <Chosen {...{ editor, found }} />
-    </div>
+          <Chosen {...{ editor, found }} />
+        </div>
+      )}
+    </Awaited>
   );
 }
 

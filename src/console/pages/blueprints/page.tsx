@@ -6,13 +6,13 @@ import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { may, onRefused } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
-import { Badge, Button, Field } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
+import { Badge, Button, TextBox } from '../../ui/controls.js';
+import { Confirm } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { countOf } from '../../record/words.js';
+import { StartDialog } from '../runs/start-form.js';
 import { ImportButton } from './import-dialog.js';
-import { StartDialog } from './run-dialogs.js';
 import { BlueprintList } from './store.js';
 
 /** Rows that are shown at once. */
@@ -76,7 +76,9 @@ function Records({ list }: { readonly list: BlueprintList }) {
           <Button onClick={showMore}>Show more</Button>
         </div>
       )}
-      {started.value !== null && <StartDialog blueprint={started.value} onClose={() => (started.value = null)} />}
+      {started.value !== null && (
+        <StartDialog councils={[started.value]} blueprint={started.value} onClose={() => (started.value = null)} />
+      )}
       {deleted.value !== null && (
         <DeleteDialog {...{ list }} blueprint={deleted.value} onClose={() => (deleted.value = null)} />
       )}
@@ -86,18 +88,14 @@ function Records({ list }: { readonly list: BlueprintList }) {
 
 function Find() {
   return (
-    <Field label="Find by name or id" isLabelUnseen>
-      {(control) => (
-        <input
-          {...control}
-          class="input"
-          type="search"
-          placeholder="Find by name or id"
-          value={query.value.get('q') ?? ''}
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        />
-      )}
-    </Field>
+    <TextBox
+      label="Find by name or id"
+      isLabelUnseen
+      type="search"
+      placeholder="Find by name or id"
+      value={query.value.get('q') ?? ''}
+      onType={(q) => setQuery({ q })}
+    />
   );
 }
 
@@ -176,20 +174,19 @@ function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
     }
     onClose();
   }
-  const foot = (
-    <>
-      <Button onClick={onClose}>Keep it</Button>
-      <Button tone="danger" disabled={isBusy.value} onClick={() => void remove()}>
-        Delete
-      </Button>
-    </>
-  );
   return (
-    <Dialog title="Delete this blueprint?" {...{ onClose, foot }}>
+    <Confirm
+      title="Delete this blueprint?"
+      verb="Delete"
+      keep="Keep it"
+      isBusy={isBusy.value}
+      onConfirm={() => void remove()}
+      onClose={onClose}
+    >
       <p class="break">
         “{blueprint.name}” can start no more runs. Those it has started stay as they are, and its versions stay in the
         record.
       </p>
-    </Dialog>
+    </Confirm>
   );
 }

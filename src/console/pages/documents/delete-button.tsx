@@ -5,7 +5,7 @@ import { NotFoundError } from '../../../client/errors.js';
 import { council } from '../../shell/council.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Button } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
+import { Confirm } from '../../ui/dialog.js';
 
 export interface DeleteButtonProps {
   readonly document: Pick<Document, 'id' | 'filename'>;
@@ -38,22 +38,17 @@ export function DeleteButton({ document: { id, filename }, slim = false, onDelet
         Delete
       </Button>
       {isAsked.value && (
-        <Dialog
+        <Confirm
           title="Delete this document?"
+          verb="Delete"
+          keep="Keep it"
+          onConfirm={() => void remove()}
           onClose={close}
-          foot={
-            <>
-              <Button onClick={close}>Keep it</Button>
-              <Button tone="danger" onClick={() => void remove()}>
-                Delete
-              </Button>
-            </>
-          }
         >
           <p class="break">
             <strong>{filename}</strong> is found by no agent any more. Runs that have read it keep what they were given.
           </p>
-        </Dialog>
+        </Confirm>
       )}
     </>
   );

@@ -6,7 +6,7 @@ import { navigate, navigateFromHere, pageUrl, query } from '../../shell/router.j
 import { may } from '../../shell/session.js';
 import { Badge, Field } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
-import { Empty, Failure, Loading } from '../../ui/states.js';
+import { Awaited, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { countOf } from '../../record/words.js';
 import { DeleteButton } from './delete-button.js';
@@ -27,9 +27,9 @@ export function DocumentPage({ id }: { readonly id: string }) {
           <DeleteButton document={loaded.value} onDeleted={() => go(pageUrl(['documents']))} />
         )}
       </div>
-      {loaded.status === 'loading' && <Loading what="the document" />}
-      {loaded.status === 'failed' && <Failure error={loaded.error} onRetry={found.reload} />}
-      {loaded.status === 'ready' && <Pages document={loaded.value} />}
+      <Awaited of={found} what="the document">
+        {(document) => <Pages document={document} />}
+      </Awaited>
     </main>
   );
 }
@@ -94,10 +94,21 @@ function Passages({ id, page }: { readonly id: string; readonly page: number }) 
   const found = useResource(`${id} ${page}`, (signal) =>
     allOf(council.documents.chunks(id, { page, limit: 1_000, signal })),
   );
-  const loaded = found.state.value;
-  if (loaded.status === 'loading') return <Loading what="the passages" />;
-  if (loaded.status === 'failed') return <Failure error={loaded.error} onRetry={found.reload} />;
-  if (loaded.value.length === 0) {
+  return (
+    <Awaited of={found} what="the passages">
+      {(passages) => <Found {...{ id, page, passages }} />}
+    </Awaited>
+  );
+}
+
+interface FoundProps {
+  readonly id: string;
+  readonly page: number;
+  readonly passages: readonly NumberedChunk[];
+}
+
+function Found({ id, page, passages }: FoundProps) {
+  if (passages.length === 0) {
     return (
       <Empty title={`No text on page ${page}`}>
         <p>It may hold pictures alone, or there is no such page. An agent finds nothing here.</p>
@@ -107,11 +118,11 @@ function Passages({ id, page }: { readonly id: string; readonly page: number }) 
   const chunk = numberIn('chunk');
   return (
     <ol class="passages">
-      {loaded.value.map((each, at) => (
+      {passages.map((each, at) => (
         <Passage
           key={each.chunk}
           passage={each}
-          repeated={Math.max(0, (loaded.value[at - 1]?.to ?? 0) - each.from)}
+          repeated={Math.max(0, (passages[at - 1]?.to ?? 0) - each.from)}
           href={pageUrl(['documents', id], { page, chunk: each.chunk })}
           isMeant={each.chunk === chunk}
         />

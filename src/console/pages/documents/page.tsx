@@ -6,7 +6,7 @@ import { pageUrl, path } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
-import { Empty, Failure, Loading } from '../../ui/states.js';
+import { Awaited, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { countOf } from '../../record/words.js';
 import { DeleteButton } from './delete-button.js';
@@ -30,7 +30,6 @@ function DocumentList() {
   useSignalEffect(() => {
     if (uploads.ended.value > 0) documents.reload();
   });
-  const loaded = documents.state.value;
   return (
     <main id="page">
       <div class="page-head">
@@ -41,9 +40,9 @@ function DocumentList() {
       </div>
       {may('documents') && <UploadCard uploads={uploads} />}
       <UploadLines uploads={uploads} />
-      {loaded.status === 'loading' && <Loading what="the documents" />}
-      {loaded.status === 'failed' && <Failure error={loaded.error} onRetry={documents.reload} />}
-      {loaded.status === 'ready' && <Found documents={loaded.value} onChange={documents.reload} />}
+      <Awaited of={documents} what="the documents">
+        {(found) => <Found documents={found} onChange={documents.reload} />}
+      </Awaited>
     </main>
   );
 }

@@ -1,11 +1,12 @@
 /** What an agent would be given: the passages nearest to a question, with where they stand. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import type { FoundPassage } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
-import { Button, Field } from '../../ui/controls.js';
+import { Button, TextBox } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Failure, Loading } from '../../ui/states.js';
+import { Awaited } from '../../ui/states.js';
 
 /** Passages that are asked for. */
 const PASSAGES = 8;
@@ -22,19 +23,14 @@ export function Search() {
   return (
     <section class="card search" aria-label="Search">
       <form role="search" onSubmit={ask}>
-        <Field label="Search as an agent would" hint="By meaning and by words: what the PDF reader gives to a node">
-          {(control) => (
-            <input
-              {...control}
-              class="input"
-              type="search"
-              maxLength={1_000}
-              key={asked}
-              value={typed.value}
-              onInput={(event) => (typed.value = event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextBox
+          label="Search as an agent would"
+          hint="By meaning and by words: what the PDF reader gives to a node"
+          type="search"
+          maxLength={1_000}
+          value={typed.value}
+          onType={(text) => (typed.value = text)}
+        />
         <Button type="submit" disabled={typed.value.trim() === ''}>
           Search
         </Button>
@@ -48,10 +44,14 @@ function Answer({ asked }: { readonly asked: string }) {
   const answer = useResource(`search ${asked}`, (signal) =>
     council.documents.search(asked, { topK: PASSAGES, signal }),
   );
-  const loaded = answer.state.value;
-  if (loaded.status === 'loading') return <Loading what="the passages" />;
-  if (loaded.status === 'failed') return <Failure error={loaded.error} onRetry={answer.reload} />;
-  const found = loaded.value;
+  return (
+    <Awaited of={answer} what="the passages">
+      {(found) => <Hits {...{ asked, found }} />}
+    </Awaited>
+  );
+}
+
+function Hits({ asked, found }: { readonly asked: string; readonly found: readonly FoundPassage[] }) {
   return (
     <>
       <div class="row spread">

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../../ui/controls.js';
-import { tellError } from '../../ui/words.js';
+import { tellError } from '../../ui/states.js';
 import type { Upload, UploadState, Uploads } from './store.js';
 
 /** A button, and a place to drop files on; wherever on the page they are dropped, they are taken. */

@@ -1,5 +1,5 @@
-/** An edit of a paused run's state as it is typed, and what of it is sent: the keys that differ from what is shown. */
-import type { FieldError, GodModeState, StateOverride } from '../../../generated/schemas.js';
+/** An edit of a run's state as it is typed, and what of it is sent: the keys that differ from what is shown. */
+import type { CurrentState, FieldError, GodModeState, StateOverride } from '../../../generated/schemas.js';
 
 /** What is typed. Numbers are text until they are sent. */
 export interface Edit {
@@ -10,7 +10,6 @@ export interface Edit {
   readonly iterations: string;
   readonly route: string;
   readonly feedback: readonly string[];
-  readonly comment: string;
 }
 
 export interface BranchDraft {
@@ -29,8 +28,8 @@ export interface Change {
   readonly after: string;
 }
 
-/** What can be edited of a pause, as it is shown: each branch that waits for the decision has a draft of its own. */
-export function editOf({ current_state: shown, branches = [], next_nodes: next }: GodModeState): Edit {
+/** What can be edited of a state, as it is shown: each branch that waits for a decision has a draft of its own. */
+export function editOf({ current_state: shown, branches = [], next_nodes: next }: EditedState): Edit {
   const waiting = branches.filter(({ node }) => next.includes(node));
   return {
     topic: shown.input_topic,
@@ -42,14 +41,17 @@ export function editOf({ current_state: shown, branches = [], next_nodes: next }
     iterations: String(shown.iteration_count),
     route: shown.route_decision ?? '',
     feedback: shown.feedback_history,
-    comment: '',
   };
+}
+
+interface EditedState extends Pick<GodModeState, 'branches' | 'next_nodes'> {
+  readonly current_state: Omit<CurrentState, 'run_id' | 'active_node'>;
 }
 
 /** What cannot be sent at all, by key: numbers that are none. */
 export function unreadable({ score, iterations }: Edit): Faults {
   return {
-    ...(Number.isNaN(Number(score)) && { critic_score: 'A number from 0 to 10 is wanted, or nothing' }),
+    ...(Number.isNaN(numberIn(score)) && { critic_score: 'A number from 0 to 10 is wanted, or nothing' }),
     ...(!/^\d+$/.test(iterations.trim()) && { iteration_count: 'A whole number is wanted' }),
   };
 }
@@ -59,17 +61,21 @@ export function overrideOf(before: Edit, after: Edit): StateOverride {
   const drafts = after.drafts.filter(({ text }, index) => text !== before.drafts[index]?.text);
   const branches = drafts.flatMap(({ node, text }) => (node === null ? [] : [{ node, current_draft: text }]));
   const [single] = drafts.filter(({ node }) => node === null);
+  const feedback = after.feedback.filter((text) => text.trim() !== '');
   return {
     ...(after.topic !== before.topic && { input_topic: after.topic }),
     ...(single !== undefined && { current_draft: single.text }),
     ...(branches.length > 0 && { branches }),
-    ...(after.score !== before.score && { critic_score: after.score.trim() === '' ? null : Number(after.score) }),
+    ...(after.score !== before.score && { critic_score: numberIn(after.score) }),
     ...(after.iterations !== before.iterations && { iteration_count: Number(after.iterations) }),
     ...(after.route !== before.route && { route_decision: routeOf(after.route) }),
-    ...(JSON.stringify(after.feedback) !== JSON.stringify(before.feedback) && {
-      feedback_history: [...after.feedback],
-    }),
+    ...(JSON.stringify(feedback) !== JSON.stringify(before.feedback) && { feedback_history: feedback }),
   };
+}
+
+/** With a comma or a point; null: there is none. */
+function numberIn(text: string): number | null {
+  return text.trim() === '' ? null : Number(text.replace(',', '.'));
 }
 
 function routeOf(text: string): 'approve' | 'rework' | null {

@@ -61,6 +61,7 @@ export interface OpenEdit {
   /** As the pause is shown. */
   readonly shown: Edit;
   readonly typed: Edit;
+  readonly comment: string;
   readonly faults: Faults;
 }
 
@@ -189,7 +190,7 @@ export class InboxStore {
     if (this.#wanted !== key || key !== pauseKey({ run_id: state.run_id, expected_seq: state.seq })) return;
     this.#wanted = null;
     const shown = editOf(state);
-    this.edit.value = this.#edits.get(key) ?? { key, pause, shown, typed: shown, faults: {} };
+    this.edit.value = this.#edits.get(key) ?? { key, pause, shown, typed: shown, comment: '', faults: {} };
   }
 
   /** Whether keys mean no card: an edit is open or about to be, or a word of why is. */
@@ -198,9 +199,9 @@ export class InboxStore {
     return this.edit.value !== null || (key !== undefined && [this.#wanted, this.rejecting.value].includes(key));
   }
 
-  type(change: Partial<Edit>): void {
+  type(change: Partial<Edit>, comment = this.edit.value?.comment ?? ''): void {
     const { value: edit } = this.edit;
-    if (edit !== null) this.#show({ ...edit, typed: { ...edit.typed, ...change } });
+    if (edit !== null) this.#show({ ...edit, comment, typed: { ...edit.typed, ...change } });
   }
 
   /** What was typed is kept for as long as the pause is there. */
@@ -217,7 +218,7 @@ export class InboxStore {
     const faults = unreadable(edit.typed);
     if (Object.keys(faults).length > 0) return this.#show({ ...edit, faults });
     const override = overrideOf(edit.shown, edit.typed);
-    const comment = edit.typed.comment.trim() || undefined;
+    const comment = edit.comment.trim() || undefined;
     try {
       await this.#send(edit.pause, (at) => at.modify(override, { comment }));
       this.#edits.delete(edit.key);

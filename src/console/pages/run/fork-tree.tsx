@@ -5,7 +5,7 @@ import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { Status } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Failure, Loading } from '../../ui/states.js';
+import { Awaited } from '../../ui/states.js';
 import type { RunStore } from './store.js';
 
 /** Generations that are followed upwards and downwards, and forks of one run that are shown. */
@@ -33,19 +33,16 @@ interface Fork extends Relative {
 export function ForkTree({ store }: { readonly store: RunStore }) {
   const { source, summary } = store;
   const { parent = null, topic = '' } = summary.value ?? {};
-  const { state, reload } = useResource(`family ${source.id} ${parent?.runId}`, async (signal): Promise<Family> => {
+  const family = useResource(`family ${source.id} ${parent?.runId}`, async (signal): Promise<Family> => {
     const ancestors = parent === null ? [] : await ancestorsOf(parent.runId, signal);
     return { ancestors, forks: await forksOf(source.id, 2, signal) };
   });
-  const { value: found } = state;
   return (
     <section class="card" aria-labelledby="forks">
       <h2 id="forks">Forks</h2>
-      {found.status === 'loading' && <Loading what="the forks" lines={2} />}
-      {found.status === 'failed' && <Failure error={found.error} onRetry={reload} />}
-      {found.status === 'ready' && (
-        <FamilyTree {...found.value} self={{ id: source.id, topic, at: parent?.at ?? null, status: null }} />
-      )}
+      <Awaited of={family} what="the forks" lines={2}>
+        {(found) => <FamilyTree {...found} self={{ id: source.id, topic, at: parent?.at ?? null, status: null }} />}
+      </Awaited>
     </section>
   );
 }

@@ -10,7 +10,9 @@ import { toast } from '../../shell/toasts.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
-import { tellError } from '../../ui/words.js';
+import { tellError } from '../../ui/states.js';
+import { unreadable } from '../inbox/edit.js';
+import { StateFields } from '../inbox/state-fields.js';
 import type { ForkDraft } from './fork-draft.js';
 import { changesOf, draftOf } from './fork-draft.js';
 import type { RunStore } from './store.js';
@@ -45,6 +47,7 @@ export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
   const isBusy = useSignal(false);
   const fault = useSignal<string | null>(null);
   const changes = changesOf(original, draft.value);
+  const isReadable = Object.keys(unreadable(draft.value)).length === 0;
   const change = (fields: Partial<ForkDraft>): void => void (draft.value = { ...draft.value, ...fields });
 
   async function start(): Promise<void> {
@@ -72,7 +75,7 @@ export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
       foot={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button tone="primary" disabled={isBusy.value} onClick={() => void start()}>
+          <Button tone="primary" disabled={isBusy.value || !isReadable} onClick={() => void start()}>
             Start the fork
           </Button>
         </>
@@ -81,7 +84,7 @@ export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
       <p class="muted">
         A new run goes on from this moment; this one stays as it is. What is left unchanged here stays unchanged there.
       </p>
-      <Price {...{ store, at, changes }} />
+      {isReadable && <Price {...{ store, at, changes }} />}
       <ForkFields draft={draft.value} change={change} />
       {fault.value !== null && (
         <p class="notice bad break" role="alert">
@@ -100,63 +103,17 @@ interface FieldsProps {
 function ForkFields({ draft, change }: FieldsProps) {
   return (
     <>
-      <TextBox label="Topic" rows={2} value={draft.topic} onType={(value) => change({ topic: value })} />
-      <TextBox
-        label="Draft"
-        hint={draft.draft === '' ? 'There is none yet at this moment.' : undefined}
-        rows={6}
-        value={draft.draft}
-        onType={(value) => change({ draft: value })}
-      />
-      <TextBox
-        label="Score"
-        hint="From 0 to 10. Another one routes the last node again."
-        inputMode="decimal"
-        value={draft.score}
-        look="numeric fork-score"
-        onType={(value) => change({ score: value })}
-      />
-      <FeedbackFields {...{ draft, change }} />
+      <StateFields edit={draft} faults={unreadable(draft)} onType={change} />
       <NodeFields {...{ draft, change }} />
       <TextBox
         label="Most steps"
         hint="Executions of nodes after which it fails, those before it forked among them."
         inputMode="numeric"
         value={draft.bound}
-        look="numeric fork-score"
+        look="numeric fork-bound"
         onType={(value) => change({ bound: value })}
       />
     </>
-  );
-}
-
-function FeedbackFields({ draft: { feedback }, change }: FieldsProps) {
-  const others = (index: number): readonly string[] => feedback.filter((_, other) => other !== index);
-  return (
-    <fieldset class="fork-group">
-      <legend>Feedback</legend>
-      {feedback.map((text, index) => (
-        <div key={index} class="row">
-          <div class="grow">
-            <TextBox
-              label={`Feedback ${index + 1}`}
-              isLabelUnseen
-              rows={2}
-              value={text}
-              onType={(value) => change({ feedback: feedback.with(index, value) })}
-            />
-          </div>
-          <Button slim label={`Take feedback ${index + 1} out`} onClick={() => change({ feedback: others(index) })}>
-            ✕
-          </Button>
-        </div>
-      ))}
-      <div class="row">
-        <Button slim onClick={() => change({ feedback: [...feedback, ''] })}>
-          Add feedback
-        </Button>
-      </div>
-    </fieldset>
   );
 }
 

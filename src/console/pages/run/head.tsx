@@ -1,13 +1,13 @@
 /** What a run is, whatever moment of it is looked at, and what may be done with it. */
-import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { usageWords } from '../../record/words.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
-import { Button, Status } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
+import type { Fact } from '../../ui/controls.js';
+import { Button, Facts, Status } from '../../ui/controls.js';
+import { Confirm } from '../../ui/dialog.js';
 import { lengthText } from '../../record/durations.js';
 import { Ago, Since } from '../../ui/time.js';
 import { ForkButton } from './fork.js';
@@ -27,7 +27,7 @@ export function RunHead({ store }: { readonly store: RunStore }) {
           {summary.isGodMode && <span class="muted small">God Mode</span>}
         </div>
         <h1 title={topic}>{topic}</h1>
-        <Facts summary={summary} />
+        <Facts facts={factsOf(summary)} look="run-facts small" />
         {now.error !== null && <p class="notice bad break">{now.error}</p>}
       </div>
       <div class="row">
@@ -45,9 +45,8 @@ export function RunHead({ store }: { readonly store: RunStore }) {
   );
 }
 
-function Facts({ summary }: { readonly summary: RunSummary }) {
-  const { now, actor, createdAt, endedAt, parent } = summary;
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
+function factsOf({ now, actor, createdAt, endedAt, parent }: RunSummary): readonly Fact[] {
+  return [
     ['Score', now.score ?? '–'],
     ['Drafts', now.iteration],
     ['Cost', usageWords(now.usage)],
@@ -58,24 +57,13 @@ function Facts({ summary }: { readonly summary: RunSummary }) {
         {actor !== null && ` by ${actor}`}
       </>,
     ],
-    [
-      endedAt === null ? 'For' : 'Took',
-      endedAt === null ? <Since at={createdAt} /> : lengthText(Date.parse(endedAt) - Date.parse(createdAt)),
-    ],
+    endedAt === null
+      ? ['For', <Since at={createdAt} />]
+      : ['Took', lengthText(Date.parse(endedAt) - Date.parse(createdAt))],
     ...(parent === null
       ? []
       : [['Fork of', <a href={pageUrl(['runs', parent.runId], { at: parent.at })}>event {parent.at}</a>] as const]),
   ];
-  return (
-    <dl class="run-facts small">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt class="muted">{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
 }
 
 /** Hands the run over as one file. */
@@ -141,20 +129,15 @@ function Cancel({ id }: { readonly id: string }) {
         Cancel the run
       </Button>
       {isAsked.value && (
-        <Dialog
+        <Confirm
           title="Cancel this run?"
+          verb="Cancel the run"
+          keep="Keep it"
+          onConfirm={() => void cancel().catch(toastError)}
           onClose={() => (isAsked.value = false)}
-          foot={
-            <>
-              <Button onClick={() => (isAsked.value = false)}>Keep it</Button>
-              <Button tone="danger" onClick={() => void cancel().catch(toastError)}>
-                Cancel the run
-              </Button>
-            </>
-          }
         >
           <p>It ends as failed. Whatever it has done stays on record, and can be forked.</p>
-        </Dialog>
+        </Confirm>
       )}
     </>
   );

@@ -1,6 +1,7 @@
 /** What a run was at the moment that is looked at: its feedback, its state, and the events up to it. */
-import type { ComponentChildren } from 'preact';
 import { eventWords, statusWords, usageWords } from '../../record/words.js';
+import type { Fact } from '../../ui/controls.js';
+import { Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import { lengthText } from '../../record/durations.js';
@@ -29,7 +30,7 @@ export function Feedback({ store }: Shown) {
 export function State({ store }: Shown) {
   const { value: moment } = store.moment;
   if (moment === null) return null;
-  const fields: readonly (readonly [string, ComponentChildren])[] = [
+  const facts: readonly Fact[] = [
     ['Status', statusWords(moment.status)],
     ['Topic', moment.topic],
     ['At work', moment.activeNodes.join(', ')],
@@ -44,16 +45,8 @@ export function State({ store }: Shown) {
     ['Waited', moment.waitedMs === 0 ? null : lengthText(moment.waitedMs)],
     ['Error', moment.error],
   ];
-  return (
-    <dl class="facts">
-      {fields.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="break">{value === null || value === '' ? <span class="muted">none</span> : value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  const none = <span class="muted">none</span>;
+  return <Facts facts={facts.map(([name, value]) => [name, value === null || value === '' ? none : value])} />;
 }
 
 const ROW_PX = 34;
@@ -104,16 +97,12 @@ export function RawEvent({ store }: Shown) {
       <pre class="raw" tabIndex={0}>
         {JSON.stringify({ seq, id, type, at, data }, null, 2)}
       </pre>
-      <dl class="facts">
-        <div>
-          <dt>Hash</dt>
-          <dd class="mono break">{hash}</dd>
-        </div>
-        <div>
-          <dt>Hash of the event before</dt>
-          <dd class="mono break">{previous ?? 'none: it is the first'}</dd>
-        </div>
-      </dl>
+      <Facts
+        facts={[
+          ['Hash', <code>{hash}</code>],
+          ['Hash of the event before', previous === null ? 'none: it is the first' : <code>{previous}</code>],
+        ]}
+      />
     </section>
   );
 }

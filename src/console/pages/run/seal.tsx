@@ -8,7 +8,7 @@ import { ChainCheck } from '../../record/chain.js';
 import { countOf } from '../../record/words.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
-import { tellError } from '../../ui/words.js';
+import { tellError } from '../../ui/states.js';
 import type { RunStore } from './store.js';
 
 /** WebCrypto; null where browsers do not give it: on plain HTTP off loopback. */

@@ -1,12 +1,11 @@
 /** One execution of a node: what it was given, what it asked, what it wrote, where that went, and what it cost. */
-import type { ComponentChildren } from 'preact';
 import type { Attempt, RouteTaken } from '../../record/course.js';
 import { lengthText } from '../../record/durations.js';
 import type { AsItRan, Execution, ExecutionState } from '../../record/executions.js';
 import { countOf, executionWords, modelFailure, tokenWords } from '../../record/words.js';
 import { pageUrl } from '../../shell/router.js';
-import type { Tone } from '../../ui/controls.js';
-import { Badge, Button } from '../../ui/controls.js';
+import type { Fact, Tone } from '../../ui/controls.js';
+import { Badge, Button, Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import { exactly } from '../../ui/time.js';
@@ -68,7 +67,7 @@ function Details({ store, execution, ran }: DetailsProps) {
           {store.source.isLive && <a href={pageUrl(['runs', inherited.runId], { step, tab: 'step' })}>See it there</a>}
         </p>
       )}
-      <Facts {...{ store, execution, ran }} />
+      <Facts facts={factsOf({ store, execution, ran }).filter(([, value]) => value !== null)} />
       {output !== null && <Output output={output.value} />}
       {routes.map((route) => (
         <Route key={route.seq} {...{ store, route }} />
@@ -81,12 +80,13 @@ function Details({ store, execution, ran }: DetailsProps) {
   );
 }
 
-function Facts({ store, execution, ran }: DetailsProps) {
+/** Null: there is nothing to tell. */
+function factsOf({ store, execution, ran }: DetailsProps): readonly Fact[] {
   const { step, model, startedAt, durationMs, backedOffMs, usage, gate, iteration } = execution;
   const pause = ran.pauses.find((each) => each.gate === gate)?.decision ?? null;
   const from = ran.edges.filter((edge) => edge.to === step && edge.from > 0);
   const nameOf = (id: number): string => ran.executions.find((each) => each.step === id)?.label ?? '';
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
+  return [
     ['Model', model],
     ['Began', startedAt === null ? null : exactly(startedAt)],
     ['Took', durationMs === null ? null : lengthText(durationMs)],
@@ -105,20 +105,6 @@ function Facts({ store, execution, ran }: DetailsProps) {
     ],
     ['Let through by', pause === null ? null : (pause.actor ?? (pause.by === 'deadline' ? 'its deadline' : 'a human'))],
   ];
-  return (
-    <dl class="facts">
-      {facts.flatMap(([name, value]) =>
-        value === null ? (
-          []
-        ) : (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd class="break">{value}</dd>
-          </div>
-        ),
-      )}
-    </dl>
-  );
 }
 
 function Output({ output }: { readonly output: NonNullable<Execution['output']>['value'] }) {

@@ -3,7 +3,7 @@ import type { StepPrompt as Sent } from '../../../generated/schemas.js';
 import type { Execution } from '../../record/executions.js';
 import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
-import { Failure, Loading } from '../../ui/states.js';
+import { Awaited } from '../../ui/states.js';
 import type { RunSource, RunStore } from './store.js';
 
 export function StepPrompt({
@@ -35,11 +35,12 @@ interface AskedProps {
 }
 
 function Asked({ name, ask, step, recorded }: AskedProps) {
-  const { state, reload } = useLoaded(name, (signal) => ask(step, signal));
-  const { value: found } = state;
-  if (found.status === 'loading') return <Loading what="the prompt" lines={2} />;
-  if (found.status === 'failed') return <Failure error={found.error} onRetry={reload} />;
-  return <Prompt sent={found.value} recorded={recorded} />;
+  const sent = useLoaded(name, (signal) => ask(step, signal));
+  return (
+    <Awaited of={sent} what="the prompt" lines={2}>
+      {(found) => <Prompt sent={found} recorded={recorded} />}
+    </Awaited>
+  );
 }
 
 function Prompt({ sent, recorded }: { readonly sent: Sent; readonly recorded: string }) {

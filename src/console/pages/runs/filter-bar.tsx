@@ -1,11 +1,10 @@
 /** Saved views and filters: both change the address, and nothing else. */
-import type { ComponentChildren, TargetedInputEvent } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { session } from '../../shell/session.js';
-import type { FieldControl } from '../../ui/controls.js';
-import { Button, Field, Select, TextBox } from '../../ui/controls.js';
+import type { TextBoxProps } from '../../ui/controls.js';
+import { Button, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import type { FilterName, View } from './filters.js';
 import {
@@ -96,9 +95,7 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
   return (
     <search class="filters">
       <div class="main-filters">
-        <TextFilter name="q" label="Search">
-          {(control) => <input {...control} type="search" placeholder="Words of topic and draft" />}
-        </TextFilter>
+        <TextFilter name="q" label="Search" type="search" placeholder="Words of topic and draft" />
         <Choice name="status" label="Status" options={STATUSES.map((each) => [each, each])} all="Any status" />
         <Choice name="blueprint_id" label="Council" options={[...names]} all="Any council" />
         <Choice name="sort" label="Order" options={Object.entries(SORTS)} all={null} />
@@ -106,26 +103,12 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
       <details open={isMore}>
         <summary>More filters</summary>
         <div class="more-filters">
-          <TextFilter name="from" label="Started from (UTC)">
-            {(control) => <input {...control} type="date" />}
-          </TextFilter>
-          <TextFilter name="to" label="Started until (UTC)">
-            {(control) => <input {...control} type="date" />}
-          </TextFilter>
-          <TextFilter name="min_score" label="Score from">
-            {(control) => <input {...control} type="number" min="0" max="10" step="any" />}
-          </TextFilter>
-          <TextFilter name="max_score" label="Score to">
-            {(control) => <input {...control} type="number" min="0" max="10" step="any" />}
-          </TextFilter>
-          {session.value.status === 'in' && !session.value.isOpen && (
-            <TextFilter name="actor" label="Started by">
-              {(control) => <input {...control} />}
-            </TextFilter>
-          )}
-          <TextFilter name="parent" label="Forks of the run">
-            {(control) => <input {...control} placeholder="Its id" />}
-          </TextFilter>
+          <TextFilter name="from" label="Started from (UTC)" type="date" />
+          <TextFilter name="to" label="Started until (UTC)" type="date" />
+          <TextFilter name="min_score" label="Score from" {...SCORE} />
+          <TextFilter name="max_score" label="Score to" {...SCORE} />
+          {session.value.status === 'in' && !session.value.isOpen && <TextFilter name="actor" label="Started by" />}
+          <TextFilter name="parent" label="Forks of the run" placeholder="Its id" />
         </div>
       </details>
       {isNarrowed(query.value) && (
@@ -137,20 +120,14 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
   );
 }
 
-interface TextFilterProps {
-  readonly name: FilterName;
-  readonly label: string;
-  readonly children: (control: TypedControl) => ComponentChildren;
-}
+const SCORE = { type: 'number', min: 0, max: 10, step: 'any' } as const;
 
-interface TypedControl extends FieldControl {
-  readonly class: string;
-  readonly value: string;
-  readonly onInput: (event: TargetedInputEvent<HTMLInputElement>) => void;
+interface TextFilterProps extends Omit<TextBoxProps, 'value' | 'onType'> {
+  readonly name: FilterName;
 }
 
 /** What is typed goes into the address once the typing rests. */
-function TextFilter({ name, label, children }: TextFilterProps) {
+function TextFilter({ name, ...box }: TextFilterProps) {
   const typed = useSignal<string | null>(null);
   const text = typed.value;
   useEffect(() => {
@@ -161,18 +138,7 @@ function TextFilter({ name, label, children }: TextFilterProps) {
     }, TYPING_MS);
     return () => window.clearTimeout(timer);
   }, [text]);
-  return (
-    <Field label={label}>
-      {(control) =>
-        children({
-          ...control,
-          class: 'input',
-          value: text ?? query.value.get(name) ?? '',
-          onInput: (event) => (typed.value = event.currentTarget.value),
-        })
-      }
-    </Field>
-  );
+  return <TextBox {...box} value={text ?? query.value.get(name) ?? ''} onType={(next) => (typed.value = next)} />;
 }
 
 interface ChoiceProps {

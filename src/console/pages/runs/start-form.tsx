@@ -5,32 +5,26 @@ import { useEffect, useRef } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, onRefused } from '../../shell/session.js';
-import { Button, Check, Field, Select } from '../../ui/controls.js';
+import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
 
-interface Starting {
-  readonly isBusy: boolean;
-  readonly fault: StartFault | null;
-  start(wanted: Wanted): void;
-}
-
-/** Starts a run and goes to its page. */
-function useStart(councils: readonly Council[]): Starting {
+/** A topic as it is typed, and what is done with it, once. */
+function useTopic(act: (topic: string) => Promise<void>) {
+  const topic = useSignal('');
   const isBusy = useSignal(false);
   const fault = useSignal<StartFault | null>(null);
-  async function start(wanted: Wanted): Promise<void> {
+  async function submit(start = act): Promise<void> {
     if (isBusy.value) return;
-    if (wanted.topic.trim() === '') {
+    if (topic.value.trim() === '') {
       fault.value = { at: 'topic', text: 'Say what the council is to work on.' };
       return;
     }
     isBusy.value = true;
     fault.value = null;
-    const go = navigateFromHere();
     try {
-      go(pageUrl(['runs', await startRun(council, wanted, councils)]));
+      await start(topic.value);
     } catch (error) {
       onRefused(error);
       fault.value = faultOf(error);
@@ -38,83 +32,102 @@ function useStart(councils: readonly Council[]): Starting {
       isBusy.value = false;
     }
   }
-  return { isBusy: isBusy.value, fault: fault.value, start: (wanted) => void start(wanted) };
+  return { topic, isBusy: isBusy.value, fault: fault.value, submit: (start = act) => void submit(start) };
 }
 
-interface TopicProps {
-  readonly value: string;
-  readonly fault: StartFault | null;
-  readonly onInput: (topic: string) => void;
-  readonly onStart: () => void;
+/** Starts a run and goes to its page. */
+async function startAndGo(wanted: Wanted, councils: readonly Council[]): Promise<void> {
+  const go = navigateFromHere();
+  go(pageUrl(['runs', await startRun(council, wanted, councils)]));
 }
 
-function TopicField({ value, fault, onInput, onStart }: TopicProps) {
-  const element = useRef<HTMLTextAreaElement>(null);
+/** Where the topic is written, and below it what is wrong with the whole. */
+function TopicField({ topic, fault, submit }: ReturnType<typeof useTopic>) {
+  const element = useRef<HTMLElement | null>(null);
   // Where something is to be written, or to be mended.
   useEffect(() => element.current?.focus(), [fault]);
   return (
-    <Field label="Topic" fault={fault?.at === 'topic' ? fault.text : null}>
-      {(control) => (
-        <textarea
-          {...control}
-          ref={element}
-          class="input"
-          rows={4}
-          placeholder="A question, a brief, or a text to work on"
-          value={value}
-          onInput={(event) => onInput(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onStart();
-          }}
-        />
+    <>
+      <TextBox
+        label="Topic"
+        fault={fault?.at === 'topic' ? fault.text : null}
+        element={(found) => (element.current = found)}
+        rows={4}
+        placeholder="A question, a brief, or a text to work on"
+        value={topic.value}
+        onType={(text) => (topic.value = text)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit();
+        }}
+      />
+      {fault?.at === 'form' && (
+        <div class="notice bad" role="alert">
+          {fault.text}
+        </div>
       )}
-    </Field>
+    </>
   );
 }
 
-function FormFault({ fault }: { readonly fault: StartFault | null }) {
-  return fault?.at === 'form' ? (
-    <div class="notice bad" role="alert">
-      {fault.text}
-    </div>
-  ) : null;
+const CTRL_ENTER = <kbd aria-hidden="true">Ctrl ↵</kbd>;
+
+export interface TopicDialogProps {
+  readonly title: string;
+  /** What its button says. */
+  readonly verb: string;
+  readonly start: (topic: string) => Promise<void>;
+  readonly onClose: () => void;
+  readonly children?: ComponentChildren;
+}
+
+/** Asks what a council is to work on. */
+export function TopicDialog({ title, verb, start, onClose, children }: TopicDialogProps) {
+  const asked = useTopic(start);
+  const foot = (
+    <>
+      <Button onClick={onClose}>Cancel</Button>
+      <Button tone="primary" disabled={asked.isBusy} onClick={() => asked.submit()}>
+        {verb} {CTRL_ENTER}
+      </Button>
+    </>
+  );
+  return (
+    <Dialog {...{ title, onClose, foot }}>
+      <TopicField {...asked} />
+      {children}
+    </Dialog>
+  );
 }
 
 const GOD_MODE = 'Pauses before each member works, and waits until you approve, change or reject.';
 
-export function StartDialog({
-  councils,
-  onClose,
-}: {
+export interface StartDialogProps {
+  /** To choose from: all that are saved, or the one that is meant. */
   readonly councils: readonly Council[];
+  /** Null: it is chosen here. */
+  readonly blueprint?: Council | null;
   readonly onClose: () => void;
-}) {
-  const topic = useSignal('');
-  const blueprint = useSignal('');
+}
+
+export function StartDialog({ councils, blueprint = null, onClose }: StartDialogProps) {
+  const chosen = useSignal(blueprint?.id ?? '');
   const godMode = useSignal(false);
-  const { isBusy, fault, start } = useStart(councils);
-  const isBuiltIn = blueprint.value === '';
-  const submit = (): void =>
-    start({ topic: topic.value, blueprint: blueprint.value, godMode: godMode.value && !isBuiltIn });
+  const isBuiltIn = chosen.value === '';
+  const isGuided = godMode.value && !isBuiltIn;
   return (
-    <Dialog
-      title="Start a run"
+    <TopicDialog
+      title={blueprint === null ? 'Start a run' : `Start a run of “${blueprint.name}”`}
+      verb="Start"
       onClose={onClose}
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="primary" disabled={isBusy} onClick={submit}>
-            Start <kbd>Ctrl ↵</kbd>
-          </Button>
-        </>
-      }
+      start={(topic) => startAndGo({ topic, blueprint: chosen.value, godMode: isGuided }, councils)}
     >
-      <TopicField value={topic.value} fault={fault} onInput={(text) => (topic.value = text)} onStart={submit} />
-      <CouncilField value={blueprint.value} councils={councils} onChange={(id) => (blueprint.value = id)} />
+      {blueprint === null && (
+        <CouncilField value={chosen.value} councils={councils} onChange={(id) => (chosen.value = id)} />
+      )}
       <div class="stack god-mode">
         <Check
           label="God Mode"
-          checked={godMode.value && !isBuiltIn}
+          checked={isGuided}
           disabled={isBuiltIn}
           onChange={(checked) => (godMode.value = checked)}
         />
@@ -122,8 +135,7 @@ export function StartDialog({
           {GOD_MODE} {isBuiltIn && 'Not of the built-in council: choose another one.'}
         </span>
       </div>
-      <FormFault fault={fault} />
-    </Dialog>
+    </TopicDialog>
   );
 }
 
@@ -151,9 +163,9 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
 
 /** What a newcomer sees first: a topic is all it takes. */
 export function FirstRun({ councils }: { readonly councils: readonly Council[] }) {
-  const topic = useSignal('');
-  const { isBusy, fault, start } = useStart(councils);
-  const begin = (blueprint: string): void => start({ topic: topic.value, blueprint, godMode: blueprint !== '' });
+  const starting = (blueprint: string) => (topic: string) =>
+    startAndGo({ topic, blueprint, godMode: blueprint !== '' }, councils);
+  const asked = useTopic(starting(''));
   const hasExample = councils.some(({ id }) => id === EXAMPLE.id);
   return (
     <section class="first-run" aria-labelledby="first-run">
@@ -164,30 +176,24 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           A writer polishes what passes. You watch all of it.
         </p>
       </div>
-      <TopicField
-        value={topic.value}
-        fault={fault}
-        onInput={(text) => (topic.value = text)}
-        onStart={() => begin('')}
-      />
+      <TopicField {...asked} />
       <div class="row topics">
         <span class="small muted">Try:</span>
         {TOPICS.map((text) => (
-          <Button key={text} slim onClick={() => (topic.value = text)}>
+          <Button key={text} slim onClick={() => (asked.topic.value = text)}>
             {text}
           </Button>
         ))}
       </div>
-      <FormFault fault={fault} />
       <div class="ways">
         <Way text="It runs by itself to the final draft.">
-          <Button tone="primary" disabled={isBusy} onClick={() => begin('')}>
-            Start the run <kbd>Ctrl ↵</kbd>
+          <Button tone="primary" disabled={asked.isBusy} onClick={() => asked.submit()}>
+            Start the run {CTRL_ENTER}
           </Button>
         </Way>
         {(hasExample || may('author')) && (
           <Way text="Master, critic and writer: before each the run waits until you approve, change or reject.">
-            <Button disabled={isBusy} onClick={() => begin(EXAMPLE.id)}>
+            <Button disabled={asked.isBusy} onClick={() => asked.submit(starting(EXAMPLE.id))}>
               {hasExample
                 ? 'Start the example council in God Mode'
                 : 'Make the example council and start it in God Mode'}

@@ -2,7 +2,7 @@
 import type { CouncilClient } from '../../../client/client.js';
 import { ConflictError, InvalidError } from '../../../client/errors.js';
 import type { Blueprint, BlueprintCreate } from '../../../generated/schemas.js';
-import { tellError } from '../../ui/words.js';
+import { tellError } from '../../ui/states.js';
 
 /** A council for those who have none: God Mode wants a blueprint. */
 export const EXAMPLE = {
