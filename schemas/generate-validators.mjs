@@ -1,6 +1,7 @@
 /**
- * Compiles the schemas of recorded events to plain functions, so that a start compiles none. The build writes them to
- * dist/src/generated/recorded-events.js; their types are written by generate-types.mjs.
+ * Compiles the schemas of what is recorded and of what requests hold to plain functions, so that a start neither loads
+ * the compiler nor compiles any. The build writes them to dist/src/generated; their types are written by
+ * generate-types.mjs.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -17,19 +18,36 @@ export const EVENT_FILES = {
 };
 
 const here = new URL('.', import.meta.url);
+const files = readdirSync(here).filter((name) => name.endsWith('.json'));
 
-/** Source text of a module with a validator for each type of event. */
-export function validators() {
-  const ajv = new Ajv2020({
-    allowUnionTypes: true,
-    validateFormats: false,
-    validateSchema: false,
-    code: { source: true, esm: true },
-  });
-  const documents = new Map(
-    readdirSync(here).flatMap((name) => (name.endsWith('.json') ? [[name, shapeIn(name)]] : [])),
-  );
-  for (const [name, document] of documents) ajv.addSchema(document, name);
+/** Files of what requests hold, by the module of their validators. */
+export const REQUESTS = {
+  requests: [
+    ...['approval-request.json', 'cancel-request.json', 'fork-request.json', 'key-request.json', 'run-request.json'],
+    ...['session-request.json', 'state-override.json'],
+    ...files.filter((name) => name.endsWith('-query.json')),
+  ],
+  'long-requests': ['blueprint-create.json', 'blueprint-update.json', 'try-request.json'],
+};
+
+/** What is made, by its name in src/generated. Of requests that hold long lists only the first broken rule is reported. */
+export const VALIDATORS = {
+  'recorded-events': eventValidators,
+  requests: () => requestValidators(REQUESTS['requests'], { allErrors: true }),
+  'long-requests': () => requestValidators(REQUESTS['long-requests'], { allErrors: false }),
+};
+
+/** What all compilers share. Formats are annotations, as draft 2020-12 has them; a test holds the schemas to the draft. */
+const COMPILER = {
+  allowUnionTypes: true,
+  validateFormats: false,
+  validateSchema: false,
+  code: { source: true, esm: true },
+};
+
+/** A validator for each type of event. */
+function eventValidators() {
+  const documents = new Map(files.map((name) => [name, shapeOf(documentIn(name))]));
   const groups = Object.entries(EVENT_FILES).map(([name, file]) => ({
     name,
     file,
@@ -37,11 +55,39 @@ export function validators() {
   }));
   const refs = groups.flatMap(({ file, types }) => types.map((type) => [type, `${file}#/properties/${type}`]));
   const exported = groups.map(({ name, types }) => `export const ${name} = { ${types.join(', ')} };`);
-  return [standalone.default(ajv, Object.fromEntries(refs)), ...exported, ''].join('\n');
+  return [compiled(refs, documents, {}), ...exported, ''].join('\n');
 }
 
-function shapeIn(name) {
-  return shapeOf(JSON.parse(readFileSync(new URL(name, here), 'utf8')));
+/** A validator for each of the files named. */
+function requestValidators(names, options) {
+  const documents = new Map(files.map((name) => [name, documentIn(name)]));
+  const titles = names.map((name) => [documents.get(name).title, name]);
+  // ownProperties: inherited names would count as present.
+  const code = compiled(titles, documents, { ...options, strict: true, ownProperties: true });
+  const validators = titles.map(([title, name]) => `'${name}': ${title}`);
+  return [code, `export const validators = { ${validators.join(', ')} };`, ''].join('\n');
+}
+
+/** Source text of a module that exports a validator for each reference, by its name. */
+function compiled(refs, documents, options) {
+  const ajv = new Ajv2020({ ...COMPILER, ...options });
+  ajv.addKeyword('x-data-by-type');
+  for (const [name, document] of documents) ajv.addSchema(document, name);
+  return withImports(standalone.default(ajv, Object.fromEntries(refs)));
+}
+
+/** What the compiler's code needs of the compiler, a function or two, it requires, which a native module cannot. */
+function withImports(code) {
+  const imported = new Map();
+  const named = code.replace(/require\("([^"]+)"\)/g, (_, path) => {
+    if (!imported.has(path)) imported.set(path, `runtime${imported.size}`);
+    return imported.get(path);
+  });
+  return [...[...imported].map(([path, name]) => `import ${name} from '${path}.js';`), named].join('\n');
+}
+
+function documentIn(name) {
+  return JSON.parse(readFileSync(new URL(name, here), 'utf8'));
 }
 
 /**

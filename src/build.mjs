@@ -16,7 +16,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONSOLE_BUILDER, buildConsole } from './build-console.mjs';
 
@@ -24,8 +24,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Of the console browsers load a form of their own, made of these beside the modules that others of src are. */
 const OF_CONSOLE = /^src\/console\/.*\.(tsx|css|html)$/;
-/** Made from the schemas, not transpiled: the validators of recorded events. */
-const VALIDATORS = 'src/generated/recorded-events.ts';
+/** Made from the schemas, not transpiled: the validators of what is recorded and of what requests hold. */
+const VALIDATORS = ['src/generated/recorded-events.ts', 'src/generated/requests.ts', 'src/generated/long-requests.ts'];
 /** The client is a library: its types lie beside it, and those of the schemas that they are made of. */
 const CLIENT = 'src/client/';
 const CLIENT_TYPES = 'src/generated/schemas.d.ts';
@@ -96,7 +96,7 @@ function textsIn(folders) {
   const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   if (!folders.includes('src')) return texts;
   for (const text of schemaTexts()) {
-    texts.set(VALIDATORS, text);
+    for (const path of VALIDATORS) texts.set(path, text);
     // What makes them is a devDependency: where it is missing, types that are there stay.
     if (sources.some(isOfClient) && isInstalled('json-schema-to-typescript')) texts.set(CLIENT_TYPES, text);
   }
@@ -112,7 +112,10 @@ function outputsOf(path) {
 
 async function madeOf(path, text) {
   if (path === CLIENT_TYPES) return [await (await import('../schemas/generate-types.mjs')).schemaTypes()];
-  if (path === VALIDATORS) return [(await import('../schemas/generate-validators.mjs')).validators()];
+  if (VALIDATORS.includes(path)) {
+    const made = await import('../schemas/generate-validators.mjs');
+    return [made.VALIDATORS[basename(path, '.ts')]()];
+  }
   if (isOfClient(path)) return await libraryModule(path, text);
   const { default: blankTypes } = await import('ts-blank-space');
   const refuse = (syntax) => {

@@ -1,5 +1,5 @@
 /** A pause that waits for a decision, as the inbox shows it. */
-import { createTwoFilesPatch } from 'diff';
+import { createTwoFilesPatch } from 'diff/lib/patch/create.js';
 import type { Approval, ApprovalGone } from '../generated/schemas.js';
 import { pauseVote } from './serializers.js';
 import type { GonePause, LastDecision, WaitingPause } from '../projections/inbox.js';

@@ -1,11 +1,15 @@
-/** The JSON Schemas of the folder schemas/, read once: as documents for OpenAPI, compiled for what comes in. */
-import { readdirSync, readFileSync } from 'node:fs';
+/** The JSON Schemas of the folder schemas/: as documents for OpenAPI, compiled for what comes in. */
+import { readFileSync } from 'node:fs';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { validators as longRequests } from '../generated/long-requests.js';
+import { validators as requests } from '../generated/requests.js';
 import type { Schemas as SchemaTypes } from '../generated/schemas.js';
 
 /** Name of a file in schemas/. */
 export type SchemaName = keyof SchemaTypes;
+
+/** Name of the schema of what a request holds: a body, a part of one, or a query. */
+export type RequestName = keyof typeof requests | keyof typeof longRequests;
 
 /** What a schema of this folder describes. */
 export type Described<N extends SchemaName> = SchemaTypes[N];
@@ -33,47 +37,32 @@ export interface DataByType {
 export interface SchemaRegistry {
   /** @param name of a file in schemas/ */
   document(name: string): JsonSchema;
-  /**
-   * Compiled on first use.
-   *
-   * @param reports every broken rule (default): fit for small flat bodies and queries; for long lists only the first
-   */
-  validator<N extends SchemaName>(name: N, reports?: 'all' | 'first'): ValidateFunction<Described<N>>;
+  /** Reports every broken rule of small flat bodies and queries; of long lists only the first. */
+  validator<N extends RequestName>(name: N): ValidateFunction<Described<N>>;
 }
 
 /** From dist/src/api, where this file runs. */
 const FOLDER = new URL('../../../schemas/', import.meta.url);
 
+/** Compiled by the build: the compiler would be a tenth of a start. */
+const VALIDATORS: { readonly [N in RequestName]: ValidateFunction<Described<N>> } = { ...requests, ...longRequests };
+
 let opened: SchemaRegistry | null = null;
 
-/** Every schema of the folder, read and compiled once per process. */
+/** Every schema of the folder, each read when it is first asked for, once per process. */
 export function openSchemas(): SchemaRegistry {
   return (opened ??= readSchemas());
 }
 
 function readSchemas(): SchemaRegistry {
   const documents = new Map<string, JsonSchema>();
-  // ownProperties: inherited names would count as present. Formats are annotations, as draft 2020-12 has them.
-  // validateSchema: a test holds the schemas to the draft, a start need not.
-  const options = {
-    strict: true,
-    allowUnionTypes: true,
-    ownProperties: true,
-    validateFormats: false,
-    validateSchema: false,
-  };
-  const compilers = { all: new Ajv2020({ ...options, allErrors: true }), first: new Ajv2020(options) };
-  for (const compiler of Object.values(compilers)) compiler.addKeyword('x-data-by-type');
-  for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.json'))) {
-    const document = readRecord(new URL(name, FOLDER));
-    documents.set(name, document);
-    compilers.all.addSchema(document, name);
-    compilers.first.addSchema(document, name);
-  }
   return {
-    document: (name) => found(documents.get(name), name),
-    validator: <N extends SchemaName>(name: N, reports: 'all' | 'first' = 'all') =>
-      found(compilers[reports].getSchema<Described<N>>(name), name),
+    document(name) {
+      const document = documents.get(name) ?? readRecord(new URL(name, FOLDER));
+      documents.set(name, document);
+      return document;
+    },
+    validator: (name) => VALIDATORS[name],
   };
 }
 
@@ -87,9 +76,4 @@ export function readRecord(file: URL): JsonSchema {
 /** Whether a value is a JSON object. */
 export function isRecord(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function found<T>(value: T | undefined, name: string): T {
-  if (value === undefined) throw new Error(`Cannot find the schema "${name}" in ${FOLDER.pathname}`);
-  return value;
 }

@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import { defaultsLeftOut, nullsLeftOut } from '../api/validation.js';
 import { parseJson } from '../api/validation.js';
 import { RequestRefused } from '../api/problems.js';
-import type { Described, SchemaName, SchemaRegistry } from '../api/schemas.js';
+import type { Described, RequestName, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';
 
 /** Largest JSON body in bytes (contract, section 2). */
@@ -14,7 +14,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 export interface BodyRules {
   /** Whether it must be sent; one that need not and is not counts as an empty object. */
   readonly isRequired: boolean;
-  /** For bodies that hold long lists: only the first broken rule is reported. Default: 1 MiB, 512 deep, all reported. */
+  /** For bodies that hold long lists. Default: 1 MiB, 512 deep. */
   readonly lists?: { readonly maxBytes: number; readonly maxDepth: number };
 }
 
@@ -40,7 +40,7 @@ export interface BodyReader<T> {
 }
 
 /** Reads a JSON body that must fit a schema; a field that is null counts as absent. */
-export function bodyOf<N extends SchemaName>(
+export function bodyOf<N extends RequestName>(
   schemas: SchemaRegistry,
   schema: N,
   { isRequired, lists }: BodyRules,
@@ -50,9 +50,7 @@ export function bodyOf<N extends SchemaName>(
   const readToCompare = async (ctx: Context): Promise<ReadBody<Described<N>>> => {
     const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, maxBytes) : Buffer.alloc(0);
     const sent = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
-    // Compiled when the first body comes: a start need not wait for it.
-    const validate = schemas.validator(schema, lists === undefined ? 'all' : 'first');
-    const value = validated(validate, withoutNulls(sent), 'body');
+    const value = validated(schemas.validator(schema), withoutNulls(sent), 'body');
     return { value, normalized: defaultsLeftOut(value, schemas.document(schema)), sent };
   };
   return { schema, isRequired, read: async (ctx) => (await readToCompare(ctx)).value, readToCompare };

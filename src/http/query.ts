@@ -2,17 +2,17 @@
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
-import type { Described, SchemaName, SchemaRegistry } from '../api/schemas.js';
+import type { Described, RequestName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';
 
 export interface QueryReader<T> {
-  readonly schema: SchemaName;
+  readonly schema: RequestName;
   /** @throws {RequestRefused} 422 */
   read(ctx: Context): T;
 }
 
 /** Reads a query whose parameters are the schema's properties; others are ignored. */
-export function queryOf<N extends SchemaName>(schemas: SchemaRegistry, schema: N): QueryReader<Described<N>> {
+export function queryOf<N extends RequestName>(schemas: SchemaRegistry, schema: N): QueryReader<Described<N>> {
   const properties = Object.entries(schemas.document(schema).properties ?? {});
   return {
     schema,

@@ -6,7 +6,7 @@ import { councilChart, runChart } from '../../src/audit/chart.js';
 import { mermaidText } from '../../src/audit/diagrams.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { ChartConfig, Graph } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
 import { stateValueOf } from '../../src/audit/chart.js';
@@ -16,7 +16,7 @@ import { foldNext } from '../../src/run/stream.js';
 import type { RunState } from '../../src/run/state.js';
 import { hostileTexts } from '../support/hostile-texts.js';
 
-const isChart = openSchemas().validator('chart.json');
+const isChart = schemaCheck('chart.json');
 const FIXED = fixedGraph({ timeoutMs: 1_000, maxAttempts: 1 });
 
 function stateAfter(events: readonly RunEvent[]): RunState {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { genealogyOf } from '../../src/audit/genealogy.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from '../support/schema-check.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { assertRunEvent } from '../../src/run/stream.js';
@@ -12,7 +12,7 @@ import { goldenHistories } from '../support/golden-histories.js';
 import { failureOf } from '../../src/run/state.js';
 
 const { sha256 } = nodeSystem();
-const isGenealogy = openSchemas().validator('genealogy.json');
+const isGenealogy = schemaCheck('genealogy.json');
 
 /** The genealogy of events, which must fit its schema. */
 async function genealogy(events: readonly ExportedEvent[]): Promise<Genealogy> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Approval, ApprovalGone } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from '../support/schema-check.js';
 import type { StreamedEvent } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { approvePath, pausedBefore, spoil } from '../support/god-run.js';
@@ -298,7 +298,7 @@ describe('An inbox of many', () => {
   });
 });
 
-const isChange = openSchemas().validator('approval-change.json');
+const isChange = schemaCheck('approval-change.json');
 
 function changeIn(data: string): Approval | ApprovalGone {
   const change: unknown = JSON.parse(data);

@@ -3,7 +3,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
@@ -34,7 +34,7 @@ const STRIDE = IS_SOAK ? 1 : 11;
 
 const { sha256 } = nodeSystem();
 const FORK_ID = '00000000-0000-4000-8000-000000000002';
-const isRunFold = openSchemas().validator('run-fold.json');
+const isRunFold = schemaCheck('run-fold.json');
 
 const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
 const DIAMOND = graphOf('plan -> left, right; left -> meet; right -> meet');

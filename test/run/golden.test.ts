@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from '../support/schema-check.js';
 import { machineCache } from '../../src/run/machine.js';
 import type { RunFactType } from '../../src/run/events.js';
 import type { GoldenHistory } from '../support/golden.js';
@@ -46,7 +46,7 @@ describe('Golden histories', () => {
   }
 
   it('of forks begin with a state that fits its schema', () => {
-    const isRunFold = openSchemas().validator('run-fold.json');
+    const isRunFold = schemaCheck('run-fold.json');
     const states = golden
       .map(({ lines }) => eventIn(lines[0] ?? '').data)
       .map((data) => ('state' in data ? data.state : null));

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { audit } from '../../src/cli/commands/audit.js';
 import { runCommand } from '../../src/cli/commands/run.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from './schema-check.js';
 import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
 import type { TempDir } from './temp-dir.js';
@@ -139,6 +139,6 @@ async function auditHere(words: readonly string[], { env = {}, input = '' }: Giv
 /** What `--json` has printed. */
 export function resultIn({ stdout }: Pick<ChildExit, 'stdout'>): RunResult {
   const value: unknown = JSON.parse(stdout);
-  if (openSchemas().validator('run-result.json')(value)) return value;
+  if (schemaCheck('run-result.json')(value)) return value;
   throw new Error(`${stdout} is no run result`);
 }

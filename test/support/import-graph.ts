@@ -9,6 +9,8 @@ export interface Import {
   readonly target: string | null;
   /** Gone at run time. */
   readonly isType: boolean;
+  /** An `import()`: loaded when it is come to. */
+  readonly isLazy: boolean;
 }
 
 /** Imports by importing file; files are paths below src without their ending: `log/port`. */
@@ -21,18 +23,18 @@ export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
 
 function importsOf(path: string, text: string): readonly Import[] {
   const found: Import[] = [];
-  const add = (specifier: ts.Node | undefined, isType: boolean): void => {
+  const add = (specifier: ts.Node | undefined, isType: boolean, isLazy = false): void => {
     if (specifier === undefined) return;
     const spelled = ts.isStringLiteralLike(specifier) ? specifier.text : specifier.getText();
     const target = /^\.\.?\//.test(spelled) ? posix.join(posix.dirname(path), spelled).replace(/\.js$/, '') : null;
-    found.push({ specifier: spelled, target, isType });
+    found.push({ specifier: spelled, target, isType, isLazy });
   };
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, isTypeImport(node));
     else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
     else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true);
     else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
-      add(node.arguments[0], false);
+      add(node.arguments[0], false, true);
     }
     ts.forEachChild(node, visit);
   };
@@ -78,4 +80,18 @@ export function loadedBy(file: string, graph: ImportGraph): ReadonlyMap<string, 
     }
   }
   return ways;
+}
+
+/** Packages that a file loads at once: all but what waits behind an `import()`. As the sources spell them. */
+export function packagesAtOnce(file: string, graph: ImportGraph): readonly string[] {
+  const files = new Set([file]);
+  const packages = new Set<string>();
+  for (const each of files) {
+    for (const { specifier, target, isType, isLazy } of graph.get(each) ?? []) {
+      if (isType || isLazy) continue;
+      if (target !== null) files.add(target);
+      else if (!specifier.startsWith('node:')) packages.add(specifier);
+    }
+  }
+  return [...packages].sort();
 }

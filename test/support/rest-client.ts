@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import type { Problem, RunResult } from '../../src/generated/schemas.js';
 import type { Described, SchemaName } from '../../src/api/schemas.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from './schema-check.js';
 import { documentedAt } from './documented.js';
 import { untilTrue } from './until-true.js';
 
@@ -36,8 +36,6 @@ export interface RestClient {
 
 /** @param always headers of each request that names no others of their names */
 export function restClient(url: string, always: Readonly<Record<string, string>> = {}): RestClient {
-  const schemas = openSchemas();
-
   async function send(method: string, path: string, { headers = {}, body }: Sent = {}): Promise<Reply> {
     const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     const reply = await fetch(url + path, {
@@ -56,7 +54,7 @@ export function restClient(url: string, always: Readonly<Record<string, string>>
     expect(reply.status, reply.text).to.equal(status);
     expect(reply.headers.get('Content-Type')).to.equal('application/json; charset=utf-8');
     const value: unknown = JSON.parse(reply.text);
-    const validate = schemas.validator(schema);
+    const validate = schemaCheck(schema);
     if (validate(value)) return value;
     throw new Error(`${reply.text} is no ${schema}: ${JSON.stringify(validate.errors)}`);
   }

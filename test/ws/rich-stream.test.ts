@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { graphOf } from '../support/given.js';
 import type { RichMessage } from '../../src/generated/schemas.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { openSchemas } from '../../src/api/schemas.js';
+import { schemaCheck } from '../support/schema-check.js';
 import type { ChannelClient, Told } from '../support/channel-client.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
 import { approveAll, pausedBefore, spoil, startGodRun } from '../support/god-run.js';
@@ -74,7 +74,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     const runId = await start();
     const channel = follow(runId);
     await channel.closed;
-    const validate = openSchemas().validator('rich-messages.json');
+    const validate = schemaCheck('rich-messages.json');
     const rich = new Set<string>([
       'run_event',
       'node_start',

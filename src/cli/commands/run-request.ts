@@ -132,7 +132,7 @@ function contentOf(file: string, subject: string): Buffer {
 
 function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate {
   const value = nullsLeftOut(schemas, 'blueprint-create.json')(parseJson(bytes, BODY_LIMITS.maxDepth));
-  const blueprint = validated(schemas.validator('blueprint-create.json', 'first'), value, 'body');
+  const blueprint = validated(schemas.validator('blueprint-create.json'), value, 'body');
   assertRules(blueprint);
   return blueprint;
 }

@@ -2,7 +2,7 @@
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
-import { diffArrays } from 'diff';
+import { diffArrays } from 'diff/lib/diff/array.js';
 
 /** Unchanged lines shown around each change. */
 const CONTEXT = 3;

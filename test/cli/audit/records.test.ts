@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { openSchemas } from '../../../src/api/schemas.js';
+import { schemaCheck } from '../../support/schema-check.js';
 import type { ChildExit } from '../../support/child.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { COUNCIL, councilBench } from '../../support/council-command.js';
@@ -168,7 +168,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(data.graph.nodes.at(-1)).to.include({ id: 'writer_agent', model: 'other' });
     const dry = await bench.council(['fork', runId, '--at', '6', '--dry-run', '--json', '--url', service.url]);
     const plan: unknown = JSON.parse(dry.stdout);
-    expect(openSchemas().validator('fork-plan.json')(plan)).to.equal(true);
+    expect(schemaCheck('fork-plan.json')(plan)).to.equal(true);
     expect(plan).to.deep.include({ reused_results: 2, next_nodes: ['master_agent'] });
     const history = rest.read(await rest.get('/api/runs/'), 200, 'history-list.json');
     expect(history).to.have.lengthOf(3);

@@ -1,0 +1,31 @@
+/** What the schemas say, by their compiler: tests hold answers to them, which the service itself need not. */
+import { readdirSync } from 'node:fs';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Described, SchemaName } from '../../src/api/schemas.js';
+import { readRecord } from '../../src/api/schemas.js';
+import { present } from '../../src/system/element.js';
+
+const FOLDER = new URL('../../../schemas/', import.meta.url);
+
+const compilers = new Map<boolean, Ajv2020>();
+
+/**
+ * Whether a value is as a schema says; compiled once.
+ *
+ * @param allErrors whether every broken rule is told, or only the first
+ */
+export function schemaCheck<N extends SchemaName>(name: N, allErrors = true): ValidateFunction<Described<N>> {
+  const compiler = compilers.get(allErrors) ?? compilerOf(allErrors);
+  compilers.set(allErrors, compiler);
+  return present(compiler.getSchema<Described<N>>(name), `schema "${name}"`);
+}
+
+function compilerOf(allErrors: boolean): Ajv2020 {
+  const rules = { strict: true, allowUnionTypes: true, ownProperties: true };
+  const compiler = new Ajv2020({ ...rules, validateFormats: false, validateSchema: false, allErrors });
+  compiler.addKeyword('x-data-by-type');
+  for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.json')))
+    compiler.addSchema(readRecord(new URL(name, FOLDER)), name);
+  return compiler;
+}
