@@ -204,11 +204,18 @@ async function endSession(context: BrowserContext, url: string): Promise<void> {
   await context.request.delete(`${url}/api/session`, { headers: { Origin: url } });
 }
 
-/** Keeps what notices say, of a page that has no focus: those of a browser under test always have it. */
+/**
+ * Keeps what notices say, of a page that has no focus: those of a browser under test always have it. One without windows
+ * says what is allowed only to who asks.
+ */
 const NOTED = `
   globalThis.notices = [];
   document.hasFocus = () => false;
   globalThis.Notification = class extends Notification {
+    static permission = Notification.permission;
+    static async requestPermission() {
+      return (this.permission = await super.requestPermission());
+    }
     constructor(title, options) {
       super(title, options);
       globalThis.notices.push([title, options.body, Notification.permission]);
