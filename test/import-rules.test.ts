@@ -185,6 +185,11 @@ describe('Import rules', () => {
     expect(packagesAtOnce('app/service', graph)).to.deep.equal(needed);
   });
 
+  it('loads for the commands on records and keys no package before they know what they need', () => {
+    for (const name of ['audit', 'keys'])
+      expect(packagesAtOnce(`cli/commands/${name}-process`, graph)).to.deep.equal([]);
+  });
+
   it('has no circles, among types neither', () => {
     expect(circlesIn(graph).map((circle) => circle.join(' → '))).to.deep.equal([]);
   });

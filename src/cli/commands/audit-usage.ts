@@ -1,8 +1,8 @@
 /** The commands on a run's record: their usage and arguments. */
 import { parseArgs } from 'node:util';
 import type { ForkRequest } from '../../generated/schemas.js';
-import { UsageFault, orUsageFault, serviceUrl } from './run-request.js';
-import type { ReplayDeps } from '../../run/replay.js';
+import { UsageFault, orUsageFault, serviceUrl } from './arguments.js';
+import type { System } from '../../system/system.js';
 import type { Styler, Print } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';
 import type { ServiceRecords } from '../records/service-records.js';
@@ -220,8 +220,8 @@ function parseWords(words: readonly string[]) {
 
 export interface AuditDeps {
   /** Opens the records that the command reads; nothing is opened before it is called. */
-  readonly records: () => RunRecords;
-  readonly service: (url: string) => ServiceRecords;
+  readonly records: () => Promise<RunRecords>;
+  readonly service: (url: string) => Promise<ServiceRecords>;
   /** The bytes of a file, or of standard input for `-`. */
   readonly bytesOf: (file: string) => AsyncIterable<Uint8Array>;
   readonly print: Print;
@@ -230,7 +230,7 @@ export interface AuditDeps {
   readonly isTerminal: boolean;
   /** Columns of the terminal; null where there is none. */
   readonly columns: number | null;
-  readonly replayDeps: ReplayDeps;
+  readonly sha256: System['sha256'];
   readonly uuid: () => string;
   /** Ends it. */
   readonly signal: AbortSignal;

@@ -2,41 +2,22 @@
 import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
-import { DataDirHeld } from '../../eventlog/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
-import { machineCache } from '../../run/machine.js';
-import type { PrintedStream } from '../terminal/printer.js';
 import { ReaderGone, inOneLine, printable, printableJson, printerOn, stylerFor } from '../terminal/printer.js';
-import { UsageFault } from './run-request.js';
-import { EXIT, exitOfError, exitOfVerification } from './exit-codes.js';
+import type { CommandProcess } from './command-process.js';
+import { EXIT, exitOfError, exitOfVerification, messageOf } from './exit-codes.js';
 import { bytesIn, writeWhole } from '../records/files.js';
-import { folderRecords } from '../records/folder-records.js';
 import type { RunRecords, VerificationResult } from '../records/record.js';
 import { isTerminal, linesIn, verificationJson, verificationText } from '../records/record.js';
 import type { ServiceRecords } from '../records/service-records.js';
-import { serviceRecords } from '../records/service-records.js';
 import type { AuditCommand, AuditDeps, CommandName } from './audit-usage.js';
 import { USAGE, parseCommand } from './audit-usage.js';
 import { exportLine, readExport } from '../../audit/export.js';
 import { eventLine } from '../terminal/event-line.js';
-import { diffText, stateDiff, stateText } from '../terminal/state-diff.js';
-import { verifyExport } from './verify-export.js';
-import { CouncilError as ServiceError } from '../../client/client.js';
-import { isOutcomeUnknown, keyHint } from '../service-client.js';
+import { isOutcomeUnknown } from '../service-faults.js';
 
 /** Characters of lines that are gathered before they are written. */
 const PAGE_CHARS = 64 * 1024;
-
-/** What the commands use of the process they run in. */
-export interface CommandProcess {
-  readonly env: NodeJS.ProcessEnv;
-  readonly stdin: AsyncIterable<Uint8Array>;
-  readonly stdout: PrintedStream & { readonly isTTY?: boolean; readonly columns?: number };
-  /** Writes to standard error. */
-  readonly complain: (text: string) => void;
-  /** Aborts the command. */
-  readonly signal: AbortSignal;
-}
 
 /** Runs the command that the arguments name; resolves with the exit code. */
 export async function audit(words: readonly string[], process: CommandProcess): Promise<number> {
@@ -55,7 +36,7 @@ export async function audit(words: readonly string[], process: CommandProcess): 
   } catch (error) {
     if (error instanceof ReaderGone) return EXIT.done;
     // After Ctrl-C errors are expected and not shown, except that a fork may have been started.
-    if (!signal.aborted || error instanceof ForkUnknown) notify(messageOf(error));
+    if (!signal.aborted || error instanceof ForkUnknown) notify(messageOf(error, USAGE));
     return signal.aborted ? EXIT.interrupted : exitOfError(error, name);
   }
 }
@@ -64,13 +45,20 @@ function auditDeps(command: AuditCommand, process: CommandProcess, notify: (text
   const { env, stdin, stdout, signal } = process;
   const system = nodeSystem();
   const isTerminal = stdout.isTTY === true;
-  const replayDeps = { machines: machineCache(), sha256: system.sha256 };
-  const service = (url: string) => serviceRecords(url, { key: readCouncilKey(env), system, notify, signal });
-  const records = (): RunRecords =>
-    command.url === null ? folderRecords(dataDirOf(env), replayDeps) : service(command.url);
+  const { sha256 } = system;
+  // What only some commands need is loaded by those: most of what there is.
+  const service = async (url: string): Promise<ServiceRecords> => {
+    const { serviceRecords } = await import('../records/service-records.js');
+    return serviceRecords(url, { key: readCouncilKey(env), system, notify, signal });
+  };
+  const records = async (): Promise<RunRecords> => {
+    if (command.url !== null) return await service(command.url);
+    const { folderRecords } = await import('../records/folder-records.js');
+    return folderRecords(dataDirOf(env), { sha256 });
+  };
   const { NO_COLOR: noColor, TERM: term } = env;
   return {
-    ...{ records, service, replayDeps, signal, isTerminal, notify },
+    ...{ records, service, sha256, signal, isTerminal, notify },
     bytesOf: (file) => bytesIn(file, stdin),
     print: printerOn(stdout),
     style: stylerFor({ isTerminal, noColor, term }),
@@ -86,21 +74,12 @@ function dataDirOf(environment: NodeJS.ProcessEnv): string {
   throw new LogUnreadable({ file: dataDir, reason: 'the record is kept by the server that EVENTSTORE_URL names' });
 }
 
-/** What a user is told of a fault. */
-export function messageOf(error: unknown, usage = USAGE): string {
-  if (error instanceof UsageFault) return `${error.message}\n\n${usage}`;
-  if (error instanceof ServiceError) return error.message + keyHint(error);
-  if (!(error instanceof CouncilError)) return error instanceof Error ? (error.stack ?? '') : String(error);
-  const isHere = error instanceof DataDirHeld || error instanceof LogUnreadable;
-  return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
-}
-
 // The commands; each resolves with its exit code.
 
 async function perform(command: AuditCommand, deps: AuditDeps): Promise<number> {
   if (command.name === 'verify' && command.isFile) return await verifyFile(command, deps);
   if (command.name === 'fork') return await forkRun(command, deps);
-  const records = deps.records();
+  const records = await deps.records();
   try {
     return await performOn(records, command, deps);
   } finally {
@@ -118,10 +97,12 @@ async function performOn(records: RunRecords, command: RecordCommand, deps: Audi
       return await tail(records, command, deps);
     case 'state': {
       const run = await records.state(command.run, command.at);
+      const { stateText } = await import('../terminal/state-diff.js');
       return await show(command.isJson ? run : stateText(run, deps.style), deps);
     }
     case 'diff': {
       const from = await records.state(command.run, command.from);
+      const { diffText, stateDiff } = await import('../terminal/state-diff.js');
       const diff = stateDiff(from, await records.state(command.other, command.to));
       return await show(command.isJson ? diff : diffText(diff, deps.style), deps);
     }
@@ -212,9 +193,10 @@ async function verifyFile(
   { subject, head, url, isJson }: Extract<AuditCommand, { readonly name: 'verify' }>,
   deps: AuditDeps,
 ): Promise<number> {
-  const { replayDeps, bytesOf, service } = deps;
-  const recorded = url === null ? null : service(url).lines;
-  const result = await verifyExport(bytesOf(subject), { ...replayDeps, head, recorded });
+  const { sha256, bytesOf, service } = deps;
+  const { verifyExport } = await import('./verify-export.js');
+  const recorded = url === null ? null : (await service(url)).lines;
+  const result = await verifyExport(bytesOf(subject), { sha256, head, recorded });
   return await showVerification(result, { isJson }, deps);
 }
 
@@ -235,13 +217,13 @@ async function forkRun(command: ForkCommand, { service, print, notify, isTermina
   const { run, request, url, isJson, isDry } = command;
   const json = (value: object): string => (isTerminal ? printableJson(JSON.stringify(value)) : JSON.stringify(value));
   if (isDry) {
-    const plan = await service(url).foresee(run, request);
+    const plan = await (await service(url)).foresee(run, request);
     const next = plan.next_nodes.length === 0 ? 'It ends at once' : `It starts with ${plan.next_nodes.join(', ')}`;
     const text = `${inOneLine(next)}. Results taken over: ${plan.reused_results}. New calls at least: ${plan.new_calls_at_least}.`;
     await print(`${isJson ? json(plan) : text}\n`);
     return EXIT.done;
   }
-  const started = await startFork(service(url), command);
+  const started = await startFork(await service(url), command);
   notify(`Forked from run ${run} at event ${request.at}; follow it with: council tail ${started.run_id} --url ${url}`);
   await print(`${isJson ? json(started) : inOneLine(started.run_id)}\n`);
   return EXIT.done;

@@ -15,7 +15,7 @@ import type { System } from '../../system/system.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { EXIT } from './exit-codes.js';
 import { folderOfLog, runToItsEnd, say } from './log-command.js';
-import { UsageFault } from './run-request.js';
+import { UsageFault } from './arguments.js';
 
 const USAGE = `Usage: council check [--accept-loss]
 

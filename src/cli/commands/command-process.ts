@@ -1,10 +1,20 @@
 /** A command as a process of its own: its streams, its signals, its exit code. */
 import { onSignals } from '../../system/signals.js';
 import { nodeSystem } from '../../system/system.js';
+import type { PrintedStream } from '../terminal/printer.js';
 import { printable } from '../terminal/printer.js';
-import type { CommandProcess } from './audit.js';
-import { messageOf } from './audit.js';
-import { EXIT } from './exit-codes.js';
+import { EXIT, messageOf } from './exit-codes.js';
+
+/** What the commands use of the process they run in. */
+export interface CommandProcess {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdout: PrintedStream & { readonly isTTY?: boolean; readonly columns?: number };
+  /** Writes to standard error. */
+  readonly complain: (text: string) => void;
+  /** Aborts the command. */
+  readonly signal: AbortSignal;
+}
 
 /** Runs a command in this process; whatever else goes wrong ends it with the code that the command's own errors have. */
 export async function runAsProcess(
@@ -19,7 +29,7 @@ export async function runAsProcess(
     () => process.exit(EXIT.interrupted),
   );
   process.on('uncaughtException', (error) => {
-    complain(`${printable(messageOf(error))}\n`);
+    complain(`${printable(messageOf(error, ''))}\n`);
     process.exit(exitOf(error));
   });
   // A failed write is reported where it happens.

@@ -1,12 +1,12 @@
-/** Exit codes that scripts can trust (src/cli/README.md, "Exit codes of the commands on a record"). */
-import { ConfigInvalid } from '../../errors.js';
+/** What a fault ends a command with: exit codes that scripts can trust (src/cli/README.md, "Exit codes of the commands on a record"), and what a user is told. */
+import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { DataDirHeld, LogUnavailable } from '../../eventlog/errors.js';
 import { KeyRefused, KeyTaken, KeyUnknown, TooManyKeys } from '../../keys/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
-import { CouncilError as ServiceError } from '../../client/client.js';
-import { ServiceLost, isAway } from '../service-client.js';
-import { UsageFault } from './run-request.js';
+import { CouncilError as ServiceError } from '../../client/errors.js';
+import { ServiceLost, isAway, keyHint } from '../service-faults.js';
+import { UsageFault } from './arguments.js';
 import type { VerificationResult } from '../records/record.js';
 import { EventUnknown } from '../records/record.js';
 import type { CommandName } from './audit-usage.js';
@@ -49,4 +49,13 @@ function codeOf(error: unknown): number {
   if (isAway(error)) return EXIT.noService;
   const isRefused = error instanceof ServiceError && USAGE_STATUS.includes(error.status);
   return isRefused ? EXIT.usage : EXIT.failed;
+}
+
+/** What a user is told of a fault. @param usage of the command, for arguments that it does not take */
+export function messageOf(error: unknown, usage: string): string {
+  if (error instanceof UsageFault) return `${error.message}\n\n${usage}`;
+  if (error instanceof ServiceError) return error.message + keyHint(error);
+  if (!(error instanceof CouncilError)) return error instanceof Error ? (error.stack ?? '') : String(error);
+  const isHere = error instanceof DataDirHeld || error instanceof LogUnreadable;
+  return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
 }

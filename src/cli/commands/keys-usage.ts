@@ -1,9 +1,10 @@
 /** `council keys`: its usage and arguments. */
 import { parseArgs } from 'node:util';
+import type { Key } from '../../generated/schemas.js';
 import { SCOPES } from '../../keys/caller.js';
 import type { Scope } from '../../keys/caller.js';
 import { expiryIn, scopesOf } from '../../keys/key-request.js';
-import { UsageFault, orUsageFault, serviceUrl } from './run-request.js';
+import { UsageFault, orUsageFault, serviceUrl } from './arguments.js';
 
 export const KEYS_USAGE = `Usage: council keys add NAME --scopes SCOPE,SCOPE… [--expires 30d]    prints the new key, this once
        council keys list [--json]          every key that was ever added, never its text
@@ -29,6 +30,16 @@ export interface WantedKey {
   readonly scopes: readonly Scope[];
   /** A time such as `30d`; null: never. */
   readonly expires: string | null;
+}
+
+/** Where keys are kept. */
+export interface KeyBook {
+  /** Resolves with the text of the new key, which nobody can ask for again. */
+  add(wanted: WantedKey): Promise<string>;
+  /** Every key that was ever added, in that order. */
+  list(): Promise<readonly Key[]>;
+  /** @throws {KeyUnknown} */
+  revoke(name: string): Promise<void>;
 }
 
 export type KeysCommand = Common &

@@ -4,15 +4,13 @@ import { CouncilError } from '../../errors.js';
 import type { Key } from '../../generated/schemas.js';
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
 import { nodeSystem } from '../../system/system.js';
-import type { KeyBook } from '../records/key-book.js';
-import { logKeys, serviceKeys } from '../records/key-book.js';
-import { isOutcomeUnknown } from '../service-client.js';
+import type { System } from '../../system/system.js';
+import { isOutcomeUnknown } from '../service-faults.js';
 import type { Print } from '../terminal/printer.js';
 import { OutputFailed, ReaderGone, printable, printableJson, printerOn } from '../terminal/printer.js';
-import type { CommandProcess } from './audit.js';
-import { messageOf } from './audit.js';
-import { EXIT, exitOfError } from './exit-codes.js';
-import type { KeysCommand, WantedKey } from './keys-usage.js';
+import type { CommandProcess } from './command-process.js';
+import { EXIT, exitOfError, messageOf } from './exit-codes.js';
+import type { KeyBook, KeysCommand, WantedKey } from './keys-usage.js';
 import { KEYS_USAGE, parseKeysCommand } from './keys-usage.js';
 
 /** Runs the command that the arguments name; resolves with the exit code. */
@@ -27,9 +25,7 @@ export async function keys(words: readonly string[], process: Omit<CommandProces
       await print(`${KEYS_USAGE}\n`);
       return EXIT.done;
     }
-    const { url } = command;
-    const book =
-      url === null ? logKeys(readConfig(env), system) : serviceKeys(url, { key: readCouncilKey(env), system, signal });
+    const book = await keyBook(command.url, { env, system, signal });
     await perform(command, { book, print, notify, now: system.now(), isTerminal: stdout.isTTY === true });
     return EXIT.done;
   } catch (error) {
@@ -37,6 +33,16 @@ export async function keys(words: readonly string[], process: Omit<CommandProces
     if (!signal.aborted || error instanceof KeyLost) notify(messageOf(error, KEYS_USAGE));
     return signal.aborted ? EXIT.interrupted : exitOfError(error, null);
   }
+}
+
+/** Each is loaded where it is the one. */
+async function keyBook(
+  url: string | null,
+  { env, system, signal }: Pick<CommandProcess, 'env' | 'signal'> & { readonly system: System },
+): Promise<KeyBook> {
+  if (url === null) return (await import('../records/log-keys.js')).logKeys(readConfig(env), system);
+  const { serviceKeys } = await import('../records/service-keys.js');
+  return serviceKeys(url, { key: readCouncilKey(env), system, signal });
 }
 
 interface KeysDeps {

@@ -4,7 +4,8 @@ import { ConflictError, CouncilError as ServiceError, UnreachableError, isTermin
 import { CouncilError } from '../../errors.js';
 import type { System } from '../../system/system.js';
 import type { ServiceOptions } from '../service-client.js';
-import { AWAY_MS, followEvents, isAway, serviceClient, toldOnce } from '../service-client.js';
+import { followEvents, serviceClient, toldOnce } from '../service-client.js';
+import { AWAY_MS, isAway } from '../service-faults.js';
 import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
 
 /** Longest that a cancellation is retried, in milliseconds. */

@@ -1,7 +1,6 @@
 /** The arguments of `council run` and its usage. */
 import { parseArgs } from 'node:util';
 import { CouncilError } from '../../errors.js';
-import { plainUrl } from '../../setting-values.js';
 import { readFileSync } from 'node:fs';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
@@ -11,6 +10,7 @@ import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/validation.js';
 import { RequestRefused } from '../../api/problems.js';
 import type { SchemaRegistry } from '../../api/schemas.js';
+import { UsageFault, orUsageFault, serviceUrl } from './arguments.js';
 import type { RunOptions } from './driver.js';
 
 export const USAGE = `Usage: council run "<topic>" [options]
@@ -26,23 +26,6 @@ Runs a council on a topic. Progress goes to standard error, the final draft alon
 
 Without --url it runs in this process on DATA_DIR, with the service's settings from the environment.
 Exit code: 0 completed, 1 failed, cancelled or left undecided, 2 wrong usage.`;
-
-/** An argument too many, too few, or of a form that is not taken. */
-export class UsageFault extends CouncilError {
-  readonly code = 'cli.usage';
-  constructor(message: string) {
-    super(message, {});
-  }
-}
-
-/** What is parsed of the words after a command. @throws {UsageFault} where they are none of its */
-export function orUsageFault<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    throw new UsageFault(error instanceof Error ? error.message : String(error));
-  }
-}
 
 export interface RunArguments {
   readonly topic: string;
@@ -82,14 +65,6 @@ function parseWords(words: readonly string[]) {
       },
     }),
   );
-}
-
-/** An address as `--url` takes it, without trailing slash. @throws {UsageFault} */
-export function serviceUrl(text: string): string {
-  const url = plainUrl(text);
-  if (url === null)
-    throw new UsageFault('--url takes an http or https address without credentials, query and fragment');
-  return url;
 }
 
 // The request, checked by the service's own rules before anything is opened or sent.

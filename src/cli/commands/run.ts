@@ -18,8 +18,8 @@ import type { RunDriver } from './driver.js';
 import type { RemoteOptions } from './remote-driver.js';
 import { editText } from '../terminal/approval-prompt.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
-import { CouncilError as ServiceError } from '../../client/client.js';
-import { keyHint } from '../service-client.js';
+import { CouncilError as ServiceError } from '../../client/errors.js';
+import { keyHint } from '../service-faults.js';
 import type { Output } from './run-council.js';
 import { writeResult } from './run-council.js';
 import { printable } from '../terminal/printer.js';
@@ -27,7 +27,8 @@ import type { Progress, ProgressStream } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
 import { runCouncil } from './run-council.js';
 import type { RunArguments } from './run-request.js';
-import { readArguments, USAGE, UsageFault } from './run-request.js';
+import { UsageFault } from './arguments.js';
+import { readArguments, USAGE } from './run-request.js';
 
 /** Exit code: the run did not complete. */
 export const EXIT_FAILED = 1;

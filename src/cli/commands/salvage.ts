@@ -14,7 +14,7 @@ import { nodeSystem } from '../../system/system.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { EXIT } from './exit-codes.js';
 import { folderOfLog, runToItsEnd, say } from './log-command.js';
-import { UsageFault } from './run-request.js';
+import { UsageFault } from './arguments.js';
 
 const USAGE = `Usage: council salvage --to DIR
 

@@ -1,14 +1,12 @@
 /** Verifies an export alone, or beside the record that a service has. */
 import type { Difference } from '../../audit/verify.js';
 import { readExport } from '../../audit/export.js';
-import type { ReplayDeps } from '../../run/replay.js';
 import type { VerificationResult } from '../records/record.js';
-import { verifyEvents, verificationResult } from '../records/record.js';
-import { linesIn } from '../records/record.js';
+import { linesIn, verificationResult } from '../records/record.js';
+import type { VerifyOptions } from '../records/verify-record.js';
+import { verifyEvents } from '../records/verify-record.js';
 
-export interface VerifyExportDeps extends ReplayDeps {
-  /** Hash that the last event should have; null: whatever it has. */
-  readonly head: string | null;
+export interface VerifyExportDeps extends VerifyOptions {
   /** The lines of the run's record elsewhere; null: nothing is compared. */
   readonly recorded: ((runId: string) => AsyncGenerator<string>) | null;
 }
@@ -20,9 +18,8 @@ export interface VerifyExportDeps extends ReplayDeps {
  */
 export async function verifyExport(
   chunks: AsyncIterable<Uint8Array>,
-  replayDeps: VerifyExportDeps,
+  { head, sha256, recorded }: VerifyExportDeps,
 ): Promise<VerificationResult> {
-  const { head, recorded } = replayDeps;
   const lines = linesIn(chunks, '');
   const first = await firstOf(lines);
   const runId = first.runId;
@@ -30,7 +27,7 @@ export async function verifyExport(
   const comparison: Comparison = { difference: null, isEqual: false };
   try {
     const read = other === null ? first.lines : compared(first.lines, other, comparison);
-    const found = await verifyEvents(runId, readExport(runId, read), { ...replayDeps, head });
+    const found = await verifyEvents(runId, readExport(runId, read), { head, sha256 });
     const firstDifference = earlier(found.firstDifference, comparison.difference);
     return verificationResult({ ...found, firstDifference, isWhole: found.isWhole || comparison.isEqual }, head);
   } finally {

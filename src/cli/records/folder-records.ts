@@ -1,7 +1,6 @@
 /** The records in the data directory of a stopped service; nothing is written there, and no lock is taken. */
 import { join, resolve } from 'node:path';
 import { exportLine } from '../../audit/export.js';
-import { parentDifference } from '../../audit/verify.js';
 import { dataDirectoryHolder } from '../../app/data-directory.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
@@ -9,9 +8,8 @@ import { foldedRun } from '../../api/serializers.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
-import type { ReplayDeps } from '../../run/replay.js';
-import { foldRun, readChecked, readRun } from '../../run/stream.js';
-import { verifyEvents, verificationResult } from './record.js';
+import { foldRun, readChecked } from '../../run/stream.js';
+import type { System } from '../../system/system.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
 
@@ -24,10 +22,9 @@ const CHUNK_CHARS = 64 * 1024;
  * @throws {DataDirHeld} a process runs on it
  * @throws {LogUnreadable} there is no log, or it cannot be read; also from the calls, when a service has started since
  */
-export function folderRecords(folder: string, replayDeps: ReplayDeps): RunRecords {
+export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>): RunRecords {
   const path = resolve(folder);
   const log = openedIn(path);
-  const { sha256 } = replayDeps;
   async function* events(runId: string): AsyncGenerator<ExportedEvent> {
     let isKnown = false;
     for await (const event of readChecked(log, runId, { sha256 })) {
@@ -45,7 +42,11 @@ export function folderRecords(folder: string, replayDeps: ReplayDeps): RunRecord
       if (at !== null && run.head.seq < at) throw new EventUnknown({ runId, at, last: run.head.seq });
       return foldedRun(run);
     },
-    verify: (runId, head) => readUnchanged(log, () => verified(runId, { log, head, ...replayDeps })),
+    async verify(runId, head) {
+      // Loaded by the one command that replays.
+      const { verifyStored } = await import('./verify-record.js');
+      return await readUnchanged(log, () => verifyStored(runId, { log, head, sha256 }));
+    },
     close: () => log.close(),
   };
 }
@@ -56,26 +57,6 @@ function openedIn(path: string): ReadOnlyLog {
   } catch (error) {
     throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: dataDirectoryHolder(path) }) : error;
   }
-}
-
-interface VerifyDeps extends ReplayDeps {
-  readonly log: ReadOnlyLog;
-  readonly head: string | null;
-}
-
-async function verified(runId: string, { log, head, ...replayDeps }: VerifyDeps) {
-  let first: ExportedEvent | null = null;
-  async function* events(): AsyncGenerator<ExportedEvent> {
-    for await (const event of readRun(log, runId)) {
-      first ??= event;
-      yield event;
-    }
-  }
-  const found = await verifyEvents(runId, events(), { ...replayDeps, head });
-  if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
-  const ofParent = () => parentDifference(first, { log, sha256: replayDeps.sha256, onCorrupt: () => undefined });
-  const firstDifference = found.firstDifference ?? (await ofParent());
-  return verificationResult({ ...found, firstDifference }, head);
 }
 
 /** What was read while the file stayed as it was; a service that has started since may have torn it. */

@@ -1,16 +1,12 @@
 /**
- * A run's record as the commands read it, from a running service or the data directory of a stopped one; its
- * verification, and the lines of its export.
+ * A run's record as the commands read it, from a running service or the data directory of a stopped one; what its
+ * verification found, and the lines of its export.
  */
 import { CouncilError } from '../../errors.js';
 import { RunCorrupt } from '../../run/errors.js';
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';
-import { verifyRecord } from '../../audit/verify.js';
-import type { RunState } from '../../run/state.js';
-import { isFinished } from '../../run/state.js';
-import type { ReplayDeps } from '../../run/replay.js';
 import type { Styler } from '../terminal/printer.js';
 import { inOneLine } from '../terminal/printer.js';
 
@@ -60,25 +56,6 @@ export interface VerifiedRecord extends Pick<Verified, 'events' | 'headHash' | '
   readonly isWhole: boolean;
   /** Revision of the event with the expected head's hash; null when there is none. */
   readonly headSeq: number | null;
-}
-
-/** Verifies events by replaying them, and finds the one with the expected head's hash. */
-export async function verifyEvents(
-  runId: string,
-  events: AsyncIterable<ExportedEvent>,
-  { head, ...replayDeps }: ReplayDeps & { readonly head: string | null },
-): Promise<VerifiedRecord> {
-  let headSeq: number | null = null;
-  const onTaken = ({ head: last }: RunState): void => {
-    if (last.hash === head) headSeq = last.seq;
-  };
-  const {
-    events: count,
-    headHash,
-    firstDifference,
-    run,
-  } = await verifyRecord(runId, events, { ...replayDeps, onTaken });
-  return { runId, events: count, headHash, firstDifference, isWhole: run !== null && isFinished(run), headSeq };
 }
 
 /** @param head hash that the last event should have; null: whatever it has */

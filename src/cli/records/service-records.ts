@@ -1,6 +1,6 @@
 /** The records of a running service, read by its client. */
 import type { ForkPlan, ForkRequest, FoldedRun, Run } from '../../client/client.js';
-import { InvalidError, NotFoundError, UnexpectedAnswerError } from '../../client/client.js';
+import { InvalidError, NotFoundError, UnexpectedAnswerError } from '../../client/errors.js';
 import { readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import type { RunStart } from '../../generated/schemas.js';

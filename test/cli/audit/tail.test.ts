@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../../src/system/system.js';
 import { exitOfError } from '../../../src/cli/commands/exit-codes.js';
 import { serviceRecords } from '../../../src/cli/records/service-records.js';
-import { ServiceLost } from '../../../src/cli/service-client.js';
+import { ServiceLost } from '../../../src/cli/service-faults.js';
 import { offlineModel } from '../../../src/models/offline.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { COUNCIL, councilBench } from '../../support/council-command.js';

@@ -1,10 +1,9 @@
-/** Where keys are kept: at a running service, or on the log itself, where whoever can write it may do everything. */
+/** The keys on the log itself: whoever can write it may do everything. */
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { dataDirectoryHolder, openDataDirectory } from '../../app/data-directory.js';
 import { keyRecord } from '../../api/serializers.js';
-import { ConflictError, NotFoundError } from '../../client/client.js';
 import type { Config } from '../../config.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
@@ -12,59 +11,12 @@ import { openLog } from '../../eventlog/open.js';
 import type { EventLog } from '../../eventlog/port.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import type { Key as KeyRecord } from '../../generated/schemas.js';
-import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
 import { KEYS_STREAM, keyEventReader } from '../../keys/events.js';
-import { expiryIn, isKeyName } from '../../keys/key-request.js';
+import { expiryIn } from '../../keys/key-request.js';
 import { KeyRing } from '../../keys/state.js';
 import { KeyStore } from '../../keys/store.js';
 import type { System } from '../../system/system.js';
-import type { WantedKey } from '../commands/keys-usage.js';
-import type { ServiceOptions } from '../service-client.js';
-import { serviceClient } from '../service-client.js';
-
-export interface KeyBook {
-  /** Resolves with the text of the new key, which nobody can ask for again. */
-  add(wanted: WantedKey): Promise<string>;
-  /** Every key that was ever added, in that order. */
-  list(): Promise<readonly KeyRecord[]>;
-  /** @throws {KeyUnknown} */
-  revoke(name: string): Promise<void>;
-}
-
-export interface ServiceKeysOptions extends ServiceOptions {
-  /** Aborts the calls. */
-  readonly signal: AbortSignal;
-}
-
-/** The keys of a running service; without a key the first of all is added. @param url without trailing slash */
-export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOptions): KeyBook {
-  const { keys } = serviceClient(url, service);
-  return {
-    async add({ name, scopes, expires }) {
-      const adding = keys.add({ name, scopes, signal, ...(expires !== null && { expiresIn: expires }) });
-      return (await meaning(adding, ConflictError, () => new KeyTaken({ name }))).key;
-    },
-    list: () => keys.list({ signal }),
-    async revoke(name) {
-      // Not every text can be a part of the path.
-      if (!isKeyName(name)) throw new KeyUnknown({ name });
-      await meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name }));
-    },
-  };
-}
-
-/** Gives a refusal its meaning by its kind. */
-async function meaning<T>(
-  sent: Promise<T>,
-  kind: typeof ConflictError | typeof NotFoundError,
-  error: () => Error,
-): Promise<T> {
-  try {
-    return await sent;
-  } catch (refusal) {
-    throw refusal instanceof kind ? error() : refusal;
-  }
-}
+import type { KeyBook } from '../commands/keys-usage.js';
 
 /** The keys on the log that the settings name; a folder must not be in use, and is not changed by a list. */
 export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: System): KeyBook {

@@ -1,0 +1,42 @@
+/** The keys of a running service, by its client. */
+import { ConflictError, NotFoundError } from '../../client/errors.js';
+import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
+import { isKeyName } from '../../keys/key-request.js';
+import type { KeyBook } from '../commands/keys-usage.js';
+import type { ServiceOptions } from '../service-client.js';
+import { serviceClient } from '../service-client.js';
+
+export interface ServiceKeysOptions extends ServiceOptions {
+  /** Aborts the calls. */
+  readonly signal: AbortSignal;
+}
+
+/** The keys of a running service; without a key the first of all is added. @param url without trailing slash */
+export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOptions): KeyBook {
+  const { keys } = serviceClient(url, service);
+  return {
+    async add({ name, scopes, expires }) {
+      const adding = keys.add({ name, scopes, signal, ...(expires !== null && { expiresIn: expires }) });
+      return (await meaning(adding, ConflictError, () => new KeyTaken({ name }))).key;
+    },
+    list: () => keys.list({ signal }),
+    async revoke(name) {
+      // Not every text can be a part of the path.
+      if (!isKeyName(name)) throw new KeyUnknown({ name });
+      await meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name }));
+    },
+  };
+}
+
+/** Gives a refusal its meaning by its kind. */
+async function meaning<T>(
+  sent: Promise<T>,
+  kind: typeof ConflictError | typeof NotFoundError,
+  error: () => Error,
+): Promise<T> {
+  try {
+    return await sent;
+  } catch (refusal) {
+    throw refusal instanceof kind ? error() : refusal;
+  }
+}
