@@ -181,7 +181,7 @@ describe('Import rules', () => {
 
   it('loads at a start no package that only some requests need', () => {
     expect(packagesAtOnce('main', graph)).to.deep.equal(['@photostructure/sqlite', 'pino']);
-    const needed = ['@koa/router', '@xstate/store', 'diff/lib/patch/create.js', 'koa', 'ws', 'xstate'];
+    const needed = ['@koa/router', '@xstate/store', 'diff/lib/patch/create.js', 'koa', 'xstate'];
     expect(packagesAtOnce('app/service', graph)).to.deep.equal(needed);
   });
 

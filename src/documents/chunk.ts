@@ -51,7 +51,8 @@ const LONGEST_OVERLAP = 1.4;
 
 /** Code units after a place that are searched for the end of its grapheme; emoji families have 25. */
 const LONGEST_GRAPHEME = 64;
-const GRAPHEMES = new Intl.Segmenter('und');
+/** Made with the first document: its tables would be a thirtieth of a start. */
+let graphemes: Intl.Segmenter | null = null;
 
 /** Kinds of cuts, from best to worst; the cut is after the match. */
 const CUTS = [
@@ -138,7 +139,8 @@ function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): 
 function graphemeAt(text: string, at: number, since: number): number {
   if (at >= text.length) return text.length;
   const near = text.slice(since, at + LONGEST_GRAPHEME);
-  return since + present(GRAPHEMES.segment(near).containing(at - since), 'grapheme there').index;
+  graphemes ??= new Intl.Segmenter('und');
+  return since + present(graphemes.segment(near).containing(at - since), 'grapheme there').index;
 }
 
 function isLowSurrogate(text: string, at: number): boolean {

@@ -2,8 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { WebSocket } from 'ws';
-import { WebSocketServer } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import type { System } from '../system/system.js';
 import type { Limits } from '../api/limits.js';
 import { askerOf } from '../api/limits.js';
@@ -46,14 +45,7 @@ export interface ChannelServer {
 
 /** Serves `/ws/council/{run_id}` on a server's upgrades; every other upgrade is refused with a plain 404. */
 export function serveChannels(server: Server, options: ChannelServerOptions): ChannelServer {
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_CLIENT_MESSAGE_BYTES,
-    perMessageDeflate: false,
-  });
-  sockets.on('wsClientError', ({ message }, socket) => {
-    refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
-  });
+  let opened: Promise<WebSocketServer> | null = null;
   const heartbeat = pinging(options.system);
   const channel = { ...options, outbox: new Outbox(options) };
   let stopped = false;
@@ -65,13 +57,12 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
     if (target === null) return refuse(socket, 404, 'No such channel');
     const refusal = refusedMethod(request) ?? refusedSource(request, options);
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
-    authenticate(request, { access: 'read', isReading: false, takesTicket: true }, options).then(
-      (caller) => accept(request, { socket, head, target, caller }),
-      (error: unknown) => refuseFor(error, socket, options),
-    );
+    admit(request, { socket, head, target }).catch((error: unknown) => refuseFor(error, socket, options));
   };
 
-  const accept = (request: IncomingMessage, { socket, head, target, caller }: Upgrade): void => {
+  const admit = async (request: IncomingMessage, { socket, head, target }: Upgrade): Promise<void> => {
+    const sockets = await (opened ??= openSockets());
+    const caller = await authenticate(request, { access: 'read', isReading: false, takesTicket: true }, options);
     const refusal = refusedExcess(request, caller, options);
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
@@ -93,7 +84,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       if (stopped) return;
       stopped = true;
       heartbeat.stop();
-      const open = [...sockets.clients];
+      const open = [...((await opened)?.clients ?? [])];
       const gone = open.map((client) => new Promise<void>((resolve) => client.once('close', () => resolve())));
       for (const client of open) client.close(CLOSE_RESTART, 'the service stops');
       const cancel = options.system.after(GOODBYE_MS, () => open.forEach((client) => client.terminate()));
@@ -101,6 +92,20 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       cancel();
     },
   };
+}
+
+/** Loaded with the first socket: a start need not wait for it. */
+async function openSockets(): Promise<WebSocketServer> {
+  const { WebSocketServer } = await import('ws');
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_CLIENT_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  });
+  sockets.on('wsClientError', ({ message }, socket) => {
+    refuse(socket, 400, message, { 'Sec-WebSocket-Version': '13' });
+  });
+  return sockets;
 }
 
 /** Pings every socket, and ends those that no longer answer. */
@@ -132,7 +137,6 @@ interface Upgrade {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly target: UpgradeTarget;
-  readonly caller: Grant;
 }
 
 function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
