@@ -52,13 +52,15 @@ export class Provenance {
     if (feedback === of) return list;
     const goesOn = feedback.length >= of.length && of.every((each, index) => feedback[index] === each);
     const known = goesOn ? ids : new Set<string>();
+    const added: string[] = [];
     for (const { from } of goesOn ? feedback.slice(of.length) : feedback) {
       const source = sourceOf(from);
       const id = this.#feedbackFrom.get(source);
       if (id === undefined) this.#unknown.add(source);
-      else known.add(id);
+      else if (!known.has(id)) added.push(id);
+      if (id !== undefined) known.add(id);
     }
-    this.#told = { of: feedback, ids: known, list: [...known] };
+    this.#told = { of: feedback, ids: known, list: goesOn ? list.concat(added) : added };
     return this.#told.list;
   }
 

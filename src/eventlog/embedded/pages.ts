@@ -86,14 +86,22 @@ export async function* streamPages(
 ): AsyncIterable<RecordedEvent> {
   const backwards = range.direction === 'backwards';
   let left = range.max ?? Number.MAX_SAFE_INTEGER;
-  for (let from: number | null = range.from ?? null; left > 0;) {
-    const found: Page = await page({ of: 'stream', stream, from, backwards, max: left });
+  const read = (from: number | null): Page | Promise<Page> =>
+    page({ of: 'stream', stream, from, backwards, max: left });
+  for (let next: Page | Promise<Page> | null = left > 0 ? read(range.from ?? null) : null; next !== null;) {
+    const { end, ...found }: Page = await next;
     const events = eventsOn(found);
-    yield* events;
     left -= events.length;
-    if (found.end === null) return;
-    from = backwards ? found.end - 1 : found.end + 1;
+    // The next page is read while this one is worked on.
+    next = end === null || left <= 0 ? null : ahead(read(backwards ? end - 1 : end + 1));
+    for (const event of events) yield event;
   }
+}
+
+/** Nobody asks for what comes after the last event that is wanted: then its failure is nobody's either. */
+function ahead<T>(answer: T | Promise<T>): T | Promise<T> {
+  if (answer instanceof Promise) answer.catch(() => undefined);
+  return answer;
 }
 
 /** The events after a position, up to and with another, read page by page in the log's order. */
