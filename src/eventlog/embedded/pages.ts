@@ -89,7 +89,8 @@ export async function* streamPages(
   const read = (from: number | null): Page | Promise<Page> =>
     page({ of: 'stream', stream, from, backwards, max: left });
   for (let next: Page | Promise<Page> | null = left > 0 ? read(range.from ?? null) : null; next !== null;) {
-    const { end, ...found }: Page = await next;
+    const found: Page = await next;
+    const { end } = found;
     const events = eventsOn(found);
     left -= events.length;
     // The next page is read while this one is worked on.
