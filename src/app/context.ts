@@ -1,5 +1,6 @@
 /** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
 import type { System } from '../system/system.js';
+import type { StartThread } from '../system/thread.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
 import type { ChunkSearch } from '../search/document-search.js';
@@ -30,6 +31,8 @@ export interface EngineDeps {
   readonly onLogBroken?: (error: unknown) => void;
   /** Called with each run that ends, on whatever instance; perhaps more than once. Must not throw. */
   readonly onRunEnded?: (runId: string) => void;
+  /** Starts the threads of the log, the stored read models and the passage index. Default: new ones. */
+  readonly startThread?: StartThread;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
   /** Opens the stored read models. Default: a file in the data directory. */

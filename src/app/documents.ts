@@ -73,10 +73,12 @@ export interface DocumentServicesDeps {
   readonly instanceId: string;
 }
 
+type DocumentDeps = Pick<EngineDeps, 'dataDir' | 'extractor' | 'system' | 'logger' | 'startThread'>;
+
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
 export async function documentServices(
   config: Pick<EngineConfig, 'embeddings'>,
-  { dataDir, system, logger, ...deps }: Pick<EngineDeps, 'dataDir' | 'extractor' | 'system' | 'logger'>,
+  { dataDir, system, logger, startThread, ...deps }: DocumentDeps,
   { log, logInfo, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
   const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
@@ -101,7 +103,8 @@ export async function documentServices(
     async open() {
       // An index that fails is opened again after the start: what it holds may lie past the head of then.
       const at = { ...logInfo, head: await log.head() };
-      return await openSearchIndex({ file: join(dataDir.viewsDir, 'passages.sqlite'), log: at, model, dimensions });
+      const file = join(dataDir.viewsDir, 'passages.sqlite');
+      return await openSearchIndex({ file, log: at, model, dimensions }, startThread);
     },
   });
   const filenameOf = async (id: string): Promise<string | null> => (await history.document(id))?.filename ?? null;

@@ -90,7 +90,7 @@ export interface Engine {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
-  const { dataDir, system, logger, openViews: open } = deps;
+  const { dataDir, system, logger, openViews: open, startThread } = deps;
   const instanceId = system.uuid();
   const { log, ...logInfo } = await openRecord(config, deps);
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
@@ -98,7 +98,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault, open });
+  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault, open, startThread });
   const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const charts = machineCache();

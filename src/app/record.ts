@@ -20,10 +20,10 @@ export interface OpenedRecord {
 /** Opens the log that the settings name; it is asked until it answers. @throws {LogUnreadable | ConfigInvalid} */
 export async function openRecord(
   config: EngineConfig,
-  { dataDir, system, logger, onLogBroken = () => undefined, openLog = openNamed }: EngineDeps,
+  { dataDir, system, logger, onLogBroken = () => undefined, openLog = openNamed, startThread }: EngineDeps,
 ): Promise<OpenedRecord> {
   const watch = { ...logWatch(logger), onBroken: onLogBroken };
-  const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system });
+  const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system, startThread });
   const log = config.eventStore === null ? recordsOn(opened) : opened;
   return { log, ...(await logInfoOf(log, { system, logger })) };
 }

@@ -1,5 +1,6 @@
 /** Opens the event log that the settings name. */
 import type { System } from '../system/system.js';
+import type { StartThread } from '../system/thread.js';
 import type { EventStoreSettings } from '../config.js';
 import type { LogDamaged, LogUnavailable } from './errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
@@ -15,6 +16,8 @@ export interface OpenLogOptions {
   readonly file: string;
   /** Folder of views that were folded from the embedded log, which therefore must exist; null: it may be missing. */
   readonly viewsOf?: string | null;
+  /** Starts the thread of the embedded log. Default: a new one. */
+  readonly startThread?: StartThread | undefined;
   /** Called once when the embedded log has failed for this process; never for a server, which may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
   /** Called once when something in the embedded log's file is found damaged. */

@@ -1,5 +1,6 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
+import type { StartThread } from '../system/thread.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
@@ -21,6 +22,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly onFault: (error: unknown) => void;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
+  /** Starts the thread of the stored rows. Default: a new one. */
+  readonly startThread?: StartThread | undefined;
 }
 
 export interface ReadModels {
@@ -40,9 +43,10 @@ export async function openReadModels({
   onLost,
   onFault,
   open = openViews,
+  startThread,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
-  const stored = await open(options, onLost);
+  const stored = await open(options, onLost, startThread);
   const known = await stored.corruptRuns();
   const corruptRuns = new CorruptRuns({
     known,

@@ -1,5 +1,6 @@
 /** The chunk index on the main thread: calls to its worker. */
-import { Worker } from 'node:worker_threads';
+import type { StartThread } from '../system/thread.js';
+import { startThread } from '../system/thread.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import type { ChunkRow } from './rows.js';
 
@@ -95,9 +96,12 @@ const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
 /** Starts the index worker on a file; rejects when the file cannot be opened. */
-export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
-  const calls = new WorkerRpc<Counted<IndexProgress>, ServedIndex>(worker, 'The passage index');
+export async function openSearchIndex(
+  options: SearchIndexOptions,
+  start: StartThread = startThread,
+): Promise<SearchIndex> {
+  const thread = start(new URL('./worker.js', import.meta.url), options);
+  const calls = new WorkerRpc<Counted<IndexProgress>, ServedIndex>(thread, 'The passage index');
   let count = 0;
   const valueOf = async <T>(answer: Promise<Counted<T>>): Promise<T> => {
     const counted = await answer;

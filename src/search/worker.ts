@@ -26,6 +26,7 @@ import type {
 } from './index-client.js';
 import type { Int8Index } from './int8-index.js';
 import { codeOf, int8Index } from './int8-index.js';
+import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../system/worker-rpc.js';
 
@@ -260,14 +261,17 @@ function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonl
   return [...scores].map(([key, score]) => ({ key, score })).sort(byScore);
 }
 
-// The thread of the chunk index: answers one call after the other.
+// Else it was imported for `serve`.
+if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as SearchIndexOptions);
 
-const options = workerData as SearchIndexOptions;
-const store = openSearchStore(options);
-const counted = <T>(value: T): Counted<T> => ({ value, count: store.count() });
-const api: ServedIndex = {
-  write: (change) => counted(store.write(change)),
-  search: (query) => counted(store.search(query)),
-  close: () => store.close(),
-};
-serveRpc(parentPort, { ready: counted(store.progress), api });
+/** Serves the index to whoever has the other end of a port: answers one call after the other. */
+export function serve(port: MessagePort, options: SearchIndexOptions): void {
+  const store = openSearchStore(options);
+  const counted = <T>(value: T): Counted<T> => ({ value, count: store.count() });
+  const api: ServedIndex = {
+    write: (change) => counted(store.write(change)),
+    search: (query) => counted(store.search(query)),
+    close: () => store.close(),
+  };
+  serveRpc(port, { ready: counted(store.progress), api });
+}

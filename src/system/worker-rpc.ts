@@ -1,6 +1,7 @@
 /** Calls to a worker thread, which answers one after the other: client and server. */
-import type { MessagePort, Worker } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { ServiceStopping } from '../errors.js';
+import type { Thread } from './thread.js';
 
 /** A function that can be called from another thread: its arguments and its result are cloned. */
 type Callable = (...given: never[]) => unknown;
@@ -28,9 +29,9 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The client, which owns the worker. `Ready` is what the thread sends once it serves, `Api` what it serves. */
+/** The client, which owns the thread. `Ready` is what the thread sends once it serves, `Api` what it serves. */
 export class WorkerRpc<Ready, Api extends { close(): unknown }> {
-  readonly #worker: Worker;
+  readonly #thread: Thread;
   readonly #what: string;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
@@ -43,12 +44,12 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   readonly stopped = new Promise<Error>((resolve) => (this.#resolveStopped = resolve));
 
   /** @param what runs there, as errors name it */
-  constructor(worker: Worker, what: string) {
-    this.#worker = worker;
+  constructor(thread: Thread, what: string) {
+    this.#thread = thread;
     this.#what = what;
-    worker.on('message', (answer: Answer) => this.#onAnswer(answer));
-    worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    worker.on('exit', () => {
+    thread.on('message', (answer) => this.#onAnswer(answer as Answer));
+    thread.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
+    thread.on('exit', () => {
       this.#resolveExited();
       const isClosed = this.#closed !== null;
       this.#fail(isClosed ? new ServiceStopping() : new Error(`${what} has stopped: its thread has ended`));
@@ -85,7 +86,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   #call<T>(name: string, given: readonly unknown[]): Promise<T> {
     this.#lastId += 1;
     const answered = this.#answerOf<T>(this.#lastId);
-    this.#worker.postMessage({ id: this.#lastId, name, given } satisfies Call);
+    this.#thread.postMessage({ id: this.#lastId, name, given } satisfies Call);
     return answered;
   }
 
@@ -113,10 +114,9 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
 
 /** The server in the thread: reports that it is ready, then calls what is asked for until `close` was. */
 export function serveRpc(
-  port: MessagePort | null,
+  port: MessagePort,
   { ready, api }: { readonly ready: unknown; readonly api: { close(): unknown } },
 ): void {
-  if (port === null) throw new Error('This runs as a worker thread only');
   port.on('message', (call: Call) => {
     // With its port closed the thread has nothing to wait for, and ends.
     if (call.name === 'close') port.removeAllListeners('message');

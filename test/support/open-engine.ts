@@ -17,6 +17,7 @@ import type { EngineDeps } from '../../src/app/context.js';
 import { openEngine } from '../../src/app/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
+import { startWarmThread } from './warm-threads.js';
 import type { SearchProvider } from '../../src/council/tools/web-search.js';
 
 export interface OpenEngineOptions {
@@ -66,6 +67,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       ...(options.chunkSearch !== undefined && { chunkSearch: options.chunkSearch }),
       ...(options.extractor !== undefined && { extractor: options.extractor }),
       system,
+      startThread: startWarmThread,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),
     },

@@ -14,6 +14,7 @@ import { startService as start } from '../../src/app/service.js';
 import { rememberingExtractor } from './remembering-extractor.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
+import { startWarmThread } from './warm-threads.js';
 
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
@@ -56,6 +57,7 @@ export async function startService({
   const starting = start(config, {
     dataDir,
     system: clock,
+    startThread: startWarmThread,
     ...(!extractsAnew && { extractor: rememberingExtractor() }),
     model: model ?? offlineModel({ system: clock }),
     openLog: async (at) => decorate(await openLog(at)),

@@ -19,7 +19,8 @@ import type { AppendBatch, Page, PageQuery, Reply, Request } from './messages.js
 import { eventsOn, isReply, ordinalOf, positionOf } from './messages.js';
 import { follow, liveFeed } from './subscription.js';
 import { allPages, streamPages } from './pages.js';
-import { Worker } from 'node:worker_threads';
+import type { StartThread, Thread } from '../../system/thread.js';
+import { startThread } from '../../system/thread.js';
 import { dirname } from 'node:path';
 
 /**
@@ -31,6 +32,7 @@ import { dirname } from 'node:path';
 export async function openEmbeddedLog({
   file,
   viewsOf = null,
+  startThread: start = startThread,
   onBroken = () => undefined,
   onDamaged = () => undefined,
   onFull = () => undefined,
@@ -38,6 +40,8 @@ export async function openEmbeddedLog({
   readonly file: string;
   /** Folder of views that were folded from this log, which therefore must exist; null: it may be missing. */
   readonly viewsOf?: string | null;
+  /** Default: a new one. */
+  readonly startThread?: StartThread | undefined;
   /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
   /** Called once when something stored is found damaged: what is not touched by it is served on. */
@@ -49,7 +53,7 @@ export async function openEmbeddedLog({
     const reason = `there is no such file, but "${viewsOf}" was made from one: restore it, or delete that folder to begin anew`;
     throw new LogUnreadable({ file, reason });
   }
-  const link = new EmbeddedLink(file);
+  const link = new EmbeddedLink(file, start(new URL('./worker.js', import.meta.url), file));
   const { identity, head } = await link.opened();
   return new EmbeddedLog(link, { identity, head, onBroken, onDamaged, onFull });
 }
@@ -178,7 +182,7 @@ class EmbeddedLog implements EventLog {
   }
 }
 
-// The embedded log's connection to its worker: requests go out, replies come back in the same order.
+// The embedded log's connection to its thread: requests go out, replies come back in the same order.
 
 /** Most requests without a reply; further reads are refused. Appends come in batches, one at a time. */
 const MAX_REQUESTS = 10_000;
@@ -188,10 +192,10 @@ interface Awaited {
   readonly reject: (error: Error) => void;
 }
 
-/** Owns the worker. Once it has failed, all requests, pending and later ones, are refused for good. */
+/** Owns the thread. Once it has failed, all requests, pending and later ones, are refused for good. */
 class EmbeddedLink {
   readonly #file: string;
-  readonly #worker: Worker;
+  readonly #thread: Thread;
   #awaited: Awaited[] = [];
   #fault: LogUnavailable | null = null;
   #onFault: (fault: LogUnavailable) => void = () => undefined;
@@ -199,12 +203,12 @@ class EmbeddedLink {
   #resolveExited: () => void = () => undefined;
   readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
 
-  constructor(file: string) {
+  constructor(file: string, thread: Thread) {
     this.#file = file;
-    this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: file });
-    this.#worker.on('message', (message: unknown) => this.#receive(message));
-    this.#worker.on('error', (cause: unknown) => this.#fail(cause));
-    this.#worker.on('exit', () => {
+    this.#thread = thread;
+    this.#thread.on('message', (message) => this.#receive(message));
+    this.#thread.on('error', (cause) => this.#fail(cause));
+    this.#thread.on('exit', () => {
       this.#resolveExited();
       this.#fail(new Error("The event log's thread has ended"));
     });
@@ -253,7 +257,7 @@ class EmbeddedLink {
     if (this.#fault !== null) throw this.#fault;
     const isRead = request.kind === 'page' || request.kind === 'ping';
     if (isRead && this.#awaited.length >= MAX_REQUESTS) throw new LogUnavailable();
-    this.#worker.postMessage(request);
+    this.#thread.postMessage(request);
     const reply = await this.#next();
     if (reply.kind === 'failed') throw this.#errorOf(reply);
     return reply;
@@ -282,7 +286,7 @@ class EmbeddedLink {
     this.#onFault = () => undefined;
     try {
       if (this.#fault === null) await this.request({ kind: 'close' });
-      else this.#worker.postMessage({ kind: 'close' } satisfies Request);
+      else this.#thread.postMessage({ kind: 'close' } satisfies Request);
     } finally {
       await this.#exited;
     }

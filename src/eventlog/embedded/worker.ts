@@ -17,9 +17,11 @@ import { EmbeddedStore } from './store.js';
 const LOOK_MS = 1_000;
 
 const file: unknown = workerData;
+// Else it was imported for `serve`.
 if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
 
-function serve(port: MessagePort, file: string): void {
+/** Serves the log in a file to whoever has the other end of a port. */
+export function serve(port: MessagePort, file: string): void {
   const reply = (message: Reply): void => port.postMessage(message);
   try {
     const database = openLogFile(file);
@@ -28,7 +30,7 @@ function serve(port: MessagePort, file: string): void {
     const headFile = new HeadFile(file, identity);
     // Its place on the disk is taken before anything is acknowledged, not when that is full.
     headFile.reached(position);
-    const answer = answerer({ database, store, headFile, place: placeOf(file) }, reply);
+    const answer = answerer({ database, store, headFile, place: placeOf(file) }, port);
     port.on('message', (message: unknown) => {
       if (!isRequest(message)) throw new TypeError('The event log sent its thread no request');
       answer(message);
@@ -83,7 +85,8 @@ interface Opened {
   readonly place: Place;
 }
 
-function answerer({ database, store, headFile, place }: Opened, reply: (message: Reply) => void) {
+function answerer({ database, store, headFile, place }: Opened, port: MessagePort) {
+  const reply = (message: Reply): void => port.postMessage(message);
   const read = pageReader(database);
   let broken: Extract<Reply, { kind: 'broken' }> | null = null;
 
@@ -99,6 +102,7 @@ function answerer({ database, store, headFile, place }: Opened, reply: (message:
 
   // Also where nobody writes or asks: another process may already have begun a log in its place.
   const look = setInterval(() => broken ?? write(() => place.assertHeld()), LOOK_MS).unref();
+  port.once('close', () => clearInterval(look));
 
   function attempt(act: () => Reply): void {
     try {
@@ -131,7 +135,6 @@ function answerer({ database, store, headFile, place }: Opened, reply: (message:
         });
       case 'close':
         return attempt(() => {
-          clearInterval(look);
           headFile.close();
           database.close();
           return { kind: 'done' };

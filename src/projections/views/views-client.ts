@@ -1,7 +1,8 @@
 /** The stored read models as the main thread sees them: calls to the views worker. */
 import { dirname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { LogUnreadable } from '../../eventlog/port.js';
+import type { StartThread } from '../../system/thread.js';
+import { startThread } from '../../system/thread.js';
 import { WorkerRpc } from '../../system/worker-rpc.js';
 import type { DocumentRecord } from '../../documents/events.js';
 import type { Position } from '../../eventlog/port.js';
@@ -57,9 +58,13 @@ export interface ViewsClient {
  *   written afterwards goes into the new file
  * @throws {LogUnreadable} the rows were folded from another log, or past its head, and the log has a file to refuse
  */
-export async function openViews(options: ViewsOptions, onLost: () => void = () => undefined): Promise<ViewsClient> {
-  const worker = new Worker(new URL('./views-worker.js', import.meta.url), { workerData: options });
-  const calls = new WorkerRpc<ViewsReady, RenewableViews>(worker, 'The stored read models');
+export async function openViews(
+  options: ViewsOptions,
+  onLost: () => void = () => undefined,
+  start: StartThread = startThread,
+): Promise<ViewsClient> {
+  const thread = start(new URL('./views-worker.js', import.meta.url), options);
+  const calls = new WorkerRpc<ViewsReady, RenewableViews>(thread, 'The stored read models');
   const ready = await calls.ready().catch((cause: unknown) => {
     throw new ViewsFailed(
       { file: options.file, reason: cause instanceof Error ? cause.message : String(cause) },
