@@ -56,16 +56,16 @@ async function chunksFrom(input) {
 
 /**
  * What becomes one module, by the first pattern that fits: few of many texts that resemble each other weigh less than
- * many of few. A visit loads `base` and `lists` first, the others when their pages are opened.
+ * many of few. A visit loads `base` and `main` first, the others when their pages are opened.
  */
 const CHUNKS = {
   // A run and all its moments: of the modules a shared file loads these and `base`, which ask no service.
   record:
-    /^(node_modules\/diff\/|src\/(run|graph|council|eventsourcing)\/|src\/console\/(share\/shared|ui\/(graph|camera|text-diff)|record\/(?!words|durations|draft-|plain-)|pages\/run\/(?!page|head|fork|pause|share)))/,
+    /^(node_modules\/diff\/|src\/(run|graph|council|eventsourcing)\/|src\/console\/(share\/shared|ui\/(graph|camera|text-diff)|record\/(?!counts|durations|draft-|plain-)|pages\/run\/(?!page|head|fork|pause|share)))/,
   base: /^(node_modules\/|src\/(client\/|console\/(shell\/router|ui\/(?!resource)|record\/)))/,
   runs: /^src\/console\/pages\/(run|compare|inbox)\//,
   blueprints: /^src\/console\/pages\/blueprint/,
-  lists: /^src\/console\/(shell|ui|pages)\//,
+  main: /^src\/console\/(main|shell|ui|pages)/,
 };
 
 function chunkOf(path) {
@@ -81,6 +81,9 @@ const MINIFIED = {
   mangle: true,
 };
 
+/** Of the two ways to make elements the one whose calls are shorter. */
+const FACTORY = "import { h as _h, Fragment as _Fragment } from 'preact';";
+
 /** How sources are found and become JavaScript. @param onLoad hears the path of each */
 async function typescriptSources(onLoad) {
   const [{ default: ts }, { default: blankTypes }] = await Promise.all([
@@ -90,8 +93,9 @@ async function typescriptSources(onLoad) {
   const compilerOptions = {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.ESNext,
-    jsx: ts.JsxEmit.ReactJSX,
-    jsxImportSource: 'preact',
+    jsx: ts.JsxEmit.React,
+    jsxFactory: '_h',
+    jsxFragmentFactory: '_Fragment',
     verbatimModuleSyntax: true,
   };
   return {
@@ -105,7 +109,8 @@ async function typescriptSources(onLoad) {
     load(path) {
       onLoad(path);
       const text = readFileSync(path, 'utf8');
-      if (path.endsWith('.tsx')) return ts.transpileModule(text, { fileName: path, compilerOptions }).outputText;
+      if (path.endsWith('.tsx'))
+        return FACTORY + ts.transpileModule(text, { fileName: path, compilerOptions }).outputText;
       // Where there is no JSX only types have to go, which is less work.
       return path.endsWith('.ts') ? blankTypes(text) : text;
     },
@@ -140,7 +145,7 @@ function versionOf(files) {
 /** The page, which names what its first script loads so that browsers ask for all of it at once. */
 function page(version, chunks) {
   const base = `/console/assets/${version}/`;
-  const first = chunks.find(({ name }) => name === 'main');
+  const first = chunks.find(({ facadeModuleId }) => facadeModuleId === ENTRY);
   const tags = [
     `<link rel="stylesheet" href="${base}console.css" />`,
     ...first.imports.map((path) => `<link rel="modulepreload" href="${base}${path}" />`),
