@@ -3,14 +3,11 @@ import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, NodeUsage, RunFailedData, StateOverride } from '../../generated/schemas.js';
 import type { RunUsage } from '../../run/effort.js';
 import type { RunStatus } from '../../run/state.js';
+import { countOf, EXCERPT_CHARS, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
-import type { ExecutionState, Upcoming } from './executions.js';
-import type { NodeStanding } from './graph.js';
+import type { ExecutionState } from './executions.js';
 import { plainDraft } from './plain-draft.js';
 import type { Waiting } from './timeline.js';
-
-/** Most characters of a text that is quoted in a sentence. */
-const EXCERPT_CHARS = 120;
 
 /** An event as one plain sentence; of a type that this version does not know, its name. */
 export function eventWords(event: RunEvent): string {
@@ -141,7 +138,7 @@ function changes(override: StateOverride | null): string {
 }
 
 /** A field of a run's state, as a person names it. */
-export function fieldWords(field: string): string {
+function fieldWords(field: string): string {
   return Object.hasOwn(FIELDS, field) ? (FIELDS[field] ?? field) : field;
 }
 
@@ -198,60 +195,59 @@ const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureWords>> = {
 
 /** A kind of failed attempt in plain words; `what` is null for kinds that this version does not know. */
 export function modelFailure(kind: string): { readonly what: string | null; readonly todo: string } {
-  const known = Object.hasOwn(MODEL_FAILURES, kind) ? MODEL_FAILURES[kind] : undefined;
-  return known === undefined ? { what: null, todo: 'See the message.' } : { what: known[0], todo: known[1] };
+  const known = MODEL_FAILURES.find(([kinds]) => kinds.split(' ').includes(kind));
+  return known === undefined ? { what: null, todo: MESSAGE } : { what: known[1], todo: known[2] };
 }
 
 const WAIT = 'Nothing: it is tried again by itself.';
+const MESSAGE = 'See the message.';
 const SETTINGS = 'Check the key and the address of the model in the settings of the service.';
-const MODEL_FAILURES: Readonly<Record<string, readonly [what: string, todo: string]>> = {
-  aborted: ['The call was broken off.', WAIT],
-  timeout: ['The model did not answer in time.', 'Give the node more time, or choose a faster model.'],
-  request_timeout: ['The server gave the call up.', WAIT],
-  rate_limited: ['The provider asked to slow down.', 'Nothing: it is tried again later. Often: raise the quota.'],
-  overloaded: ['The provider is overloaded.', WAIT],
-  unavailable: ['The provider is not available.', WAIT],
-  bad_gateway: ['The provider cannot be reached behind its gateway.', WAIT],
-  gateway_timeout: ['The provider did not answer its gateway in time.', WAIT],
-  server_error: ['The provider had an error.', WAIT],
-  http_error: ['The provider answered with an error.', 'See the message.'],
-  not_implemented: ['The provider cannot do what was asked.', 'Choose another model.'],
-  bad_request: ['The provider refused the request.', 'See the message; often the prompt is too long for the model.'],
-  unauthorized: ['The provider did not accept the key.', SETTINGS],
-  forbidden: ['The key may not use this model.', SETTINGS],
-  model_unknown: ['There is no such model.', 'Choose another model at the node or in the settings of the service.'],
-  connection_refused: [
+const OTHER_MODEL = 'Choose another model at the node or in the settings of the service.';
+const SHORTER = 'Ask for shorter texts in the prompt.';
+const OTHER_PROMPT = 'Change the topic or the prompt, or choose another model.';
+
+type ModelFailure = readonly [kinds: string, what: string, todo: string];
+
+const MODEL_FAILURES: readonly ModelFailure[] = [
+  ['aborted request_timeout', 'The call was broken off.', WAIT],
+  ['timeout', 'The model did not answer in time.', 'Give the node more time, or choose a faster model.'],
+  ['rate_limited', 'The provider asked to slow down.', 'Nothing: it is tried again later. Often: raise the quota.'],
+  ['overloaded', 'The provider is overloaded.', WAIT],
+  ['unavailable bad_gateway gateway_timeout', 'The provider is not available.', WAIT],
+  ['server_error', 'The provider had an error.', WAIT],
+  ['http_error error_answer', 'The provider answered with an error.', MESSAGE],
+  ['not_implemented', 'The provider cannot do what was asked.', OTHER_MODEL],
+  ['bad_request', 'The provider refused the request.', 'See the message; often the prompt is too long for the model.'],
+  ['unauthorized', 'The provider did not accept the key.', SETTINGS],
+  ['forbidden', 'The key may not use this model.', SETTINGS],
+  ['model_unknown model_unusable', 'There is no such model.', OTHER_MODEL],
+  [
+    'connection_refused',
     'Nobody answers at the address of the model.',
     'Start the server of the model, or check its address.',
   ],
-  connection_lost: ['The connection broke.', WAIT],
-  host_unknown: ['The host of the model was not found.', SETTINGS],
-  unreachable: ['The host of the model could not be reached.', SETTINGS],
-  network_error: ['The connection failed.', WAIT],
-  tls_failed: ['No trusted connection came about.', 'Check the certificate of the server and its address.'],
-  empty_answer: ['The model answered with nothing.', WAIT],
-  no_text: ['The model answered without text.', WAIT],
-  thoughts_only: ['The model thought and did not answer.', 'Allow longer answers, or choose another model.'],
-  unusable_critique: [
+  ['connection_lost network_error', 'The connection broke.', WAIT],
+  ['host_unknown unreachable', 'The host of the model could not be found or reached.', SETTINGS],
+  ['redirected', 'The address of the model leads elsewhere.', SETTINGS],
+  ['tls_failed', 'No trusted connection came about.', 'Check the certificate of the server and its address.'],
+  ['empty_answer no_text no_candidates no_choices', 'The model answered with nothing.', WAIT],
+  ['thoughts_only', 'The model thought and did not answer.', 'Allow longer answers, or choose another model.'],
+  ['unreadable_answer', 'The answer could not be read.', WAIT],
+  [
+    'unusable_critique',
     'The answer held no score from 0 to 10.',
     'Choose a model that follows instructions for the critic.',
   ],
-  draft_too_large: ['The draft was too large.', 'Ask for shorter texts in the prompt.'],
-  feedback_too_large: ['The feedback was too large.', 'Ask for shorter feedback in the prompt.'],
-  max_tokens: ['The answer was cut off at its greatest length.', 'Allow longer answers at the node.'],
-  answer_too_large: ['The answer was too large to read.', 'Ask for shorter texts in the prompt.'],
-  unreadable_answer: ['The answer could not be read.', WAIT],
-  error_answer: ['The provider answered with an error.', 'See the message.'],
-  no_candidates: ['The provider gave no answer.', WAIT],
-  no_choices: ['The provider gave no answer.', WAIT],
-  unknown_finish: ['The answer ended for an unknown reason.', 'See the message.'],
-  content_filter: ['The provider withheld the answer.', 'Change the topic or the prompt, or choose another model.'],
-  prompt_blocked: ['The provider refused the prompt.', 'Change the topic or the prompt, or choose another model.'],
-  quota_used_up: ['The quota is used up.', 'Raise it at the provider, or choose another model.'],
-  redirected: ['The address of the model leads elsewhere.', SETTINGS],
-  model_unusable: ['The name of the model cannot be one.', 'Choose another model at the node.'],
-  model_error: ['The model failed.', 'See the message.'],
-};
+  ['max_tokens', 'The answer was cut off at its greatest length.', 'Allow longer answers at the node.'],
+  ['draft_too_large', 'The draft was too large.', SHORTER],
+  ['feedback_too_large', 'The feedback was too large.', SHORTER],
+  ['answer_too_large', 'The answer was too large to read.', SHORTER],
+  ['unknown_finish', 'The answer ended for an unknown reason.', MESSAGE],
+  ['content_filter', 'The provider withheld the answer.', OTHER_PROMPT],
+  ['prompt_blocked', 'The provider refused the prompt.', OTHER_PROMPT],
+  ['quota_used_up', 'The quota is used up.', 'Raise it at the provider, or choose another model.'],
+  ['model_error', 'The model failed.', MESSAGE],
+];
 
 /** A run's status. */
 export function statusWords(status: RunStatus): string {
@@ -259,13 +255,11 @@ export function statusWords(status: RunStatus): string {
 }
 
 const STATUSES: Readonly<Record<RunStatus, string>> = {
-  ...{
-    pending: 'Waits for room',
-    running: 'At work',
-    paused: 'Waits for you',
-    completed: 'Finished',
-    failed: 'Failed',
-  },
+  pending: 'Waits for room',
+  running: 'At work',
+  paused: 'Waits for you',
+  completed: 'Finished',
+  failed: 'Failed',
 };
 
 /** How an execution stands. */
@@ -275,29 +269,6 @@ export function executionWords(state: ExecutionState): string {
 
 const EXECUTIONS: Readonly<Record<ExecutionState, string>> = {
   ...{ waiting: 'waits', active: 'at work', done: 'done', failed: 'failed', cancelled: 'broken off' },
-};
-
-/** How a node stands. */
-export function standingWords(standing: NodeStanding): string {
-  return STANDINGS[standing];
-}
-
-const STANDINGS: Readonly<Record<NodeStanding, string>> = {
-  ...{ failed: 'failed', active: 'at work', waiting: 'waits for the model', next: 'next, when you let it' },
-  ...{ done: 'done', idle: 'has not run' },
-};
-
-/** What a node that has not started waits for. */
-export function awaitedWords(awaits: Upcoming['awaits']): string {
-  return AWAITED[awaits];
-}
-
-const AWAITED: Readonly<Record<Upcoming['awaits'], string>> = {
-  room: 'waits until the service has room',
-  pause: 'waits for a human',
-  others: 'waits for other branches',
-  owner: 'waits for an instance',
-  turn: 'starts next',
 };
 
 /** Why a run waits, as a timeline's break tells it. */
@@ -331,19 +302,6 @@ export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outpu
   return `${asked}, ${tokens}${toldCalls < calls ? `, ${calls - toldCalls} not told` : ''}`;
 }
 
-/** A count that is read at a glance: `950`, `1.2k`, `34k`, `1.5M`. */
-export function shortCount(count: number): string {
-  if (count < 1_000) return String(Math.round(count));
-  const [size, unit] = count < 999_500 ? [1_000, 'k'] : [1_000_000, 'M'];
-  const share = count / size;
-  return `${share < 9.95 ? share.toFixed(1).replace(/\.0$/, '') : Math.round(share)}${unit}`;
-}
-
-/** A number of things, such as `1 draft`. */
-export function countOf(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
-}
-
 // Parts of sentences.
 
 function who(actor: string | null | undefined): string {
@@ -360,14 +318,4 @@ function before(nodes: readonly string[]): string {
 
 function list(names: readonly string[]): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-}
-
-/** The beginning of a text on one line; of what people and models write only so much is looked at. */
-export function excerpt(text: string, most = EXCERPT_CHARS): string {
-  const line = text
-    .slice(0, 4 * most)
-    .replace(/\s+/g, ' ')
-    .trim();
-  const points = [...line];
-  return points.length <= most && text.length <= 4 * most ? line : `${points.slice(0, most - 1).join('')}…`;
 }

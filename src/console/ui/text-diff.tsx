@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { plainDraft } from '../record/plain-draft.js';
 import type { DiffBlock } from '../record/text-diff.js';
 import { textDiff } from '../record/text-diff.js';
-import { countOf } from '../record/words.js';
+import { countOf } from '../record/counts.js';
 
 /** Lines at either end of a fold that are shown. */
 const SHOWN_LINES = 2;

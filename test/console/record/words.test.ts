@@ -2,15 +2,8 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import { agoText, lengthText } from '../../../src/console/record/durations.js';
-import {
-  eventWords,
-  excerpt,
-  failureOf,
-  modelFailure,
-  shortCount,
-  tokenWords,
-  usageWords,
-} from '../../../src/console/record/words.js';
+import { excerpt, shortCount } from '../../../src/console/record/counts.js';
+import { eventWords, failureOf, modelFailure, tokenWords, usageWords } from '../../../src/console/record/words.js';
 import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';

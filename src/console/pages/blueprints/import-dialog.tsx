@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/dialog.js';
 import type { Draft } from '../blueprint/draft.js';
 import type { Imported } from '../blueprint/import.js';
 import { importBlueprint } from '../blueprint/import.js';
-import { countOf } from '../../record/words.js';
+import { countOf, excerpt } from '../../record/counts.js';
 
 let opened: Draft | null = null;
 
@@ -92,7 +92,7 @@ function Preview({
                 .filter(Boolean)
                 .join(', ')}
             </span>
-            <p class="small break">{systemPrompt === '' ? 'No prompt' : excerpt(systemPrompt)}</p>
+            <p class="small break">{systemPrompt === '' ? 'No prompt' : excerpt(systemPrompt, 160)}</p>
           </li>
         ))}
       </ul>
@@ -106,9 +106,4 @@ function Preview({
       </ul>
     </Dialog>
   );
-}
-
-function excerpt(text: string): string {
-  const start = [...text.slice(0, 400)].slice(0, 160).join('');
-  return start.length < text.length ? `${start}…` : text;
 }

@@ -10,7 +10,7 @@ import { Badge, Button, TextBox } from '../../ui/controls.js';
 import { Confirm } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { countOf } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
 import { StartDialog } from '../runs/start-form.js';
 import { ImportButton } from './import-dialog.js';
 import { BlueprintList } from './store.js';

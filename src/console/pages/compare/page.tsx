@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError } from '../../../client/errors.js';
 import type { ComparedRuns } from '../../record/compare.js';
 import { lengthText } from '../../record/durations.js';
-import { countOf, excerpt, shortCount } from '../../record/words.js';
+import { countOf, excerpt, shortCount } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
 import { onRefused } from '../../shell/session.js';

@@ -8,7 +8,7 @@ import { Badge, Field } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
 import { Awaited, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { countOf } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
 import { DeleteButton } from './delete-button.js';
 
 export function DocumentPage({ id }: { readonly id: string }) {

@@ -8,7 +8,7 @@ import { Badge, Button } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
 import { Awaited, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { countOf } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
 import { DeleteButton } from './delete-button.js';
 import { DocumentPage } from './document.js';
 import { Search } from './search.js';

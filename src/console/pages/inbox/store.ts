@@ -6,6 +6,7 @@ import { InvalidError, StalePauseError, TooLargeError } from '../../../client/er
 import type { Pause } from '../../../client/pause.js';
 import type { Approval, ApprovalGone, GodModeState } from '../../../generated/schemas.js';
 import { pauseKey, type Waiting } from '../../shell/waiting.js';
+import { excerpt } from '../../record/counts.js';
 import { agoText } from '../../record/durations.js';
 import { editOf, type Edit, type Faults, faultsOf, overrideOf, unreadable } from './edit.js';
 
@@ -313,7 +314,7 @@ const OUTCOMES: Readonly<Record<ApprovalGone['outcome'], string>> = {
 };
 
 function quoted({ input_topic: topic }: Approval): string {
-  return `“${topic.length > 60 ? `${topic.slice(0, 59)}…` : topic}”`;
+  return `“${excerpt(topic, 60)}”`;
 }
 
 function byWait(a: Approval, b: Approval): number {

@@ -1,6 +1,6 @@
 /** The family of a run: what it was forked from, and what was forked from it. */
 import type { Run } from '../../../client/run.js';
-import { excerpt } from '../../record/words.js';
+import { excerpt } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { Status } from '../../ui/controls.js';

@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ForkRequest } from '../../../generated/schemas.js';
-import { countOf, usageWords } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
+import { usageWords } from '../../record/words.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, onRefused } from '../../shell/session.js';

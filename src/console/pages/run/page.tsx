@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError, ServerError } from '../../../client/errors.js';
-import { countOf } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, path, query, setQuery } from '../../shell/router.js';
 import { onRefused } from '../../shell/session.js';

@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
 import { StalePauseError } from '../../../client/errors.js';
 import type { Pause } from '../../../client/pause.js';
-import { countOf } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';

@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import type { Verification } from '../../../generated/schemas.js';
 import type { ChainResult } from '../../record/chain.js';
 import { ChainCheck } from '../../record/chain.js';
-import { countOf } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
 import { tellError } from '../../ui/states.js';

@@ -2,7 +2,8 @@
 import type { Attempt, RouteTaken } from '../../record/course.js';
 import { lengthText } from '../../record/durations.js';
 import type { AsItRan, Execution, ExecutionState } from '../../record/executions.js';
-import { countOf, executionWords, modelFailure, tokenWords } from '../../record/words.js';
+import { countOf } from '../../record/counts.js';
+import { executionWords, modelFailure, tokenWords } from '../../record/words.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Fact, Tone } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';

@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
 import { plainDraft } from '../../record/plain-draft.js';
-import { excerpt, shortCount } from '../../record/words.js';
+import { excerpt, shortCount } from '../../record/counts.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
