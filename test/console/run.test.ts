@@ -194,12 +194,13 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('heading', { name: 'before editor' }).waitFor();
   });
 
-  it('ends a run when it is asked to', async () => {
+  it('ends a run when it is asked to, and says how to go on from there', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id));
     await page.getByRole('button', { name: 'Cancel the run' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
     await page.getByText('failed', { exact: true }).waitFor();
+    await page.getByText('Fork it at the event before, to go on from there.').waitFor();
     await page.getByRole('button', { name: 'Cancel the run' }).waitFor({ state: 'detached' });
   });
 

@@ -4,7 +4,7 @@ import { render } from 'preact';
 import { usageWords } from '../record/words.js';
 import type { RunPlace, RunSource } from '../pages/run/store.js';
 import { RunStore } from '../pages/run/store.js';
-import { RunView } from '../pages/run/view.js';
+import { Failed, RunView } from '../pages/run/view.js';
 import { Status } from '../ui/controls.js';
 import { exactly } from '../ui/time.js';
 import type { SharedRun } from './shared-run.js';
@@ -40,7 +40,7 @@ function SharedPage() {
               {summary.actor !== null && ` by ${summary.actor}`}, {usageWords(summary.now.usage)}, run {run.id}
             </p>
           )}
-          {summary !== null && summary.now.error !== null && <p class="notice bad break">{summary.now.error}</p>}
+          <Failed store={store} />
         </div>
       </div>
       {store.head.value >= 0 && <RunView store={store} />}

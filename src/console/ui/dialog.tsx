@@ -20,6 +20,12 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
   useEffect(() => {
     const opener = document.activeElement;
     element.current?.showModal();
+    // A draft is read from its beginning.
+    const { activeElement: first } = document;
+    if (first instanceof HTMLTextAreaElement) {
+      first.setSelectionRange(0, 0);
+      first.scrollTop = 0;
+    }
     return () => {
       if (opener instanceof HTMLElement) opener.focus();
     };

@@ -13,6 +13,7 @@ import { Ago, Since } from '../../ui/time.js';
 import { ForkButton } from './fork.js';
 import { sharedFile } from './share.js';
 import type { RunStore, RunSummary } from './store.js';
+import { Failed } from './view.js';
 
 export function RunHead({ store }: { readonly store: RunStore }) {
   const { value: summary } = store.summary;
@@ -28,7 +29,7 @@ export function RunHead({ store }: { readonly store: RunStore }) {
         </div>
         <h1 title={topic}>{topic}</h1>
         <Facts facts={factsOf(summary)} look="run-facts small" />
-        {now.error !== null && <p class="notice bad break">{now.error}</p>}
+        <Failed store={store} />
       </div>
       <div class="row">
         {parent !== null && (

@@ -15,7 +15,7 @@ export function Scores({ store }: { readonly store: RunStore }) {
   const { value: shown } = store.shown;
   const critics = [...new Set(scores.map(({ node }) => node))];
   const lowest = Math.max(0, Math.min(LOWEST, ...scores.map(({ score }) => Math.floor(score ?? 0) - 1)));
-  const placeY = (score: number): number => 6 + ((10 - score) / (10 - lowest)) * (HEIGHT - 26);
+  const placeY = (score: number): number => 18 + ((10 - score) / (10 - lowest)) * (HEIGHT - 38);
   const points = scores.map((stop, index) => ({ stop, x: placeX(index, scores.length), y: placeY(stop.score ?? 0) }));
   return (
     <figure class="scores">
@@ -47,7 +47,7 @@ export function Scores({ store }: { readonly store: RunStore }) {
                 <title>{wordsOf(stop)}</title>
               </circle>
               {points.length <= MOST_NUMBERS && (
-                <text x={x} y={y + 17} text-anchor="middle">
+                <text x={x} y={(stop.score ?? 0) >= PASSING ? y - 8 : y + 17} text-anchor="middle">
                   {stop.score}
                 </text>
               )}

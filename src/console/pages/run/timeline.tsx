@@ -10,7 +10,7 @@ import type { RunStore } from './store.js';
 /** The arrow keys go from stretch to stretch and from lane to lane; one is chosen with Enter. */
 export function TimelineView({ store }: { readonly store: RunStore }) {
   const timeline = store.timeline.value;
-  if (timeline === null) return null;
+  if (timeline === null || timeline.zones.length + timeline.lanes.length === 0) return null;
   return (
     <section class="card" aria-labelledby="timeline">
       <div class="row spread">

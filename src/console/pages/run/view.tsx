@@ -1,5 +1,6 @@
 /** A run and all its moments, from whatever source: the page shows it, and so does a file that was shared. */
 import type { ComponentType } from 'preact';
+import { failureOf } from '../../record/words.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Changes, Draft } from './draft.js';
 import { RunGraph } from './graph-views.js';
@@ -25,6 +26,20 @@ const VIEWS: readonly [View, ...View[]] = [
   { value: 'events', text: 'Events', Shown: Recorded },
   { value: 'state', text: 'State', Shown: State },
 ];
+
+/** Why it has failed, and what to do about it; nothing, unless it has. */
+export function Failed({ store }: { readonly store: RunStore }) {
+  const last = store.record.events[store.head.value];
+  if (last?.type !== 'RunFailed') return null;
+  return (
+    <div class="notice bad">
+      <div class="stack break">
+        <strong>{last.data.error}</strong>
+        <span class="small">{failureOf(last.data).todo}</span>
+      </div>
+    </div>
+  );
+}
 
 /** There is at least one event. */
 export function RunView({ store }: { readonly store: RunStore }) {
