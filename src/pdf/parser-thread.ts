@@ -2,6 +2,7 @@
  * The worker thread of the extraction child: parses a PDF with the requested parser and posts the text. The child's
  * main thread bounds its memory and time.
  */
+import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ChildMessage, ChildOptions } from './child-protocol.js';
 import { textOfPages } from './layout/page-text.js';
@@ -9,33 +10,35 @@ import type { PagesOfRuns } from './layout/text-run.js';
 
 /** `workerData` of the thread. The bytes have a buffer of their own. */
 export interface ParserTask {
-  readonly options: ChildOptions;
+  readonly options: Pick<ChildOptions, 'parser' | 'maxPages' | 'maxTextUnits'>;
   readonly bytes: Uint8Array;
 }
 
-const port = parentPort;
-if (port === null) throw new Error('The parser runs as a worker thread only');
-const send = (message: ChildMessage): void => port.postMessage(message);
-const { options, bytes } = workerData as ParserTask;
+type Send = (message: ChildMessage) => void;
 
-try {
-  await parse();
-} catch (error) {
-  send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+// Else it was imported for `serve`.
+if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as ParserTask);
+
+/** Posts the text, or why there is none, and closes the port. */
+export function serve(port: MessagePort, task: ParserTask): void {
+  const send: Send = (message) => port.postMessage(message);
+  parse(task, send)
+    .catch((error: unknown) => send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }))
+    .finally(() => port.close());
 }
 
-async function parse(): Promise<void> {
+async function parse({ options, bytes }: ParserTask, send: Send): Promise<void> {
   if (options.parser === 'pdf2json') {
     const { pdf2jsonRuns } = await import('./pdf2json.js');
-    return sendText(await pdf2jsonRuns(bytes));
+    return sendText(await pdf2jsonRuns(bytes), options, send);
   }
   const { pdfjsRuns } = await import('./pdfjs.js');
   const found = await pdfjsRuns(bytes, options);
-  if (found.kind === 'pages') sendText(found.pages);
+  if (found.kind === 'pages') sendText(found.pages, options, send);
   else send(found);
 }
 
-function sendText(pages: PagesOfRuns): void {
+function sendText(pages: PagesOfRuns, options: ParserTask['options'], send: Send): void {
   if (pages.length > options.maxPages) return send({ kind: 'too-many-pages', found: pages.length });
   const texts = textOfPages(pages);
   if (texts.reduce((sum, { length }) => sum + length, 0) > options.maxTextUnits) return send({ kind: 'too-much-text' });

@@ -7,14 +7,18 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import type { StartThread, Thread } from '../../src/system/thread.js';
 import type { WarmReport, WarmTask } from './warm-thread.js';
 
-/** Kept for later; those of a start and a restart are. */
-const MAX_IDLE = 6;
+/** What it writes is shown to nobody: pdfjs warns of what is hidden from it. */
+const HOST = new URL('./warm-thread.js', import.meta.url);
 
-const idle: Worker[] = [];
+/** Of one module, kept for later. */
+const MAX_IDLE = 3;
+
+/** By what they have imported. */
+const idle = new Map<string, Worker[]>();
 
 /** Serves in a thread that has served before, where one is free. */
 export const startWarmThread: StartThread = (module, data) => {
-  const worker = idle.pop() ?? new Worker(new URL('./warm-thread.js', import.meta.url));
+  const worker = idle.get(module.href)?.pop() ?? new Worker(HOST, { stderr: true });
   // While nobody uses it, it keeps no process alive.
   worker.ref();
   const { port1: near, port2: port } = new MessageChannel();
@@ -25,7 +29,7 @@ export const startWarmThread: StartThread = (module, data) => {
     if (report.kind === 'failed') events.emit('error', report.error);
     else
       void closed.then(() => {
-        setFree(worker);
+        setFree(worker, module.href);
         events.emit('exit');
       });
   });
@@ -40,9 +44,10 @@ export const startWarmThread: StartThread = (module, data) => {
   } satisfies Thread;
 };
 
-function setFree(worker: Worker): void {
+function setFree(worker: Worker, module: string): void {
   worker.removeAllListeners('message').removeAllListeners('error');
-  if (idle.length >= MAX_IDLE) return worker.postMessage(null satisfies WarmTask);
+  const others = idle.get(module) ?? [];
+  if (others.length >= MAX_IDLE) return worker.postMessage(null satisfies WarmTask);
   worker.unref();
-  idle.push(worker);
+  idle.set(module, [...others, worker]);
 }
