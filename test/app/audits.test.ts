@@ -23,6 +23,7 @@ import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const { uuid } = nodeSystem();
 
@@ -47,7 +48,7 @@ describe('The background check of records', () => {
     logged = [];
     log = await openStoryLog(dir.path);
     const at = { identity: await log.identity(), head: await log.head() };
-    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
+    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, undefined, startWarmThread);
     const repair = viewRepair({ log, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
     history = new History({ views: stored, repair, system, onFault });
     // It never starts, as if the log were away.

@@ -14,6 +14,7 @@ import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const PLAIN = { id: 'plain', name: 'Plain', nodes: [{ id: 'a' }] };
 
@@ -23,7 +24,7 @@ describe('The blueprints of blueprints', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
   });
   afterEach(async () => {
     await log.close();

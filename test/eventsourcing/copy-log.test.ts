@@ -14,6 +14,7 @@ import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const system = nodeSystem();
 const { sha256, uuid } = system;
@@ -27,8 +28,8 @@ onEmbeddedLog(() =>
     beforeEach(async () => {
       dir = tempDir();
       await fill(join(dir.path, 'service'));
-      from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite') });
-      to = await openEmbeddedLog({ file: join(dir.path, 'target.sqlite') });
+      from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite'), startThread: startWarmThread });
+      to = await openEmbeddedLog({ file: join(dir.path, 'target.sqlite'), startThread: startWarmThread });
     });
     afterEach(async () => {
       await from.close();

@@ -25,6 +25,7 @@ import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const NOBODY = { actor: null };
 const ANN = { actor: 'ann' };
@@ -43,7 +44,7 @@ describe('The keys of a log', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
     faults = [];
     stores = [];
   });

@@ -19,6 +19,7 @@ import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
 import { readerOf } from '../support/reader-of.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const { uuid } = nodeSystem();
 const hasty = { after: (ms: number, callback: () => void) => nodeSystem().after(ms / 50, callback) };
@@ -50,7 +51,7 @@ describe('Projector', () => {
 
   async function open(from: EventLog): Promise<void> {
     const at = { identity: await log.identity(), head: await log.head() };
-    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at });
+    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, undefined, startWarmThread);
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
     const mended = viewRepair({ log: from, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });

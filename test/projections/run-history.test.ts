@@ -18,6 +18,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const NOTHING: ViewRepair = { run: gone, blueprint: gone, document: gone };
 const EMPTY: Blueprint = {
@@ -50,7 +51,7 @@ describe('History', () => {
   });
 
   async function open(log: LogInfo = LOG, repair = NOTHING): Promise<void> {
-    views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log });
+    views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log }, undefined, startWarmThread);
     system = manualSystem();
     faults = [];
     history = new History({ views, repair, system, onFault: (error) => faults.push(error) });

@@ -19,6 +19,7 @@ import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 /** Waits a fiftieth of the time. */
 const system = { ...nodeSystem(), after: (ms: number, call: () => void) => nodeSystem().after(ms / 50, call) };
@@ -32,7 +33,7 @@ describe('SearchIndexer', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
     [feeds, faults, opened] = [[], [], 0];
   });
   afterEach(async () => {
@@ -53,7 +54,7 @@ describe('SearchIndexer', () => {
         const at = { identity: await log.identity(), head: await log.head() };
         const file = join(dir.path, 'passages.sqlite');
         const setup = { file, log: at, model: model ?? OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS };
-        return decorate(await openSearchIndex(setup));
+        return decorate(await openSearchIndex(setup, startWarmThread));
       },
       onFault: (error) => faults.push(error),
     });

@@ -4,6 +4,7 @@ import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../..
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
+import { startWarmThread } from './warm-threads.js';
 
 /** `up`: as ever; `down`: refuses; `lossy`: does what it is asked and loses the answer; `silent`: answers nothing at all. */
 export type LineState = 'up' | 'down' | 'lossy' | 'silent';
@@ -22,7 +23,7 @@ export interface SharedLog {
 }
 
 export async function openSharedLog(dir: string): Promise<SharedLog> {
-  const log = await openEmbeddedLog({ file: join(dir, 'shared.sqlite') });
+  const log = await openEmbeddedLog({ file: join(dir, 'shared.sqlite'), startThread: startWarmThread });
   return { log, line: () => lineTo(log), close: () => log.close() };
 }
 
