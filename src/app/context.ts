@@ -8,6 +8,7 @@ import type { PdfExtractor } from '../pdf/extract.js';
 import type { openLog } from '../eventlog/open.js';
 import type { openViews } from '../projections/views/views-client.js';
 import type { LanguageModel } from '../models/port.js';
+import type { MachineCache } from '../run/machine.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
 
 /** Structured lines, as pino writes them. */
@@ -33,6 +34,8 @@ export interface EngineDeps {
   readonly onRunEnded?: (runId: string) => void;
   /** Starts the threads of the log, the stored read models and the passage index. Default: new ones. */
   readonly startThread?: StartThread;
+  /** The compiled charts, which engines may share. Default: its own. */
+  readonly charts?: MachineCache;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
   /** Opens the stored read models. Default: a file in the data directory. */

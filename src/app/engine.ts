@@ -90,7 +90,7 @@ export interface Engine {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
-  const { dataDir, system, logger, openViews: open, startThread } = deps;
+  const { dataDir, system, logger, openViews: open, startThread, charts = machineCache() } = deps;
   const instanceId = system.uuid();
   const { log, ...logInfo } = await openRecord(config, deps);
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
@@ -101,7 +101,6 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault, open, startThread });
   const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
-  const charts = machineCache();
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
   const ownAppends = new OwnAppends();

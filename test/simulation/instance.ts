@@ -3,6 +3,7 @@ import type { Engine } from '../../src/app/engine.js';
 import { openEngine } from '../../src/app/engine.js';
 import type { EngineDeps } from '../../src/app/context.js';
 import type { LanguageModel } from '../../src/models/port.js';
+import { machineCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
 import { Process } from './scheduler.js';
 import type { Scheduler } from './scheduler.js';
@@ -21,6 +22,9 @@ export interface InstanceDeps {
 
 /** Between two beats, and the silence after which an instance is suspected, in milliseconds. */
 const CLUSTER = { heartbeatMs: 1_000, suspectAfterMs: 6_000 };
+
+/** Every life of every history has the same few councils: compiled once, whoever comes first. */
+const charts = machineCache();
 
 export class Instance implements Line {
   readonly index: number;
@@ -130,6 +134,7 @@ export class Instance implements Line {
         dataDir: this.#dataDir(),
         model: model(process, this),
         system: process.system,
+        charts,
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
         openLog: () => Promise.resolve(openLine(storage, scheduler, { line: this, process })),
         openViews: () =>

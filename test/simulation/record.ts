@@ -4,7 +4,6 @@
  */
 import type { RunClaimedData } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
-import { exportedOf } from '../../src/eventsourcing/hash-chain.js';
 import { machineCache } from '../../src/run/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
 import type { RunState } from '../../src/run/state.js';
@@ -87,17 +86,17 @@ export class RunRecord {
   take(recorded: RecordedEvent): void {
     this.#must(!this.hasEnded, 'one terminal event', `${recorded.type} follows the end`);
     const event = runEventOf(recorded);
-    this.#replay(recorded);
+    this.#replay(event);
     this.#ownership(event, recorded.metadata['instanceId'] ?? '');
     this.#rules(event, recorded.metadata['instanceId'] ?? '');
     this.events.push(event);
   }
 
-  #replay(recorded: RecordedEvent): void {
+  #replay(event: RunEvent): void {
     try {
-      this.#replayer.take(exportedOf(recorded));
+      this.#replayer.take(event);
     } catch (error) {
-      throw new Broken('legal prefix', `run ${this.runId} at ${recorded.revision}: ${String(error)}`);
+      throw new Broken('legal prefix', `run ${this.runId} at ${event.seq}: ${String(error)}`);
     }
     const run = this.#replayer.replay?.snapshot.context.run;
     if (run !== undefined) this.states.push(run);

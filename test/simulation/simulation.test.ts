@@ -10,7 +10,7 @@ import { add, playSeeds, summaryLine } from './play.js';
 import { shrunk } from './shrink.js';
 
 /** Seeds that `npm test` plays, each time the same: as many as take about ten seconds of a processor. */
-const SEEDS = { from: 1, to: 300 };
+const SEEDS = { from: 1, to: 500 };
 const IS_SOAK = process.env['SOAK'] !== undefined;
 
 describe('The engine in virtual time', () => {
@@ -34,6 +34,20 @@ describe('The engine in virtual time', () => {
     expect(new Set(once.values()).size).to.equal(seeds.length);
     const again = await traces([...seeds].reverse());
     for (const [seed, trace] of once) expect(again.get(seed)).to.equal(trace);
+  });
+
+  it('lets no instance that hears nothing for long take a run from another at work', async () => {
+    const { broken, injected } = await playHistory({
+      ...{ seed: 1, rates: [1, 1], isCluster: true, maxActiveRuns: 100, maxModelCalls: 8, modelOutageMs: 60_000 },
+      runs: [{ graph: 'line', godMode: false, budget: 50 }],
+      requests: [{ kind: 'start', atMs: 500, slot: 0, run: 0, parent: 0 }],
+      faults: [
+        { kind: 'model-unavailable', atMs: 0, slot: 0, forMs: 11_500 },
+        { kind: 'deaf', atMs: 2_500, slot: 1, forMs: 9_000 },
+      ],
+    });
+    expect(broken?.message ?? null).to.equal(null);
+    expect(injected).to.deep.equal({ 'model-unavailable': 1, deaf: 1 });
   });
 
   it('finds a log that acknowledges what it forgets, and names the one fault behind it', async () => {
