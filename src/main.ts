@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { nodeSystem } from './system/system.js';
 import { readConfig } from './config.js';
 import { openDataDirectory } from './app/data-directory.js';
+import { maxOpenFiles } from './app/open-files.js';
 import { ConfigInvalid, CouncilError } from './errors.js';
 import { isWriteFailed } from './eventlog/errors.js';
 import { languageModel } from './models/provider.js';
@@ -49,7 +50,8 @@ async function main(): Promise<void> {
   const webSearch = searchProvider(config.webSearch);
   // Loaded last: a setting or a folder that cannot be used is refused at once.
   const { startService } = await import('./app/service.js');
-  const starting = startService(config, { dataDir, model, webSearch, system, logger, onLogBroken });
+  const means = { dataDir, model, webSearch, system, logger, onLogBroken };
+  const starting = startService(config, { ...means, maxFiles: maxOpenFiles() });
   const service = await starting.catch((error: unknown) => {
     dataDir.release();
     throw error;

@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
 import type { Engine } from './engine.js';
+import { boundConnections } from './connection-bound.js';
 import type { EngineDeps, Logger } from './context.js';
 import { openEngine } from './engine.js';
 import type { StartLogger } from './start-rule.js';
@@ -40,6 +41,8 @@ export interface Service {
 
 export interface ServiceDeps extends EngineDeps {
   readonly logger: Logger & StartLogger;
+  /** How many files, connections among them, may be open; absent or null: nobody knows. */
+  readonly maxFiles?: number | null;
 }
 
 /**
@@ -79,15 +82,14 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       limits,
       system,
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
-      ...{ canonical, offlineModel: OFFLINE_MODEL },
-      ...source,
-      ...access,
+      ...{ canonical, offlineModel: OFFLINE_MODEL, ...source, ...access },
       isLoopback: isLoopbackAddress(address),
       appendDeadlineMs: APPEND_DEADLINE_MS,
       onFault: (requestId, error) => onFault({ requestId }, error),
       log: logger,
     }),
   );
+  boundConnections(server, { maxFiles: deps.maxFiles ?? null, system, logger });
   server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
   const channels = serveChannels(server, {
     views: engine.views,

@@ -1,0 +1,46 @@
+/**
+ * The bound on open connections, below that on open files: what is stored, read and asked of models needs some too.
+ * Without it Linux refuses all of them alike, and Node closes what it cannot accept without a word.
+ */
+import type { Server } from 'node:http';
+import type { System } from '../system/system.js';
+import type { Logger } from './context.js';
+
+/** Files that are kept from connections: this share of what may be open, and no more than so many. */
+const KEPT_SHARE = 0.25;
+const MAX_KEPT = 256;
+/** Share of the bound below which connections count as few again: the next refusal is told anew. */
+const FEW_SHARE = 0.75;
+/** Between two looks whether they are few again, in milliseconds. */
+const LOOK_MS = 1_000;
+
+export interface ConnectionBoundDeps {
+  /** How many files may be open; null: nobody knows. */
+  readonly maxFiles: number | null;
+  readonly system: Pick<System, 'after'>;
+  readonly logger: Pick<Logger, 'error'>;
+}
+
+/** Closes connections past the bound as soon as they are accepted, and tells so once until they are few again. */
+export function boundConnections(server: Server, { maxFiles, system, logger }: ConnectionBoundDeps): void {
+  // Without a listener an accept that fails would end the process.
+  server.on('error', (err) => {
+    if (server.listening) logger.error({ err }, 'connections: one cannot be accepted');
+  });
+  if (maxFiles === null) return;
+  const bound = maxFiles - Math.min(MAX_KEPT, Math.ceil(maxFiles * KEPT_SHARE));
+  server.maxConnections = bound;
+  let isTold = false;
+  const look = (): void => {
+    server.getConnections((error, open) => {
+      if (error === null && open < bound * FEW_SHARE) isTold = false;
+      else if (server.listening) system.after(LOOK_MS, look);
+    });
+  };
+  server.on('drop', () => {
+    if (isTold) return;
+    isTold = true;
+    logger.error({ open: bound, maxFiles }, 'connections: no more are accepted until some are closed (ulimit -n)');
+    system.after(LOOK_MS, look);
+  });
+}

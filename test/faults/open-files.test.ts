@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { existsSync, readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Child } from '../support/child.js';
+import { startChild } from '../support/child.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const MAX_FILES = 256;
+const SOCKETS = 400;
+
+const define = (): Mocha.Suite =>
+  describe('The limit of open files', () => {
+    let dir: TempDir;
+    let child: Child;
+    let sockets: Socket[] = [];
+
+    before(async () => {
+      dir = tempDir();
+      const env = { PATH: process.env['PATH'], DATA_DIR: dir.path, PORT: '0', MODEL_PROVIDER: 'offline' };
+      const program = ['-c', `ulimit -n ${MAX_FILES}; exec "$0" "$@"`, process.execPath, MAIN];
+      child = startChild('sh', program, env);
+      await child.waitFor((lines) => lines.some((line) => line.startsWith('listening on ')));
+    });
+    after(async () => {
+      for (const each of sockets) each.destroy();
+      await child.kill();
+      dir.remove();
+    });
+
+    const url = (): string => child.lines.find((line) => line.startsWith('listening on '))?.slice(13) ?? '';
+    const told = (): readonly string[] => child.lines.filter((line) => line.includes('"level":50'));
+    /** Processor time that the service has had, in milliseconds. */
+    const cpuMs = (): number => {
+      const [, , , , , , , , , , , , , user, system] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(' ');
+      return (Number(user) + Number(system)) * 10;
+    };
+    const crowd = async (): Promise<void> => {
+      let closed = 0;
+      sockets = Array.from({ length: SOCKETS }, () => connect(Number(new URL(url()).port), '127.0.0.1'));
+      for (const each of sockets) each.on('error', () => undefined).on('close', () => (closed += 1));
+      await untilTrue(() => closed >= SOCKETS - MAX_FILES && told().length > 0);
+    };
+    const leave = async (): Promise<void> => {
+      for (const each of sockets) each.destroy();
+      const isServed = (): Promise<boolean> =>
+        fetch(`${url()}/api/health`).then(
+          (reply) => reply.ok,
+          () => false,
+        );
+      await untilTrue(isServed);
+    };
+
+    it('reached, those who are there are served, others are once some have gone, told once', async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const held = (method: string, path: string, body = ''): Promise<number | undefined> =>
+        new Promise((resolve, reject) => {
+          const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+          const sent = request(url() + path, { method, agent, headers }, (reply) => {
+            reply.resume().on('end', () => resolve(reply.statusCode));
+          });
+          sent.on('error', reject).end(body);
+        });
+      expect(await held('GET', '/api/health')).to.equal(200);
+      await crowd();
+
+      const [before, fromMs] = [cpuMs(), performance.now()];
+      await untilTrue(() => performance.now() - fromMs > 1_000);
+      expect(cpuMs() - before, 'processor time of a second in which nothing is asked').to.be.below(600);
+      expect(await held('POST', '/api/councils/run', '{"input_topic":"Trees"}')).to.equal(202);
+      expect(await held('GET', '/api/runs/')).to.equal(200);
+      expect(told()).to.have.length(1);
+      expect(told()[0]).to.include('connections: no more are accepted');
+
+      await leave();
+      const rest = restClient(url());
+      await rest.until(await rest.start(), isOver);
+      expect(told()).to.have.length(1);
+      agent.destroy();
+      child.signal('SIGTERM');
+      expect((await child.exit).code).to.equal(0);
+    });
+  });
+
+if (existsSync('/proc/self/limits')) define();
+else process.stderr.write('Not tried here: what the limit of open files does (there is no /proc)\n');
