@@ -74,19 +74,6 @@ export class ChainCheck {
   }
 }
 
-/**
- * Checks a run's events from its first on.
- *
- * @param subtle WebCrypto's, of `crypto.subtle`; null where it is missing, as on plain HTTP off loopback
- * @returns null without WebCrypto: the service's own verification may be shown in its place
- */
-export async function checkChain(
-  events: readonly ChainedEvent[],
-  subtle: Digester | null,
-): Promise<ChainResult | null> {
-  return subtle === null ? null : await new ChainCheck(subtle).check(events);
-}
-
 function hashedText({ at, data, id, seq, type }: ChainedEvent): string | null {
   try {
     return canonical({ at, data, id, seq, type });

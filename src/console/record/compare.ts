@@ -16,17 +16,11 @@ export interface ComparedPair {
   readonly left: Execution | null;
   readonly right: Execution | null;
   readonly likeness: Likeness;
-  /** Whether it belongs to the beginning that both runs have in common. */
-  readonly isPrefix: boolean;
 }
 
 export interface ComparedRuns {
   /** In the order they ran; what only one run has stands where it ran there. */
   readonly pairs: readonly ComparedPair[];
-  /** How many pairs both runs begin with alike: shown folded. */
-  readonly prefix: number;
-  /** The event up to which both records are equal, hash by hash; -1: none is. Of a fork and its parent none ever is. */
-  readonly sharedEvents: number;
   /** Where one was forked from the other: at which event of which side; null: neither was. */
   readonly fork: { readonly parent: 'left' | 'right'; readonly at: number } | null;
 }
@@ -43,13 +37,7 @@ export function compareRuns(left: ComparedSide, right: ComparedSide, now: string
   if (one === null || other === null) return null;
   const fork = forkOf(one, other);
   const [a, b] = inheriting(one, other, fork);
-  const aligned = align(keyed(a), keyed(b));
-  const differs = aligned.findIndex(({ likeness }) => likeness !== 'same');
-  const prefix = differs < 0 ? aligned.length : differs;
-  return {
-    pairs: aligned.map((pair, at) => ({ ...pair, isPrefix: at < prefix })),
-    ...{ prefix, sharedEvents: sharedEvents(left, right), fork },
-  };
+  return { pairs: align(keyed(a), keyed(b)), fork };
 }
 
 interface Side {
@@ -104,10 +92,10 @@ function keyed({ executions }: Side): readonly Keyed[] {
 }
 
 /** In the order of the left run; what only the right one has stands behind what it followed there. */
-function align(left: readonly Keyed[], right: readonly Keyed[]): readonly Omit<ComparedPair, 'isPrefix'>[] {
+function align(left: readonly Keyed[], right: readonly Keyed[]): readonly ComparedPair[] {
   const rights = new Map(right.map((each, at) => [each.key, at]));
   const lefts = new Set(left.map(({ key }) => key));
-  const aligned: Omit<ComparedPair, 'isPrefix'>[] = [];
+  const aligned: ComparedPair[] = [];
   let next = 0;
   const onlyRight = (until: number): void => {
     for (const each of right.slice(next, until)) if (!lefts.has(each.key)) aligned.push(pairOf(null, each));
@@ -122,7 +110,7 @@ function align(left: readonly Keyed[], right: readonly Keyed[]): readonly Omit<C
   return aligned;
 }
 
-function pairOf(left: Keyed | null, right: Keyed | null): Omit<ComparedPair, 'isPrefix'> {
+function pairOf(left: Keyed | null, right: Keyed | null): ComparedPair {
   const { node = '', turn = 0 } = left ?? right ?? {};
   const [a, b] = [left?.execution ?? null, right?.execution ?? null];
   return { node, turn, left: a, right: b, likeness: likenessOf(a, b) };
@@ -140,15 +128,4 @@ function isSame(left: Step, right: Step): boolean {
   return (
     canonical(left.output.value) === canonical(right.output.value) && canonical(wayOf(left)) === canonical(wayOf(right))
   );
-}
-
-function sharedEvents(left: ComparedSide, right: ComparedSide): number {
-  const most = Math.min(left.seq, right.seq, left.record.head, right.record.head);
-  let shared = -1;
-  while (shared < most && hashAt(left, shared + 1) === hashAt(right, shared + 1)) shared += 1;
-  return shared;
-}
-
-function hashAt({ record }: ComparedSide, seq: number): string | undefined {
-  return record.events[seq]?.hash;
 }

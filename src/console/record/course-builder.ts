@@ -71,15 +71,15 @@ export class CourseBuilder {
         return this.#nodeFailed(event);
       case 'RunPaused':
         return this.#paused(event);
-      case 'VoteCast':
-      case 'PauseEscalated':
       case 'GateDecided':
-        return this.#atPause(event, before);
+        return this.#decided(event, before);
       case 'RunCompleted':
         return this.#over({ ...mark, how: 'completed' });
       case 'RunFailed':
         return this.#over({ ...mark, how: 'failed', failure: event.data });
       case 'RunRequested':
+      case 'VoteCast':
+      case 'PauseEscalated':
         return;
       default:
         event satisfies never;
@@ -89,8 +89,7 @@ export class CourseBuilder {
   #claimed(event: Of<'RunClaimed'>): void {
     // Whoever has not let go of it was last heard of in the event before.
     this.#left({ seq: event.seq, at: this.#last.at, how: 'lost' });
-    const { reason, instanceId, epoch } = event.data;
-    this.#owners.push({ claimed: markOf(event), reason, instanceId, epoch, left: null });
+    this.#owners.push({ claimed: markOf(event), left: null });
   }
 
   #left(left: Ownership['left']): void {
@@ -151,14 +150,15 @@ export class CourseBuilder {
   }
 
   #paused(event: Of<'RunPaused'>): void {
-    const { gate, nextNodes, criticScore: score, iteration } = event.data;
-    const paused = markOf(event);
-    this.#pauses.push({ gate, paused, nextNodes, score, iteration, votes: [], escalations: [], decision: null });
+    const { gate, nextNodes } = event.data;
+    this.#pauses.push({ gate, paused: markOf(event), nextNodes, decision: null });
   }
 
-  #atPause(event: Of<'VoteCast' | 'PauseEscalated' | 'GateDecided'>, before: RunState): void {
-    changeLast(this.#pauses, (pause) => (pause.gate === event.data.gate ? afterWord(pause, event) : pause));
-    if (event.type === 'GateDecided') this.#rerouted(event, before);
+  #decided(event: Of<'GateDecided'>, before: RunState): void {
+    const { gate, action, actor, by = 'human' } = event.data;
+    const decision: Decision = { ...markOf(event), action, actor, by };
+    changeLast(this.#pauses, (pause) => (pause.gate === gate ? { ...pause, decision } : pause));
+    this.#rerouted(event, before);
   }
 
   /** An override that routes the last node again. */
@@ -182,31 +182,6 @@ function changedLast<T>(items: readonly T[], change: (last: T) => T): readonly T
 function changeLast<T>(items: T[], change: (last: T) => T): void {
   const last = items.pop();
   if (last !== undefined) items.push(change(last));
-}
-
-function afterWord(pause: PauseTaken, event: Of<'VoteCast' | 'PauseEscalated' | 'GateDecided'>): PauseTaken {
-  const mark = markOf(event);
-  switch (event.type) {
-    case 'VoteCast': {
-      const { actor, action, comment } = event.data;
-      return { ...pause, votes: [...pause.votes, { ...mark, actor, action, comment }] };
-    }
-    case 'PauseEscalated':
-      return { ...pause, escalations: [...pause.escalations, { ...mark, to: event.data.to }] };
-    case 'GateDecided':
-      return { ...pause, decision: decisionOf(event) };
-    default:
-      return event satisfies never;
-  }
-}
-
-function decisionOf(event: Of<'GateDecided'>): Decision {
-  const { action, actor, comment = null, by, nextNodes } = event.data;
-  return {
-    ...markOf(event),
-    ...{ action, actor, comment, nextNodes, by: by ?? 'human' },
-    override: event.data.action === 'modify' ? event.data.modifiedState : null,
-  };
 }
 
 function markOf({ seq, at }: RunEvent): Mark {

@@ -1,12 +1,10 @@
-/** What happened in a run: steps with their attempts, pauses with their votes, owners; and as it was at a moment. */
+/** What happened in a run: steps with their attempts, pauses with their decisions, owners; and as it was at a moment. */
 import type {
-  ClaimReason,
   GateAction,
   NodeOutput,
   NodeUsage,
   RunFailedData,
   RunParent,
-  StateOverride,
   ToolCalledData,
 } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
@@ -79,22 +77,11 @@ export interface Step {
   readonly routes: readonly RouteTaken[];
 }
 
-/** A word said at a pause. */
-export interface VoteSaid extends Mark {
-  readonly actor: string | null;
-  readonly action: GateAction;
-  readonly comment: string | null;
-}
-
 /** What ended a pause. */
 export interface Decision extends Mark {
   readonly action: GateAction;
   readonly actor: string | null;
   readonly by: 'human' | 'deadline';
-  readonly comment: string | null;
-  /** What was applied of the override; null: nothing. */
-  readonly override: StateOverride | null;
-  readonly nextNodes: readonly string[];
 }
 
 /** A pause for a human. */
@@ -102,19 +89,12 @@ export interface PauseTaken {
   readonly gate: number;
   readonly paused: Mark;
   readonly nextNodes: readonly string[];
-  readonly score: number | null;
-  readonly iteration: number;
-  readonly votes: readonly VoteSaid[];
-  readonly escalations: readonly (Mark & { readonly to: readonly string[] })[];
   readonly decision: Decision | null;
 }
 
 /** An instance that ran the run for a while. */
 export interface Ownership {
   readonly claimed: Mark;
-  readonly reason: ClaimReason;
-  readonly instanceId: string;
-  readonly epoch: number;
   /** When it let go of it; `lost`: when the run was last heard of before another took over, told by that other's event. */
   readonly left: (Mark & { readonly how: 'paused' | 'shutdown' | 'lost' | 'ended' }) | null;
 }
@@ -157,18 +137,12 @@ export function courseAt(course: Course, seq: number): Course {
           output: had(step.output),
           routes: step.routes.filter(isPast),
         };
-  const pauseThen = (pause: PauseTaken): PauseTaken => ({
-    ...pause,
-    votes: pause.votes.filter(isPast),
-    escalations: pause.escalations.filter(isPast),
-    decision: had(pause.decision),
-  });
   const { steps, pauses, owners } = course;
   return {
     ...course,
     begun: had(course.begun),
     steps: steps.map(stepThen).filter((each) => each.attempts.length > 0 || each.step <= course.stepsBefore),
-    pauses: pauses.filter(({ paused }) => isPast(paused)).map(pauseThen),
+    pauses: pauses.filter(({ paused }) => isPast(paused)).map((each) => ({ ...each, decision: had(each.decision) })),
     owners: owners.filter(({ claimed }) => isPast(claimed)).map((each) => ({ ...each, left: had(each.left) })),
     end: had(course.end),
   };

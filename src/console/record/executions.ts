@@ -1,5 +1,5 @@
 /** A run as it ran, at one of its moments: every execution of a node with its attempts, and what led from one to another. */
-import type { NodeRole, NodeUsage } from '../../generated/schemas.js';
+import type { NodeRole, NodeUsage, RunParent } from '../../generated/schemas.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, labelOf } from '../../run/state.js';
 import type { Attempt, Course, Mark, PauseTaken, RouteTaken, RunEnd, Step } from './course.js';
@@ -69,21 +69,9 @@ export interface AsItRan {
   readonly edges: readonly ExecutionEdge[];
   readonly upcoming: readonly Upcoming[];
   readonly pauses: readonly PauseItem[];
-  readonly inherited: Inherited | null;
+  /** The run it is a fork of, and the event there. */
+  readonly inherited: RunParent | null;
   readonly end: RunEnd | null;
-}
-
-/** What a fork has taken over from the run it goes on from. */
-export interface Inherited {
-  readonly runId: string;
-  /** The event there that it goes on from. */
-  readonly at: number;
-  readonly hash: string;
-  /** Executions of nodes that were not done again. */
-  readonly steps: number;
-  readonly iteration: number;
-  readonly draft: string | null;
-  readonly score: number | null;
 }
 
 /**
@@ -95,8 +83,7 @@ export interface Inherited {
 export function asItRan(record: RunRecord, seq: number, now: string): AsItRan | null {
   const course = record.courseAt(seq);
   const state = record.stateAt(seq);
-  const first = record.stateAt(0);
-  if (course === null || state === null || first === null) return null;
+  if (course === null || state === null) return null;
   const until = untilOf(record, seq, now);
   const executions = course.steps.map((step) => executionAt(step, course, until));
   const steps = new Map(course.steps.map((each) => [each.step, each]));
@@ -106,7 +93,7 @@ export function asItRan(record: RunRecord, seq: number, now: string): AsItRan | 
     edges: course.steps.flatMap((each) => edgesInto(each, conditions, steps)),
     upcoming: upcomingOf(state),
     pauses: course.pauses.map((pause) => pauseItemOf(pause, course, until)),
-    inherited: inheritedOf(course, first),
+    inherited: course.parent,
     end: course.end,
   };
 }
@@ -162,7 +149,7 @@ function waitsAt({ started, delayMs, outageMs }: Attempt, until: string): boolea
 }
 
 /** How long an attempt waited before it called the model. */
-export function backOffOf({ started, delayMs, ended }: Attempt, until: string): number {
+function backOffOf({ started, delayMs, ended }: Attempt, until: string): number {
   return Math.min(delayMs, msBetween(started.at, ended?.at ?? until));
 }
 
@@ -217,20 +204,7 @@ function pauseItemOf(pause: PauseTaken, { end }: Course, until: string): PauseIt
   return { ...pause, ended: mark, waitedMs: msBetween(pause.paused.at, mark?.at ?? until) };
 }
 
-function inheritedOf({ parent, steps }: Course, first: RunState): Inherited | null {
-  if (parent === null) return null;
-  const { progress } = first;
-  const anew = steps.filter(({ step, isInherited }) => !isInherited && step <= progress.steps).length;
-  return {
-    ...parent,
-    steps: progress.steps - anew,
-    iteration: progress.iterationCount,
-    draft: progress.shown.draft,
-    score: progress.shown.score,
-  };
-}
-
 /** From one time to another, at least 0: clocks of instances differ. */
-export function msBetween(from: string, to: string): number {
+function msBetween(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from));
 }

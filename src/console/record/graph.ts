@@ -13,14 +13,6 @@ export interface NodeView {
   readonly id: string;
   readonly label: string;
   readonly role: GraphNode['role'];
-  /** As the graph asks for it; null: the service's default. */
-  readonly model: string | null;
-  readonly tools: GraphNode['tools'];
-  /** Whether pauses before it have approvers, a quorum or a deadline of their own. */
-  readonly hasApprovals: boolean;
-  readonly isEntry: boolean;
-  /** Whether branches end at it. */
-  readonly isEnd: boolean;
   readonly standing: NodeStanding;
   /** Executions that are done, those of a fork's parent too as far as they are known. */
   readonly doneTimes: number;
@@ -49,7 +41,6 @@ export interface EdgeView {
 export interface GraphView {
   readonly nodes: readonly NodeView[];
   readonly edges: readonly EdgeView[];
-  readonly entry: string;
 }
 
 /** The graph of a run after an event; null before the first. @param ran the run as it ran until then */
@@ -64,8 +55,7 @@ export function graphViewAt(record: RunRecord, seq: number, ran: AsItRan | null)
   const executions = new Map(plan.graph.nodes.map(({ id }) => [id, [] as Execution[]]));
   for (const each of ran.executions) executions.get(each.node)?.push(each);
   return {
-    entry: plan.graph.entry,
-    nodes: plan.graph.nodes.map((node) => nodeView(node, plan, { own: executions.get(node.id) ?? [], ...marks })),
+    nodes: plan.graph.nodes.map((node) => nodeView(node, { own: executions.get(node.id) ?? [], ...marks })),
     edges: plan.graph.edges.map((edge) => ({
       ...edge,
       isBack: plan.isBack(edge),
@@ -81,14 +71,11 @@ interface NodeMarks {
   readonly next: readonly string[];
 }
 
-function nodeView(node: GraphNode, plan: Plan, marks: NodeMarks): NodeView {
-  const { id, label, role, model = null, tools, approvals } = node;
+function nodeView({ id, label, role }: GraphNode, marks: NodeMarks): NodeView {
   const { own } = marks;
   const attempts = own.flatMap((each) => each.attempts);
   return {
-    ...{ id, label, role, model, tools, hasApprovals: approvals !== undefined && Object.keys(approvals).length > 0 },
-    isEntry: plan.graph.entry === id,
-    isEnd: plan.edgesFrom(id).length === 0,
+    ...{ id, label, role },
     standing: standingOf(id, marks),
     doneTimes: own.filter((each) => each.state === 'done').length,
     failedTimes: attempts.filter(({ ended }) => ended?.how === 'failed').length,

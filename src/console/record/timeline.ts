@@ -51,15 +51,12 @@ export interface Lane {
 
 /** Where an event stands. */
 export interface EventMark {
-  readonly seq: number;
-  readonly type: string;
   readonly x: number;
 }
 
 export interface Timeline {
   readonly fromMs: number;
   readonly toMs: number;
-  readonly isLive: boolean;
   /** From 0 to 1 without a gap; none where no time has passed. */
   readonly zones: readonly Zone[];
   /** The human's, where there were pauses, then those of nodes that have started, in the order of the graph. */
@@ -84,9 +81,9 @@ export function timelineAt(record: RunRecord, seq: number, now: string): Timelin
   const zones = scaled(zonesOf(scope));
   const place = (ms: number): number => positionOf(zones, ms);
   return {
-    ...{ fromMs: scope.fromMs, toMs: until, isLive: course.end === null && seq >= record.head, zones },
+    ...{ fromMs: scope.fromMs, toMs: until, zones },
     lanes: [...humanLane(scope, place), ...nodeLanes(scope, place)],
-    events: times.map((ms, at) => ({ seq: at, type: record.events[at]?.type ?? '', x: place(ms) })),
+    events: times.map((ms) => ({ x: place(ms) })),
   };
 }
 

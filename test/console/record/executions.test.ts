@@ -95,24 +95,20 @@ describe('A run as it ran', () => {
     expect(reader?.usage).to.deep.equal({ inputTokens: 10, outputTokens: 5 });
   });
 
-  it('tells who said what at a pause, and how long it took', () => {
+  it('tells who decided a pause, and how long it took', () => {
     const { pauses } = ranOf(history('god-quorum'));
     expect(
-      pauses.map(({ gate, votes, decision, waitedMs }) => [
+      pauses.map(({ gate, decision, waitedMs }) => [
         gate,
-        votes.map(({ actor, action }) => `${actor} ${action}`),
         `${decision?.actor} ${decision?.action} by ${decision?.by}`,
         waitedMs,
       ]),
     ).to.deep.equal([
-      [1, ['ann approve', 'ben modify'], 'ann modify by human', 180_000],
-      [2, ['ann approve'], 'eve reject by human', 120_000],
+      [1, 'ann modify by human', 180_000],
+      [2, 'eve reject by human', 120_000],
     ]);
     const { pauses: due } = ranOf(history('god-deadline'));
-    expect(due.map(({ decision, escalations }) => [decision?.by, escalations.map(({ to }) => to)])).to.deep.equal([
-      ['deadline', []],
-      ['human', [['eve']]],
-    ]);
+    expect(due.map(({ decision }) => decision?.by)).to.deep.equal(['deadline', 'human']);
   });
 
   it('shows what waits for a human, and that a human has sent it another way', () => {
@@ -127,7 +123,7 @@ describe('A run as it ran', () => {
 
   it('shows what a fork has taken over', () => {
     const ran = ranOf(history('fork-of-branches'));
-    expect(ran.inherited?.steps).to.equal(2);
+    expect(ran.inherited?.at).to.be.greaterThan(0);
     const inherited = ran.executions.filter(({ isInherited }) => isInherited);
     expect(inherited.map(({ node, state, attempts }) => [node, state, attempts.length])).to.deep.include([
       'right',

@@ -55,7 +55,7 @@ export function drawingOf(draft: Draft, { roles, findings }: Marks): Drawing {
 }
 
 /** What is wrong at a part, first what is wrong most. */
-export function findingAt(findings: readonly Finding[], { kind, at }: Part): Finding | undefined {
+function findingAt(findings: readonly Finding[], { kind, at }: Part): Finding | undefined {
   return findings.find(({ part }) => part?.kind === kind && part.at === at);
 }
 

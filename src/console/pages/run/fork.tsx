@@ -42,7 +42,7 @@ interface ForkDialogProps {
   readonly onClose: () => void;
 }
 
-export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
+function ForkDialog({ store, at, onClose }: ForkDialogProps) {
   const original = useMemo(() => draftOf(store.record, at), [store, at]);
   const draft = useSignal(original);
   const isBusy = useSignal(false);

@@ -6,7 +6,7 @@ import type { Pause } from '../../../client/pause.js';
 import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
-import { actor, may } from '../../shell/session.js';
+import { actor, may, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { Ago, Since, exactly } from '../../ui/time.js';
@@ -45,17 +45,18 @@ export function PausePanel({ store }: { readonly store: RunStore }) {
 function refusal(approvals: Approvals | null, starter: string | null): string | null {
   if (!may('approve')) return 'This key may look, but not decide.';
   if (approvals === null) return null;
-  const isIn = approvals.by?.some((each) => each === actor.value || each === 'scope:approve' || holds(each)) ?? true;
+  const isIn = approvals.by?.some(isOneself) ?? true;
   if (!isIn) return `Only ${approvals.by?.join(', ')} may decide.`;
   if (approvals.notByStarter && starter === actor.value) return 'Whoever started the run may not decide.';
   const hasVoted = approvals.votes.some((vote) => vote.actor !== null && vote.actor === actor.value);
   return hasVoted ? 'You have voted. Others are waited for.' : null;
 }
 
-const SCOPES = ['read', 'run', 'approve', 'author', 'documents', 'audit', 'admin'] as const;
-
-function holds(approver: string): boolean {
-  return SCOPES.some((scope) => approver === `scope:${scope}` && may(scope));
+/** Whether an approver that is named is whoever looks: by name, or by what their key may do. */
+function isOneself(approver: string): boolean {
+  const { value: now } = session;
+  const scopes = now.status === 'in' ? now.session.scopes : [];
+  return approver === actor.value || scopes.some((scope) => approver === `scope:${scope}`);
 }
 
 function Rules({ approvals: { by, quorum, votes, deadline, notByStarter } }: { readonly approvals: Approvals }) {

@@ -18,7 +18,7 @@ const subtle = 'subtle' in window.crypto ? window.crypto.subtle : null;
 const BEHIND = 100;
 
 /** What the check has found so far; null: nothing can be checked here. */
-export function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {
+function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {
   const check = useMemo(() => (subtle === null ? null : new ChainCheck(subtle)), [store]);
   const result = useSignal(check?.result ?? null);
   const { value: head } = store.head;
