@@ -225,6 +225,7 @@ function SignIn({ kept }: { readonly kept: string | null }) {
           type="password"
           autocomplete="current-password"
           look="mono"
+          element={(found) => found?.focus()}
           value={key.value}
           onType={(text) => (key.value = text)}
         />

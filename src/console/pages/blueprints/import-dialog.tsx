@@ -77,13 +77,13 @@ function Preview({
         saved before you save it.
       </p>
       {notes.length > 0 && (
-        <ul class="notice wait break import-notes" aria-label="What was read otherwise">
+        <ul class="notice wait break import-notes marked" aria-label="What was read otherwise">
           {notes.map((note) => (
             <li key={note}>{note}</li>
           ))}
         </ul>
       )}
-      <ul class="import-parts" aria-label="Nodes">
+      <ul class="import-parts marked" aria-label="Nodes">
         {draft.nodes.map(({ id, label = id, type, model, systemPrompt = '', tools }, at) => (
           <li key={at}>
             <strong class="break">{label}</strong>
@@ -96,7 +96,7 @@ function Preview({
           </li>
         ))}
       </ul>
-      <ul class="import-parts small" aria-label="Edges">
+      <ul class="import-parts small marked" aria-label="Edges">
         {draft.edges.map(({ source, target, type, condition }, at) => (
           <li key={at} class="break">
             {nameOf(source)} → {nameOf(target)}

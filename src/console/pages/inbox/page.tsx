@@ -1,6 +1,6 @@
 /** What waits for a human: a card for each pause, one of them open, decided by a click or a key. */
-import { computed } from '@preact/signals';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { computed, useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { council, waiting } from '../../shell/council.js';
 import { areWanted, wantNotices } from '../../shell/notices.js';
 import { query, setQuery } from '../../shell/router.js';
@@ -43,8 +43,9 @@ function viewIn(asked: URLSearchParams): InboxView {
 export function InboxPage() {
   const store = useMemo(inboxStore, []);
   useEffect(() => store.start(), [store]);
-  const [isHelpOpen, showHelp] = useState(false);
-  useKeys({ ...keysOf(store), '?': () => showHelp(true) }, () => !store.isTyping);
+  const isHelpOpen = useSignal(false);
+  const showHelp = (): void => void (isHelpOpen.value = true);
+  useKeys({ ...keysOf(store), '?': showHelp }, () => !store.isTyping);
   const { length } = store.cards.value;
   return (
     <main id="page" class="inbox">
@@ -57,31 +58,31 @@ export function InboxPage() {
               `${length === 1 ? 'One run waits' : `${length} runs wait`}, longest first`}
           </p>
         </div>
-        <Controls onHelp={() => showHelp(true)} />
+        <Controls onHelp={showHelp} />
       </div>
       <Cards store={store} />
       <EditDialog store={store} />
-      {isHelpOpen && <Help onClose={() => showHelp(false)} />}
+      {isHelpOpen.value && <Help onClose={() => (isHelpOpen.value = false)} />}
     </main>
   );
 }
 
 function Cards({ store }: { readonly store: InboxStore }) {
-  const [shown, show] = useState(SHOWN);
+  const shown = useSignal(SHOWN);
   const { value: cards } = store.cards;
   const { value: current } = store.current;
   useFollowingFocus(current?.key ?? null);
   if (waiting.fault !== null) return <Failure error={waiting.fault} onRetry={() => window.location.reload()} />;
   if (!waiting.isKnown) return <Loading what="what waits" />;
   if (current === null) return <Nothing />;
-  const last = Math.max(shown, cards.indexOf(current) + 1);
+  const last = Math.max(shown.value, cards.indexOf(current) + 1);
   return (
     <div class="stack">
       {cards.slice(0, last).map((card) => (
         <PauseCard key={card.key} card={card} isCurrent={card.key === current.key} store={store} seen={seen} />
       ))}
       {cards.length > last && (
-        <Button onClick={() => show(last + SHOWN)}>Show more: {cards.length - last} wait still</Button>
+        <Button onClick={() => (shown.value = last + SHOWN)}>Show more: {cards.length - last} wait still</Button>
       )}
     </div>
   );
