@@ -25,6 +25,8 @@ export async function schemaTypes() {
   return await compile(everything, 'Schemas', {
     cwd: here,
     additionalProperties: false,
+    // Spaces would take as long as all else.
+    format: false,
     bannerComment: '/* Generated from schemas/ by schemas/generate-types.mjs; not kept in git. */',
     // A list of a least length is a list.
     ignoreMinAndMaxItems: true,

@@ -1,12 +1,15 @@
 /**
  * Makes dist/console, what browsers load: the page, its styles, and as native modules all that src/console/main.tsx
  * loads, of this tree and of packages. They become a few modules; what nobody uses of them is left out, and names are
- * shortened: a third of what they would weigh one by one.
+ * shortened: a third of what they would weigh one by one. It is made in two threads beside the one that asks, which has
+ * the rest of dist to make meanwhile.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker, parentPort, workerData } from 'node:worker_threads';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = join(root, 'src/console/index.html');
@@ -20,10 +23,52 @@ const FIRST_STYLES = ['tokens.css', 'base.css'];
 /** What makes it beside the sources: a change of it makes all anew. */
 export const CONSOLE_BUILDER = fileURLToPath(import.meta.url);
 
-/** All files of dist/console, as texts by path, and the files that they are made of; none where there are no sources. */
-export async function buildConsole() {
+/**
+ * All files of dist/console, as texts by path, and the files that they are made of; none where there are no sources.
+ *
+ * @param moduleMaker resolves with what gives the JavaScript of a source without JSX, by its path from the root and its text
+ */
+export async function buildConsole(moduleMaker) {
   if (!existsSync(ENTRY)) return { files: new Map(), sources: [] };
-  const { chunks, sources } = await chunksFrom({ main: ENTRY, share: SHARED_ENTRY });
+  return await inThread('files', moduleMaker().then(plainModules));
+}
+
+/** The JavaScript of all sources without JSX that the console loads, by path. */
+function plainModules(moduleOf) {
+  const modules = new Map();
+  const paths = new Set([ENTRY, SHARED_ENTRY]);
+  for (const path of paths) {
+    const text = readFileSync(path, 'utf8');
+    if (path.endsWith('.ts')) modules.set(path, moduleOf(nameOf(path), text));
+    for (const [, specifier] of text.matchAll(/(?:\bfrom |\bimport\()'(\.[^']+)'/g)) {
+      const imported = sourceAt(specifier, path);
+      if (imported !== undefined) paths.add(imported);
+    }
+  }
+  return modules;
+}
+
+/** Tells a thread that was started here from one that loads this file. */
+const TASK = 'task of build-console';
+
+/** Does a task in a thread of its own. @param input may be a promise: the thread begins before */
+async function inThread(task, input) {
+  const thread = new Worker(new URL(import.meta.url), { workerData: { [TASK]: task } });
+  const result = new Promise((resolve, reject) => thread.once('message', resolve).once('error', reject));
+  const sent = Promise.resolve(input).then((value) => thread.postMessage(value));
+  try {
+    return (await Promise.all([result, sent]))[0];
+  } finally {
+    await thread.terminate();
+  }
+}
+
+/** What threads do. @param input a promise */
+const TASKS = { files: filesFrom, minified };
+
+/** @param modules see plainModules */
+async function filesFrom(modules) {
+  const { chunks, sources } = await chunksFrom({ main: ENTRY, share: SHARED_ENTRY }, modules);
   const files = new Map([...chunks.map(({ fileName, code }) => [fileName, code]), ['console.css', styles()]]);
   const version = versionOf(files);
   const placed = new Map([...files].map(([path, text]) => [`assets/${version}/${path}`, text]));
@@ -32,12 +77,12 @@ export async function buildConsole() {
 }
 
 /** @param input entries by the name of their chunk */
-async function chunksFrom(input) {
-  const [{ rollup }, { minify }] = await Promise.all([import('@rollup/wasm-node'), import('terser')]);
+async function chunksFrom(input, modules) {
+  const { rollup } = await import('@rollup/wasm-node');
   const sources = [];
   const bundle = await rollup({
     input,
-    plugins: [await typescriptSources((path) => sources.push(path))],
+    plugins: [sourcesAndPackages(modules, (path) => sources.push(path))],
     // Of this tree a module is loaded for what it exports.
     treeshake: { moduleSideEffects: (path) => path.includes('/node_modules/') },
     onwarn: ({ message }) => {
@@ -50,8 +95,22 @@ async function chunksFrom(input) {
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
   });
-  const minified = async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code });
-  return { chunks: await Promise.all(output.map(minified)), sources };
+  const chunks = output.map(({ facadeModuleId, fileName, imports, code }) => ({
+    facadeModuleId,
+    fileName,
+    imports,
+    code,
+  }));
+  // The longest is nearly as long as all others.
+  const [longest, ...others] = chunks.sort((one, other) => other.code.length - one.code.length);
+  return { chunks: (await Promise.all([inThread('minified', [longest]), minified(others)])).flat(), sources };
+}
+
+async function minified(chunks) {
+  const { minify } = await import('terser');
+  return await Promise.all(
+    (await chunks).map(async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code })),
+  );
 }
 
 /**
@@ -69,8 +128,7 @@ const CHUNKS = {
 };
 
 function chunkOf(path) {
-  const name = relative(root, path).replaceAll(sep, '/');
-  return Object.keys(CHUNKS).find((chunk) => CHUNKS[chunk].test(name));
+  return Object.keys(CHUNKS).find((chunk) => CHUNKS[chunk].test(nameOf(path)));
 }
 
 /** Of what makes code smaller only what takes no time that counts: all of it gains another 1 % for a second of work. */
@@ -84,12 +142,10 @@ const MINIFIED = {
 /** Of the two ways to make elements the one whose calls are shorter. */
 const FACTORY = "import { h as _h, Fragment as _Fragment } from 'preact';";
 
-/** How sources are found and become JavaScript. @param onLoad hears the path of each */
-async function typescriptSources(onLoad) {
-  const [{ default: ts }, { default: blankTypes }] = await Promise.all([
-    import('typescript'),
-    import('ts-blank-space'),
-  ]);
+/** How modules are found, and become JavaScript. @param onLoad hears the path of each */
+function sourcesAndPackages(modules, onLoad) {
+  // Imported, it would be analysed, all 9 MB of it, for the names of what it exports.
+  const ts = createRequire(import.meta.url)('typescript');
   const compilerOptions = {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.ESNext,
@@ -99,22 +155,34 @@ async function typescriptSources(onLoad) {
     verbatimModuleSyntax: true,
   };
   return {
-    name: 'typescript-sources',
+    name: 'sources-and-packages',
     resolveId(specifier, importer) {
       if (importer === undefined) return specifier;
       if (!specifier.startsWith('.')) return fileURLToPath(import.meta.resolve(specifier, pathToFileURL(importer)));
-      const path = join(dirname(importer), specifier);
-      return [path, path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx')].find((each) => existsSync(each));
+      return sourceAt(specifier, importer) ?? join(dirname(importer), specifier);
     },
-    load(path) {
+    async load(path) {
       onLoad(path);
+      if (path.endsWith('.ts')) return (await modules).get(path);
       const text = readFileSync(path, 'utf8');
-      if (path.endsWith('.tsx'))
-        return FACTORY + ts.transpileModule(text, { fileName: path, compilerOptions }).outputText;
-      // Where there is no JSX only types have to go, which is less work.
-      return path.endsWith('.ts') ? blankTypes(text) : text;
+      return path.endsWith('.tsx')
+        ? FACTORY + ts.transpileModule(text, { fileName: path, compilerOptions }).outputText
+        : text;
     },
   };
+}
+
+/** Path of the source that a module of this tree imports; undefined where it is none. */
+function sourceAt(specifier, importer) {
+  const path = join(dirname(importer), specifier);
+  return [path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx')].find(
+    (each) => each !== path && existsSync(each),
+  );
+}
+
+/** A path from the root, as the sources spell paths. */
+function nameOf(path) {
+  return relative(root, path).replaceAll(sep, '/');
 }
 
 function styleFiles() {
@@ -152,4 +220,10 @@ function page(version, chunks) {
     `<script type="module" src="${base}${first.fileName}"></script>`,
   ];
   return readFileSync(PAGE, 'utf8').replace('<!-- assets -->', tags.join('\n    '));
+}
+
+const task = workerData?.[TASK];
+if (task !== undefined) {
+  const input = new Promise((resolve) => parentPort.once('message', resolve));
+  parentPort.postMessage(await TASKS[task](input));
 }

@@ -41,6 +41,9 @@ export async function build(folders) {
   // Whoever is ended in the middle leaves no stamp: what is in dist then is made anew.
   rmSync(stampFile, { force: true });
   const unchanged = stamp.unchangedSince(last);
+  const consoleMade = folders.includes('src') ? makeConsole() : Promise.resolve();
+  // Heard of below; it may fail before.
+  consoleMade.catch(() => undefined);
   for (const [path, text] of texts) {
     if (OF_CONSOLE.test(path)) continue;
     const files = outputsOf(path);
@@ -54,7 +57,7 @@ export async function build(folders) {
     .flatMap((folder) => filesUnder(join('dist', folder)))
     .filter((path) => /\.(js(\.map)?|d\.ts)$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
-  if (folders.includes('src')) await makeConsole();
+  await consoleMade;
   writeWhole(stampFile, stamp.text);
   return true;
 }
@@ -65,7 +68,7 @@ async function makeConsole() {
   const folder = join(root, 'dist/console');
   const last = readIfThere(stampFile);
   if (last !== null && last === consoleStamp(pathsIn(last)) && existsSync(join(folder, 'index.html'))) return;
-  const { files, sources } = await buildConsole();
+  const { files, sources } = await buildConsole(moduleMaker);
   // The page comes last: it names the others. Those of the version before stay until then.
   for (const [path, text] of files) writeWhole(join(folder, path), text);
   const kept = new Set([...files.keys()].map((path) => path.split('/')[1]));
@@ -117,12 +120,26 @@ async function madeOf(path, text) {
     return [made.VALIDATORS[basename(path, '.ts')]()];
   }
   if (isOfClient(path)) return await libraryModule(path, text);
-  const { default: blankTypes } = await import('ts-blank-space');
-  const refuse = (syntax) => {
-    throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
-  };
-  return [blankTypes(text, refuse)];
+  return [(await moduleMaker())(path, text)];
 }
+
+/** What makes the JavaScript of a source without JSX, of its path and text; each is made once. */
+async function moduleMaker() {
+  const { default: blankTypes } = await import('ts-blank-space');
+  return (path, text) => {
+    const refuse = (syntax) => {
+      throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
+    };
+    const known = made.get(path);
+    if (known?.text === text) return known.module;
+    const module = blankTypes(text, refuse);
+    made.set(path, { text, module });
+    return module;
+  };
+}
+
+/** What was made of sources in this process, by path. */
+const made = new Map();
 
 /**
  * The types of a source, told from itself alone: what it exports names its types. And the module, which browsers load:

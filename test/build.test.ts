@@ -157,6 +157,18 @@ describe('Build', () => {
     expect(readFileSync(inHouse('dist/console/index.html'), 'utf8')).to.not.equal(first);
   });
 
+  it('fails when the console cannot be made, and is made again next time', async () => {
+    write('src/console/index.html', '<!-- assets -->\n');
+    for (const style of ['tokens', 'base']) write(`src/console/styles/${style}.css`, '');
+    write('src/console/main.tsx', "import { greet } from './greet.js';\ngreet();\n");
+    write('src/console/share/main.tsx', 'console.log(2);\n');
+    expect(String(await rejectionOf(build()))).to.include('greet.js');
+    expect(built()).not.to.include('.stamp-src');
+    write('src/console/greet.ts', 'export const greet = () => console.log("hello");\n');
+    await build();
+    expect(built()).to.include('.stamp-src');
+  });
+
   it('rebuilds everything after a build that was ended in the middle', async () => {
     await build();
     rmSync(inHouse('dist/.stamp-src'));
