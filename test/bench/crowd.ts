@@ -27,6 +27,11 @@ const HEALTH_EVERY_MS = 20;
 /** Beside readers of drafts of this size there are at most so many, or all that is measured is the machine's memory bus. */
 const MAX_RICH_READERS = 100;
 
+/** Code of the close of a reader that is too slow (contract, section 3). */
+const TOO_SLOW = '4408';
+/** What a client sees where the connection was ended before a close could be read. */
+const NO_CLOSE = '1006';
+
 /** Issue 17, 3. */
 const TARGETS = { told: { atMost: 1_000 }, health: { atMost: 50 } };
 
@@ -93,17 +98,24 @@ async function watched({ url, pid }: ServiceProcess, { runs, watchers, crowd }: 
       times.map((each) => each - end),
       0.99,
     );
-  const unread = Object.entries(codes).reduce((sum, [code, count]) => sum + (code === '1000' ? 0 : count), 0);
+  const closedBy = (isMeant: (code: string) => boolean): number =>
+    Object.entries(codes).reduce((sum, [code, count]) => sum + (isMeant(code) ? count : 0), 0);
   return [
     figure(`${of} refused, or cut off though they read`, '', [opened.refused + told.unclean], { atMost: 0 }),
     figure(`${of} told the end on channels, p99`, 'ms', [after(told.quietMs, quietEndMs)], TARGETS.told),
     figure(`${of} told the end in full, p99`, 'ms', [after(told.loudMs, loudEndMs)], TARGETS.told),
     figure(`${of} health meanwhile, p99`, 'ms', [percentile(healthMs, 0.99)], TARGETS.health),
-    figure(`${of} those who never read, cut off`, '', [unread], { atLeast: watchers * STALLED }),
+    figure(`${of} those who never read, cut off`, '', [closedBy(isCutOff)], { atLeast: watchers * STALLED }),
+    figure(`${of} closed otherwise`, '', [closedBy((code) => !isCutOff(code))], { atMost: 0 }),
+    figure(`${of} that could read the reason, 4408`, '', [closedBy((code) => code === TOO_SLOW)]),
     resident(`${of} memory before they came`, idleMb),
     resident(`${of} memory once they are open`, openMb),
     resident(`${of} memory at its highest`, mostMb),
   ];
+}
+
+function isCutOff(code: string): boolean {
+  return code === TOO_SLOW || code === NO_CLOSE;
 }
 
 /** Takes a run from pause to pause to its end; returns when that was. */
