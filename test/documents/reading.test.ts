@@ -186,7 +186,9 @@ describe('Agents that read uploaded documents', () => {
             return await log.append(stream, events, expected);
           },
         });
-      await serve({ embeddings: provider.embeddings('vectors-2'), system: hasty, decorate });
+      // How long an append is tried: nobody starts anything meanwhile.
+      const soon = (ms: number, call: () => void) => hasty.after(isDown && ms === 10_000 ? 100 : ms, call);
+      await serve({ embeddings: provider.embeddings('vectors-2'), system: { ...hasty, after: soon }, decorate });
       await untilTrue(() => service.faults.length > 0);
       isDown = false;
       await untilTrue(async () => (await read()).hits?.length === 2);

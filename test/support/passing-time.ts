@@ -8,7 +8,7 @@ export interface PassingSystem extends System {
 }
 
 /** What is due at these intervals is due soon: heartbeats, and looks at what they tell. */
-const SOON_MS = 40;
+const SOON_MS = 15;
 
 /** @param intervalsMs of timers that are due soon instead */
 export function passingSystem(intervalsMs: readonly number[]): PassingSystem {
