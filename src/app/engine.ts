@@ -98,14 +98,15 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const models = await modelsOf(log, dataDir, { log: folded, system, onCorrupt, onLost, onFault, open, startThread });
+  const shown = { onCorrupt, onLost, onFault, isLive: (runId: string) => registry.live(runId) !== null };
+  const models = await modelsOf(log, dataDir, { log: folded, system, ...shown, open, startThread });
   const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
   const ownAppends = new OwnAppends();
   const onWhole = (runId: string): void => audits.isWhole(runId);
-  const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole };
+  const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const feed = new RunFeed(reader, system.sha256);

@@ -7,6 +7,7 @@ import { boundedModel } from '../models/bounded.js';
 import type { ModelUse } from '../models/fair-semaphore.js';
 import { withOffline } from '../models/offline.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
+import type { RunReader } from '../projections/run-reader.js';
 import type { MachineCache } from '../run/machine.js';
 import { RunRegistry } from '../run/live/registry.js';
 import type { RunState } from '../run/state.js';
@@ -29,6 +30,8 @@ export interface RunServicesDeps {
   readonly instanceId: string;
   /** See `RegistryOptions`. */
   readonly onWhole?: (runId: string) => void;
+  /** Asked before a command is decided. Default: whatever is recorded is decided on. */
+  readonly reader?: Pick<RunReader, 'assertReaches'>;
 }
 
 export interface RunServices {
@@ -45,7 +48,7 @@ export interface RunServices {
 export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
   { dataDir, model, webSearch = null, chunkSearch = null, system, logger }: EngineDeps,
-  { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole }: RunServicesDeps,
+  { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader }: RunServicesDeps,
 ): RunServices {
   const onOutage = (name: string, failure: ModelFailed | null): void => {
     if (failure === null) logger.info({ model: name }, 'model: its server is back');
@@ -82,6 +85,7 @@ export function runServices(
         assertNotCorrupt: (runId) => corruptRuns.assertNotCorrupt(runId),
       },
       ...(onWhole !== undefined && { onWhole }),
+      ...(reader !== undefined && { assertReaches: (runId: string) => reader.assertReaches(runId) }),
     },
   );
   const onFenced = (): void => logger.error({ instanceId }, 'the event log takes no heartbeat: letting all runs go');

@@ -20,6 +20,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** Called once, when the stored rows were damaged: they have to be folded again. */
   readonly onLost: () => void;
   readonly onFault: (error: unknown) => void;
+  /** Whether a run is live here: its actor knows the record, and is not asked for the row as well. */
+  readonly isLive: (runId: string) => boolean;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
   /** Starts the thread of the stored rows. Default: a new one. */
@@ -29,6 +31,7 @@ export interface ReadModelsOptions extends ViewsOptions {
 export interface ReadModels {
   readonly history: History;
   readonly corruptRuns: CorruptRuns;
+  /** Of what is shown: a record that ends before an event of its stored row is corrupt. */
   readonly reader: RunReader;
   readonly views: RunViews;
   /** Closes the file; what is not written is folded again. */
@@ -42,6 +45,7 @@ export async function openReadModels({
   onCorrupt,
   onLost,
   onFault,
+  isLive,
   open = openViews,
   startThread,
   ...options
@@ -55,8 +59,15 @@ export async function openReadModels({
     onFound: onCorrupt,
     onFault,
   });
-  const reader = new RunReader({ log: from, sha256: system.sha256, corruptRuns });
-  const repair = viewRepair({ log: from, reader, onUnknown: () => stored.discard(), onFault });
+  const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
+  // What the rows are made of is not held against the rows.
+  const source = new RunReader(readerOptions);
+  const repair = viewRepair({ log: from, reader: source, onUnknown: () => stored.discard(), onFault });
   const history = new History({ views: stored, repair, system, onFault });
-  return { history, corruptRuns, reader, views: new RunViews(reader), close: () => stored.close() };
+  const reader = new RunReader({
+    ...readerOptions,
+    seen: async (runId) => (isLive(runId) ? null : await history.seen(runId)),
+  });
+  const views = new RunViews(source, { assertReaches: (runId) => reader.assertReaches(runId) });
+  return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

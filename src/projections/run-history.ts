@@ -209,6 +209,18 @@ export class History {
     }
   }
 
+  /** Revision of the last event that a run's row was folded to; null: there is no row that can be read. */
+  async seen(runId: string): Promise<number | null> {
+    const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
+    if (noted !== undefined) return noted.seq;
+    try {
+      return (await this.#views.find(runId))?.row?.seq ?? null;
+    } catch (error) {
+      if (error instanceof ViewsLost) return null;
+      throw error;
+    }
+  }
+
   /** A run as it is stored, with everything that has been put; null also when its row cannot be read. */
   async stored(runId: string): Promise<RunSummary | null> {
     await this.#show();

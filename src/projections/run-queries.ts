@@ -112,8 +112,8 @@ export class RunQueries {
     runId: string,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<RecordPage | null> {
-    const { reader, corruptRuns } = this.#options;
-    corruptRuns.assertNotCorrupt(runId);
+    const { reader } = this.#options;
+    await reader.assertReaches(runId);
     const head = (await lastEvent(this.#options.log, runStream(runId)))?.revision ?? null;
     if (head === null) return null;
     const max = Math.max(0, Math.min(limit, head + 1 - from));

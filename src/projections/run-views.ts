@@ -45,8 +45,16 @@ export interface Watcher {
   readonly signal: AbortSignal;
 }
 
+export interface RunViewsOptions {
+  /** Default: enough for what is under way. */
+  readonly bounds?: UnwatchedBounds;
+  /** Asked before a run is shown: see run-reader.ts. */
+  readonly assertReaches?: RunReader['assertReaches'];
+}
+
 export class RunViews {
   readonly #reader: Pick<RunReader, 'fold' | 'events'>;
+  readonly #assertReaches: RunReader['assertReaches'];
   readonly #bounds: UnwatchedBounds;
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
@@ -54,9 +62,10 @@ export class RunViews {
   #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold' | 'events'>, bounds: UnwatchedBounds = BOUNDS) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>, { bounds = BOUNDS, assertReaches }: RunViewsOptions = {}) {
     this.#reader = reader;
     this.#bounds = bounds;
+    this.#assertReaches = assertReaches ?? (async () => undefined);
   }
 
   /** Runs held in memory. */
@@ -112,6 +121,7 @@ export class RunViews {
    * @returns false when there is no such run
    */
   async watch(runId: string, { onState, onCorrupt = () => undefined, signal }: Watcher): Promise<boolean> {
+    await this.#assertReaches(runId);
     const joined = await this.#joined(runId);
     if (joined === null) return false;
     const { view, leave } = joined;

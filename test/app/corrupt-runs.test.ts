@@ -184,6 +184,36 @@ onEmbeddedLog(() =>
       }
     });
 
+    const asked: readonly (readonly [string, (runId: string) => Promise<number>])[] = [
+      [
+        'is decided on',
+        async (id) => (await rest.post(`/api/councils/run/${id}/approve`, { action: 'approve' })).status,
+      ],
+      ['is cancelled', async (id) => (await rest.post(`/api/councils/run/${id}/cancel`, {})).status],
+      ['is forked', async (id) => (await rest.post(`/api/runs/${id}/fork`, { at: 0 })).status],
+      ['has its events read', async (id) => (await rest.get(`/api/runs/${id}/events?limit=1`)).status],
+      ['has its state read', async (id) => (await rest.get(`/api/runs/${id}/state?at=0`)).status],
+      ['has its God Mode state read', async (id) => (await rest.get(`/api/councils/run/${id}/state`)).status],
+      ['is followed', async (id) => await openChannel(service.url, `/ws/council/${id}`).closed],
+    ];
+    for (const [how, ask] of asked) {
+      it(`is found to have lost its end when it ${how}, and nothing is appended to it`, async () => {
+        await serve();
+        const runId = await startGodRun(service.engine, graphOf('write'));
+        await pausedBefore(service.engine, runId, 'write');
+        await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+        await rest.until(runId, isOver);
+        const recorded = await recordOf(service.engine.log, runId);
+        const paused = recorded.findIndex(({ type }) => type === 'RunReleased');
+        // Something follows on the log: a log that ends before the views do is refused as a whole.
+        await finished();
+        await restart(() => recorded.slice(paused + 1).forEach(({ id }) => dropEvent(dir.path, id)));
+        expect(await ask(runId)).to.be.oneOf([500, 1011]);
+        expect(await recordOf(service.engine.log, runId)).to.have.length(paused + 1);
+        await expectRefusedEverywhere(runId);
+      });
+    }
+
     it('is neither decided on nor cancelled once its missing tail is known', async () => {
       await serve();
       const runId = await startGodRun(service.engine, graphOf('write -> judge?'));

@@ -126,7 +126,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
         events: (_: string, { from = 0 } = {}) => Readable.from(events.slice(from, recorded)),
       };
       // Whatever nobody watches leaves memory with its next event.
-      const views = new RunViews(reader, { runs: 0, text: 0 });
+      const views = new RunViews(reader, { bounds: { runs: 0, text: 0 } });
       const told: number[] = [];
       const watching = views.watch(runId, {
         onState: ({ head }) => told.push(head.seq),
@@ -240,7 +240,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
       { runs: 3, text: Number.MAX_SAFE_INTEGER },
       { runs: 100, text: 4 * 'The sea'.length },
     ]) {
-      const views = new RunViews({ ...storyReader(log), fold: async () => null, async *events() {} }, bounds);
+      const views = new RunViews({ ...storyReader(log), fold: async () => null, async *events() {} }, { bounds });
       const leaving = new AbortController();
       const [one] = runs;
       await views.apply(present(first, 'run'), elementAt(present(one, 'run').events, 0));

@@ -43,6 +43,8 @@ export interface RegistryOptions {
   readonly onLeft: (run: RunState) => void;
   /** Runs that are not continued; one found corrupt on its replay is added. */
   readonly corruptRuns: KnownCorruptRuns;
+  /** Asked before a command is decided on what is recorded. @throws {RunCorrupt} when the record has lost its tail */
+  readonly assertReaches?: (runId: string) => Promise<void>;
   /** Called with a run that was taken up and read whole, up to the event it is known to have had at least. */
   readonly onWhole?: (runId: string) => void;
 }
@@ -184,6 +186,7 @@ export class RunRegistry {
       replay: async () => {
         await this.#live.get(runId)?.settled();
         this.#assertTakingWork();
+        await this.#options.assertReaches?.(runId);
         return await this.#replayOnceAvailable(runId);
       },
       record: async (replayed, facts, at) => {
@@ -354,18 +357,16 @@ export class RunRegistry {
     return this.#tasks.untilEnd((end) => retryWhileUnavailable(() => this.#replay(runId), retryUntil(end, { system })));
   }
 
-  #replayForWork(runId: string): Promise<Replay | null> {
+  async #replayForWork(runId: string): Promise<Replay | null> {
     this.#assertTakingWork();
-    return this.#replay(runId);
+    await this.#options.assertReaches?.(runId);
+    return await this.#replay(runId);
   }
 
   #replay(runId: string): Promise<Replay | null> {
-    const replayDeps = {
-      machines: this.#machines,
-      sha256: this.#deps.system.sha256,
-      corruptRuns: this.#options.corruptRuns,
-    };
-    return replayRun(this.#deps.log, runId, replayDeps);
+    const { log, system } = this.#deps;
+    const { corruptRuns } = this.#options;
+    return replayRun(log, runId, { machines: this.#machines, sha256: system.sha256, corruptRuns });
   }
 
   /** A run is no longer live here: it has finished, paused, or gone to another owner. */
