@@ -31,6 +31,8 @@ export interface CallOptions {
   readonly outage: Outage | null;
   /** Cancels the call, waiting or in flight. */
   readonly signal: AbortSignal;
+  /** Asked once the call has its slot: it begins when this resolves, unless it was cancelled by then. Absent: at once. */
+  readonly mayBegin?: () => Promise<void>;
 }
 
 export interface BoundedModel {
@@ -72,7 +74,7 @@ export function boundedModel(
     });
     try {
       if (pass.isRevoked()) return null;
-      const startedMs = system.monotonicMs();
+      const startedMs = await begun(options, system);
       const answer = await askInTime(model, request, options, system);
       pass.answered();
       return { answer, startedMs };
@@ -114,9 +116,16 @@ export function boundedModel(
   };
 }
 
+/** When a call with a slot begins, on the monotonic clock. @throws {ModelFailed} `aborted`: it was cancelled before */
+async function begun({ mayBegin, signal }: CallOptions, system: Pick<System, 'monotonicMs'>): Promise<number> {
+  await mayBegin?.();
+  if (signal.aborted) throw callAborted(signal);
+  return system.monotonicMs();
+}
+
 interface Answered {
   readonly answer: ModelAnswer;
-  /** When the call had its slot, on the monotonic clock. */
+  /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
 }
 

@@ -220,7 +220,9 @@ export class RunActor {
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
-    const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal };
+    // The run may have ended meanwhile by an append whose outcome is not known yet.
+    const mayBegin = (): Promise<void> => this.settled();
+    const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
     const outcome = await executeStep({
       node,
       ...(assigned ?? assignmentOf(run, at)),

@@ -90,4 +90,35 @@ describe('A start that is acknowledged late', () => {
   });
 
   it('calls no model for a run that was cancelled meanwhile', () => expectNoCall(lateLog));
+
+  it('begins no call that waited for a slot while the answer to a cancel is awaited', async () => {
+    const { uuid } = nodeSystem();
+    const [first, second] = [uuid(), uuid()];
+    let answer = (): void => undefined;
+    const answers = new Promise<void>((resolve) => (answer = resolve));
+    const model = scriptedModel(() => 'hold');
+    let isMade = false;
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        async append(stream, events, expected) {
+          const appended = await log.append(stream, events, expected);
+          if (!events.some(({ type }) => type === 'RunFailed')) return appended;
+          isMade = true;
+          await answers;
+          return appended;
+        },
+      });
+    engine = await openTestEngine({ path: dir.path, model, maxModelCalls: 1, decorate });
+    const graph = graphOf('only');
+    await engine.registry.start(runRequest(first, { graph }));
+    await model.called(1);
+    await engine.registry.start(runRequest(second, { graph }));
+    const cancelling = engine.registry.cancel(second);
+    await untilTrue(() => isMade);
+    model.held[0]?.release();
+    await runWhen(engine, first, (run) => run.phase.status === 'completed');
+    answer();
+    await cancelling;
+    expect(model.requests).to.have.length(1);
+  });
 });
