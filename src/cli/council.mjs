@@ -46,7 +46,7 @@ const [name = '', ...rest] = process.argv.slice(2);
 const command = COMMANDS.find(({ names, isBare }) => names.includes(name) && !(isBare && rest.length > 0));
 if (command !== undefined) {
   await start(command.program);
-} else if (['help', '--help', '-h'].includes(name)) {
+} else if ([name, ...rest.slice(0, 1)].some((word) => ['help', '--help', '-h'].includes(word))) {
   process.stdout.write(USAGE);
 } else if (name === '--version') {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));

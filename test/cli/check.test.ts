@@ -54,11 +54,14 @@ onEmbeddedLog(() =>
       expect(stdout).to.match(/event 0 of run-[-0-9a-f]+: its hash does not follow/);
     });
 
-    it('refuses while the service runs, without a folder, and other words', async () => {
+    it('refuses while the service runs, which it names, without a folder, and other words', async () => {
       const folder = copied('running');
       const service = await startServiceProcess(folder);
-      expect((await check(folder)).code).to.equal(5);
-      expect((await check(folder, '--accept-loss')).code).to.equal(5);
+      for (const words of [[], ['--accept-loss']]) {
+        const { code, stderr } = await check(folder, ...words);
+        expect(code, stderr).to.equal(5);
+        expect(stderr).to.include(`process ${service.pid} on `);
+      }
       await service.stop();
       expect((await check(join(bench.path, 'none'))).code).to.equal(2);
       expect((await check(folder, '--accept-losses')).code).to.equal(2);

@@ -47,8 +47,8 @@ describe('council run, used wrongly', () => {
 
   it('exits 0 for help and version, 2 for a command that it does not know', async () => {
     const ended = (...words: readonly string[]) => bench.command(words);
-    for (const word of ['help', '--help', '-h']) {
-      const { code, stdout, stderr } = await ended(word);
+    for (const words of [['help'], ['--help'], ['-h'], ['serve', '--help']]) {
+      const { code, stdout, stderr } = await ended(...words);
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout).to.include('council serve');
     }

@@ -9,9 +9,9 @@ import { nodeSystem } from '../../system/system.js';
 import { openDataDirectory } from '../../app/data-directory.js';
 import { forgetHead, knownHead, lossOf } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
-import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
+import { openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { EXIT } from './exit-codes.js';
 import { folderOfLog, runToItsEnd, say } from './log-command.js';
@@ -59,7 +59,7 @@ function acceptLoss(folder: string, system: System): number {
 function check(folder: string, { sha256 }: System): number {
   const file = join(folder, 'log.sqlite');
   const known = knownHead(file);
-  const log = openLogReadOnly(file);
+  const log = openFolderLog(folder);
   try {
     const last = log.salvage.last();
     const identity = identityOf(log);

@@ -8,9 +8,9 @@ import { newEventOf } from '../../eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
 import { knownHead } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
-import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import type { EventLog } from '../../eventlog/port.js';
 import { nodeSystem } from '../../system/system.js';
+import { openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { EXIT } from './exit-codes.js';
 import { folderOfLog, runToItsEnd, say } from './log-command.js';
@@ -32,12 +32,15 @@ async function main(words: readonly string[]): Promise<number> {
     return EXIT.done;
   }
   if (word !== '--to' || folder === undefined || rest.length > 0) throw new UsageFault(USAGE.trimEnd());
-  const file = join(folderOfLog(), 'log.sqlite');
+  const from = folderOfLog();
   const target = join(resolve(folder), 'log.sqlite');
   if (existsSync(target)) throw new UsageFault(`Cannot salvage to "${folder}": there is a log in it already`);
-  const log = openLogReadOnly(file);
+  const log = openFolderLog(from);
   try {
-    return await salvage(log, { target, last: Math.max(log.salvage.last(), knownHead(file)?.position ?? 0) });
+    return await salvage(log, {
+      target,
+      last: Math.max(log.salvage.last(), knownHead(join(from, 'log.sqlite'))?.position ?? 0),
+    });
   } finally {
     log.close();
   }

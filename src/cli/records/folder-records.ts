@@ -1,17 +1,14 @@
 /** The records in the data directory of a stopped service; nothing is written there, and no lock is taken. */
-import { join, resolve } from 'node:path';
 import { exportLine } from '../../audit/export.js';
-import { dataDirectoryHolder } from '../../app/data-directory.js';
-import { DataDirHeld } from '../../eventlog/errors.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import { foldedRun } from '../../api/serializers.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
-import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import { foldRun, readChecked } from '../../run/stream.js';
 import type { System } from '../../system/system.js';
 import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
+import { openFolderLog } from './folder-log.js';
 
 /** Characters of an export that are gathered into a chunk. */
 const CHUNK_CHARS = 64 * 1024;
@@ -23,8 +20,7 @@ const CHUNK_CHARS = 64 * 1024;
  * @throws {LogUnreadable} there is no log, or it cannot be read; also from the calls, when a service has started since
  */
 export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>): RunRecords {
-  const path = resolve(folder);
-  const log = openedIn(path);
+  const log = openFolderLog(folder);
   async function* events(runId: string): AsyncGenerator<ExportedEvent> {
     let isKnown = false;
     for await (const event of readChecked(log, runId, { sha256 })) {
@@ -49,14 +45,6 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     close: () => log.close(),
   };
-}
-
-function openedIn(path: string): ReadOnlyLog {
-  try {
-    return openLogReadOnly(join(path, 'log.sqlite'));
-  } catch (error) {
-    throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: dataDirectoryHolder(path) }) : error;
-  }
 }
 
 /** What was read while the file stayed as it was; a service that has started since may have torn it. */

@@ -2,11 +2,9 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { dataDirectoryHolder, openDataDirectory } from '../../app/data-directory.js';
+import { openDataDirectory } from '../../app/data-directory.js';
 import { keyRecord } from '../../api/serializers.js';
 import type { Config } from '../../config.js';
-import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
-import { DataDirHeld } from '../../eventlog/errors.js';
 import { openLog } from '../../eventlog/open.js';
 import type { EventLog } from '../../eventlog/port.js';
 import { LogUnreadable } from '../../eventlog/port.js';
@@ -17,6 +15,7 @@ import { KeyRing } from '../../keys/state.js';
 import { KeyStore } from '../../keys/store.js';
 import type { System } from '../../system/system.js';
 import type { KeyBook } from '../commands/keys-usage.js';
+import { openFolderLog } from './folder-log.js';
 
 /** The keys on the log that the settings name; a folder must not be in use, and is not changed by a list. */
 export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: System): KeyBook {
@@ -73,21 +72,12 @@ async function closing<T>(log: EventLog, act: (log: EventLog) => Promise<T>): Pr
 
 async function listOn(place: Place, system: System): Promise<readonly KeyRecord[]> {
   if (place.eventStore !== null) return await onLog(place, system, (log) => keysOn(log, system));
-  const log = readOnly(place.dataDir);
+  const log = openFolderLog(place.dataDir);
   try {
     return await keysOn(log, system);
   } finally {
     log.assertUnchanged();
     log.close();
-  }
-}
-
-function readOnly(folder: string): ReturnType<typeof openLogReadOnly> {
-  try {
-    return openLogReadOnly(logIn(folder));
-  } catch (error) {
-    const path = resolve(folder);
-    throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: dataDirectoryHolder(path) }) : error;
   }
 }
 

@@ -43,7 +43,7 @@ function eventsRoute(http: HttpContext): Route {
     isConditional: true,
     success: {
       status: 200,
-      description: "A page of the run's events; the ETag is the revision of the last one",
+      description: "A page of the run's events; the ETag is the revision of the run's last one",
       schema: 'run-events-page.json',
       alsoAs: {
         [NDJSON]: {
