@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { nodeSystem } from '../../src/system/system.js';
+import { startThread } from '../../src/system/thread.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
@@ -92,6 +93,8 @@ describe('A search index of chunks that fails', () => {
   });
 
   it('by itself, without being written, is opened again', async () => {
+    await service.stop();
+    await serve({ startThread });
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));
     await uploaded(service.url, TREES);
     const worker = await spawned;

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
+import type { StartThread } from '../../src/system/thread.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
 import type { Engine } from '../../src/app/engine.js';
@@ -21,6 +22,8 @@ export interface ServiceOverrides extends Partial<Config> {
   readonly system?: System;
   /** Whether each upload has an extraction of its own, by its own clock; else the text of a file is had once. */
   readonly extractsAnew?: boolean;
+  /** Default: those that have served before. */
+  readonly startThread?: StartThread;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -44,6 +47,7 @@ export async function startService({
   model,
   system,
   extractsAnew = false,
+  startThread = startWarmThread,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
@@ -57,7 +61,7 @@ export async function startService({
   const starting = start(config, {
     dataDir,
     system: clock,
-    startThread: startWarmThread,
+    startThread,
     ...(!extractsAnew && { extractor: rememberingExtractor() }),
     model: model ?? offlineModel({ system: clock }),
     openLog: async (at) => decorate(await openLog(at)),

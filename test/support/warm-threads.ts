@@ -33,10 +33,8 @@ export const startWarmThread: StartThread = (module, data) => {
         events.emit('exit');
       });
   });
-  worker.once('error', (error) => {
-    events.emit('error', error);
-    events.emit('exit');
-  });
+  worker.once('error', (error) => events.emit('error', error));
+  worker.once('exit', () => events.emit('exit'));
   worker.postMessage({ module: module.href, data, port } satisfies WarmTask, [port]);
   return {
     postMessage: (message) => near.postMessage(message),
@@ -45,7 +43,7 @@ export const startWarmThread: StartThread = (module, data) => {
 };
 
 function setFree(worker: Worker, module: string): void {
-  worker.removeAllListeners('message').removeAllListeners('error');
+  for (const name of ['message', 'error', 'exit'] as const) worker.removeAllListeners(name);
   const others = idle.get(module) ?? [];
   if (others.length >= MAX_IDLE) return worker.postMessage(null satisfies WarmTask);
   worker.unref();
