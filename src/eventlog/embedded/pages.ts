@@ -30,28 +30,27 @@ type AllQuery = Extract<PageQuery, { of: 'all' }>;
 
 /** Answers page queries over an open log file. */
 export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) => Page {
-  const prepare = (sql: string): StatementSyncInstance => database.prepare(sql, { returnArrays: true });
+  const prepare = (sql: string): Read => reading(() => database.prepare(sql, { returnArrays: true }));
   const all = prepare(`${ALL} ORDER BY e.position LIMIT ?`);
   const some = prepare(`${ALL} AND ${CATEGORY} IN (SELECT value FROM json_each(?)) ORDER BY e.position LIMIT ?`);
   const forwards = prepare(`${STREAM} AND e.revision >= ? ORDER BY e.revision LIMIT ?`);
   const backwards = prepare(`${STREAM} AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`);
 
   function pageOfStream(query: StreamQuery): Page {
-    const statement = query.backwards ? backwards : forwards;
+    const read = query.backwards ? backwards : forwards;
     const from = query.from ?? (query.backwards ? Number.MAX_SAFE_INTEGER : 0);
     const limit = Math.min(query.max, PAGE_EVENTS);
-    const { texts, numbers, isFull } = collect(statement.iterate(query.stream, from, limit), limit);
+    const { texts, numbers, isFull } = read([query.stream, from, limit], limit);
     return { texts, numbers, end: isFull ? (numbers.at(-1) ?? null) : null };
   }
 
   function pageOfAll({ after, until, categories, max }: AllQuery): Page {
     const limit = Math.min(max, PAGE_EVENTS);
     const last = categories === null ? until : Math.min(until, after + PAGE_POSITIONS);
-    const rows =
+    const { texts, numbers, isFull } =
       categories === null
-        ? all.iterate(after, last, limit)
-        : some.iterate(after, last, JSON.stringify(categories), limit);
-    const { texts, numbers, isFull } = collect(rows, limit);
+        ? all([after, last, limit], limit)
+        : some([after, last, JSON.stringify(categories), limit], limit);
     const end = isFull ? (numbers.at(-2) ?? last) : last;
     return { texts, numbers, end: end < until ? end : null };
   }
@@ -59,10 +58,29 @@ export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) =
   return (query) => (query.of === 'stream' ? pageOfStream(query) : pageOfAll(query));
 }
 
-function collect(
-  rows: Iterable<unknown>,
-  limit: number,
-): { readonly texts: readonly string[]; readonly numbers: readonly number[]; readonly isFull: boolean } {
+/** What a statement finds with these parameters. */
+type Read = (parameters: readonly (string | number)[], limit: number) => Collected;
+
+interface Collected {
+  readonly texts: readonly string[];
+  readonly numbers: readonly number[];
+  readonly isFull: boolean;
+}
+
+/** A statement that has failed fails once more when it is used again, whatever it is asked: it is prepared anew. */
+function reading(prepare: () => StatementSyncInstance): Read {
+  let statement = prepare();
+  return (parameters, limit) => {
+    try {
+      return collect(statement.iterate(...parameters), limit);
+    } catch (error) {
+      statement = prepare();
+      throw error;
+    }
+  };
+}
+
+function collect(rows: Iterable<unknown>, limit: number): Collected {
   const texts: string[] = [];
   const numbers: number[] = [];
   let chars = 0;
