@@ -1,5 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { utimesSync } from 'node:fs';
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
@@ -8,12 +8,14 @@ import { openLogReadOnly } from '../../src/eventlog/embedded/read-only.js';
 import type { EventLog, RecordedEvent, StreamRange } from '../../src/eventlog/port.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
 import { startChild } from '../support/child.js';
+import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const STREAM = 'run-1';
 /** More than a page holds. */
 const EVENTS = 1_100;
+const PAGE_BYTES = 4096;
 
 describe('A log that is only read', () => {
   let dir: TempDir;
@@ -62,6 +64,22 @@ describe('A log that is only read', () => {
     expect(expected[0]).to.have.lengthOf(EVENTS);
     reader.assertUnchanged();
     reader.close();
+    reader.close();
+  });
+
+  it('gives what stands before a damaged page before it tells of that', async () => {
+    await (await filled()).close();
+    const bytes = readFileSync(file);
+    const from = Math.floor(bytes.indexOf(`{"n":${EVENTS - 100}}`) / PAGE_BYTES) * PAGE_BYTES;
+    writeFileSync(file, bytes.fill(0, from, from + PAGE_BYTES));
+    const reader = openLogReadOnly(file);
+    let given = 0;
+    const reading = async (): Promise<void> => {
+      for await (const { revision } of reader.readStream(STREAM)) given = revision + 1;
+    };
+    expect(await rejectionOf(reading())).to.be.instanceOf(LogUnreadable);
+    // A read takes 512 at a time; the damage is among the second.
+    expect(given).to.equal(512);
     reader.close();
   });
 

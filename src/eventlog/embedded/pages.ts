@@ -104,23 +104,19 @@ export async function* streamPages(
 ): AsyncIterable<RecordedEvent> {
   const backwards = range.direction === 'backwards';
   let left = range.max ?? Number.MAX_SAFE_INTEGER;
-  const read = (from: number | null): Page | Promise<Page> =>
-    page({ of: 'stream', stream, from, backwards, max: left });
-  for (let next: Page | Promise<Page> | null = left > 0 ? read(range.from ?? null) : null; next !== null;) {
+  // Also of a reader that throws at once: what stands before a damaged page is given before that is told.
+  const read = async (from: number | null): Promise<Page> =>
+    await page({ of: 'stream', stream, from, backwards, max: left });
+  for (let next = left > 0 ? read(range.from ?? null) : null; next !== null;) {
     const found: Page = await next;
     const { end } = found;
     const events = eventsOn(found);
     left -= events.length;
-    // The next page is read while this one is worked on.
-    next = end === null || left <= 0 ? null : ahead(read(backwards ? end - 1 : end + 1));
+    // The next page is read while this one is worked on. If nobody goes on to it, its failure is nobody's either.
+    next = end === null || left <= 0 ? null : read(backwards ? end - 1 : end + 1);
+    next?.catch(() => undefined);
     for (const event of events) yield event;
   }
-}
-
-/** Nobody asks for what comes after the last event that is wanted: then its failure is nobody's either. */
-function ahead<T>(answer: T | Promise<T>): T | Promise<T> {
-  if (answer instanceof Promise) answer.catch(() => undefined);
-  return answer;
 }
 
 /** The events after a position, up to and with another, read page by page in the log's order. */
