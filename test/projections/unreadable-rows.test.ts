@@ -168,6 +168,8 @@ onEmbeddedLog(() =>
            SELECT key, id, created_at, status, 0 FROM runs WHERE id = '${NO_RUN}'`,
         ),
       );
+      // Alone: what is asked for beside it may be answered from views that have just been begun anew.
+      rest.read(await rest.get('/api/runs/'), 200, 'history-list.json');
       expect(await lists()).to.deep.equal(told);
       expect(await lists()).to.deep.equal(told);
       expect(service.faults).to.have.length(1);
