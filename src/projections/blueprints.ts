@@ -1,7 +1,7 @@
 /** The saved councils as a list. */
 import type { History } from './run-history.js';
 import type { WhenFoldedDeps } from './when-folded.js';
-import { againWhenLost, whenFolded } from './when-folded.js';
+import { whenFolded, whileFolded } from './when-folded.js';
 import type { Page } from './run-summary.js';
 
 export interface BlueprintListDeps extends WhenFoldedDeps {
@@ -24,18 +24,23 @@ export function blueprintList(deps: BlueprintListDeps): BlueprintList {
   const { history } = deps;
   return async (page) => {
     const { limit } = page;
+    const { refolds } = deps.projector;
     const ids = await whenFolded(deps, () => history.blueprintIds({ ...page, limit: limit + 1 }));
-    return { records: recordsOf(ids.slice(0, limit), deps), hasMore: ids.length > limit };
+    return { records: recordsOf(ids.slice(0, limit), refolds, deps), hasMore: ids.length > limit };
   };
 }
 
 /** Most ids per query of the stored views, which answer with one chunk of records. */
 const IDS_AT_ONCE = 100;
 
-async function* recordsOf(ids: readonly string[], deps: BlueprintListDeps): AsyncGenerator<readonly string[]> {
+async function* recordsOf(
+  ids: readonly string[],
+  refolds: number,
+  deps: BlueprintListDeps,
+): AsyncGenerator<readonly string[]> {
   for (let at = 0; at < ids.length;) {
     const next = ids.slice(at, at + IDS_AT_ONCE);
-    const records = await againWhenLost(deps, () => deps.history.blueprintRecords(next));
+    const records = await whileFolded(deps, refolds, () => deps.history.blueprintRecords(next));
     at += records.length;
     yield records.filter((record) => record !== null);
   }

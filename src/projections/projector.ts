@@ -63,6 +63,7 @@ export class Projector {
   #subscription = new AbortController();
   /** Whether the subscription is to begin anew: what comes of the present one no longer counts. */
   #isRefolding = false;
+  #refolds = 0;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -72,6 +73,11 @@ export class Projector {
   /** Whether history has been folded since the start, or since it was lost. */
   get isCaughtUp(): boolean {
     return this.#caughtUp;
+  }
+
+  /** How often what was stored was lost: an answer of the views counts only when this is as it was before the question. */
+  get refolds(): number {
+    return this.#refolds;
   }
 
   /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
@@ -85,6 +91,7 @@ export class Projector {
   refold(): void {
     this.#position = null;
     this.#caughtUp = false;
+    this.#refolds += 1;
     this.#isRefolding = true;
     this.#subscription.abort();
   }

@@ -159,6 +159,8 @@ export class History {
 
   /** The stored records as JSON text, null where there is none; of the first of them alone when they are large. */
   async blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
+    if (this.#changedBlueprints.size > 0) await this.#show();
+    await this.#written.catch(() => undefined);
     const stored = await this.#views.blueprintRecords(ids);
     const textOf = async (each: Stored<string>): Promise<string | null> =>
       each.row ?? (await this.#blueprintAnew(each.id));

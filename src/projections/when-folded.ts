@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 5_000;
 
 export interface WhenFoldedDeps {
   readonly log: Pick<EventLog, 'head'>;
-  readonly projector: Pick<Projector, 'reached'>;
+  readonly projector: Pick<Projector, 'reached' | 'refolds'>;
   readonly system: Pick<System, 'after'>;
 }
 
@@ -20,19 +20,32 @@ export interface WhenFoldedDeps {
  * @throws {ViewsBehind} when folding takes too long
  */
 export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
+  const { refolds } = deps.projector;
   await folded(deps);
-  return await againWhenLost(deps, ask);
+  return await askWhole(deps, refolds, ask);
 }
 
-/** Asks at once, and once more when the views turn out to be lost. @throws {ViewsBehind} when folding takes too long */
-export async function againWhenLost<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
+/**
+ * The same of what was found by an earlier question: asks at once, unless the views were begun anew since then.
+ *
+ * @param refolds how often they had been when the earlier question was asked
+ */
+export async function whileFolded<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
+  const now = deps.projector.refolds;
+  if (now !== refolds) await folded(deps);
+  return await askWhole(deps, now, ask);
+}
+
+/** An answer counts when the views were not begun anew meanwhile, for it may come from the new ones, still empty. */
+async function askWhole<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
   try {
-    return await ask();
+    const answer = await ask();
+    if (deps.projector.refolds === refolds) return answer;
   } catch (error) {
     if (!(error instanceof ViewsLost)) throw error;
-    await folded(deps);
-    return await ask();
   }
+  await folded(deps);
+  return await ask();
 }
 
 async function folded({ log, projector, system }: WhenFoldedDeps): Promise<void> {

@@ -107,7 +107,8 @@ export async function openViews(
     corruptRuns: () => guarded(calls.call('corruptRuns')),
     saveCorrupt: (corruption) => guarded(calls.call('saveCorrupt', corruption)),
     removeCorrupt: (runId) => guarded(calls.call('removeCorrupt', runId)),
-    discard: () => guarded(calls.call('discard')),
+    // What was found strange before they were begun anew is gone: a second call would lose the new ones.
+    discard: () => (isLost ? Promise.reject(new ViewsLost()) : guarded(calls.call('discard'))),
     close: () => calls.close(),
   };
 }
