@@ -14,6 +14,7 @@ import type {
   RunRequestedData,
   RunResult,
   RunStart,
+  RunTotals,
   Session,
   Verification,
 } from '../generated/schemas.js';
@@ -24,7 +25,7 @@ import type { Key as KeyState } from '../keys/state.js';
 import type { NewKey as AddedKey } from '../keys/store.js';
 import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
-import type { ModelEffort, RunUsage } from '../run/effort.js';
+import type { ModelEffort } from '../run/effort.js';
 import type { ForkPlan } from '../run/fork.js';
 import type { GateOutcome } from '../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../run/pause-view.js';
@@ -144,7 +145,7 @@ export function historyRecord(run: RunSummary): HistoryRecord {
   };
 }
 
-function usage({ byModel, ...total }: RunUsage): NonNullable<HistoryRecord['usage']> {
+function usage({ byModel, ...total }: RunTotals): NonNullable<HistoryRecord['usage']> {
   return {
     ...counts(total),
     by_model: byModel.map((each) => ({ model: each.model, ...counts(each) })),

@@ -1,6 +1,5 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
-import type { ExecutionMode } from '../generated/schemas.js';
-import type { RunUsage } from '../run/effort.js';
+import type { ExecutionMode, RunTotals } from '../generated/schemas.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import type { Approvers } from '../run/approvals.js';
@@ -49,7 +48,7 @@ export interface RunSummary {
   /** Time in pauses, in milliseconds; null while it is paused, when nobody knows how long that will take. */
   readonly waitedMs: number | null;
   /** Null: nothing is known. */
-  readonly usage: RunUsage | null;
+  readonly usage: RunTotals | null;
   /** What a human decides on: set only in God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }

@@ -9,6 +9,7 @@ import { noRoute } from '../graph/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
 import { branchAtEnd, branchInto, branchShown, nextFrontier, notYetStarted } from './frontier.js';
+import { usageOf } from './effort.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
@@ -225,13 +226,14 @@ function finish(pending: PendingEvents): void {
       finalDraft: last.draft,
       criticScore: last.score,
       iterationCount: iterationShown(run),
+      usage: usageOf(run.effort),
       ...unknownMarks(last.draft, run.progress.sources),
     },
   });
 }
 
 export function fail(pending: PendingEvents, failure: RunFailedData): void {
-  pending.write({ type: 'RunFailed', data: failure });
+  pending.write({ type: 'RunFailed', data: { usage: usageOf(pending.run.effort), ...failure } });
 }
 
 function failTooLarge(

@@ -1,5 +1,5 @@
 /** What a run has cost: calls to models, their tokens, and time in pauses. A fork counts its own alone. */
-import type { NodeUsage } from '../generated/schemas.js';
+import type { NodeUsage, RunTotals } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 
 /** What one model was asked for. */
@@ -129,15 +129,11 @@ function sumOf(before: number | null, tokens: number): number | null {
 }
 
 /** What a run has cost in all, and by model. */
-export interface RunUsage extends Omit<ModelEffort, 'model'> {
-  readonly byModel: readonly ModelEffort[];
-}
-
-export function usageOf({ models }: RunEffort): RunUsage {
+export function usageOf({ models }: RunEffort): RunTotals {
   const { calls, repeatedCalls, toldCalls, inputTokens, outputTokens } = models.reduce(
     (sum, each) =>
       withChange(sum, { ...each, inputTokens: each.inputTokens ?? 0, outputTokens: each.outputTokens ?? 0 }),
     noneOf(''),
   );
-  return { calls, repeatedCalls, toldCalls, inputTokens, outputTokens, byModel: models };
+  return { calls, repeatedCalls, toldCalls, inputTokens, outputTokens, byModel: [...models] };
 }

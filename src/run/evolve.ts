@@ -107,7 +107,9 @@ function changed(state: RunState, event: RunEvent): RunState {
     case 'RunCompleted':
       return completed(state, event);
     case 'RunFailed': {
-      const failed = { status: 'failed', completedAt: event.at, failure: event.data } as const;
+      // What it has cost is in its effort.
+      const { usage: _, ...failure } = event.data;
+      const failed = { status: 'failed', completedAt: event.at, failure } as const;
       return { ...state, phase: failed, ownership: { ...ownership, owner: null } };
     }
     default:

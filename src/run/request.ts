@@ -3,6 +3,7 @@ import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.j
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonicalOnce } from '../eventsourcing/canonical-json.js';
 import { decide } from './decide.js';
+import { NO_EFFORT, usageOf } from './effort.js';
 import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
 import type { DecisionContext, PendingEvents } from './pending-events.js';
@@ -110,6 +111,6 @@ export function requestRun(...request: Parameters<typeof newRun>): readonly RunF
 export function refuseRun(requested: RunRequestedData, failure: RunFailedData): readonly RunFact[] {
   return [
     { type: 'RunRequested', data: requested },
-    { type: 'RunFailed', data: failure },
+    { type: 'RunFailed', data: { usage: usageOf(NO_EFFORT), ...failure } },
   ];
 }

@@ -135,9 +135,9 @@ async function recordsOf(engine: TestEngine, runIds: readonly string[]): Promise
 
 /** The same result as of a run that nothing has disturbed. */
 function expectCompleted(events: readonly RunEvent[]): void {
-  expect(factsOf(events, 'RunCompleted')).to.deep.equal([
-    { finalDraft: FINAL_DRAFT, criticScore: 8, iterationCount: 3 },
-  ]);
+  // Only what it has cost tells of calls that were made again.
+  const results = factsOf(events, 'RunCompleted').map(({ usage: _, ...result }) => result);
+  expect(results).to.deep.equal([{ finalDraft: FINAL_DRAFT, criticScore: 8, iterationCount: 3 }]);
   expect(factsOf(events, 'NodeCompleted').map(({ step }) => step)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
 }
 

@@ -1,15 +1,17 @@
 import { expect } from 'chai';
-import type { RunUsage } from '../../src/run/effort.js';
+import type { RunTotals } from '../../src/generated/schemas.js';
 import { usageOf } from '../../src/run/effort.js';
+import { refuseRun } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, failed, given, graphOf, looked, scored, wrote } from '../support/given.js';
+import { attemptOf, broke, failed, given, graphOf, looked, RUN_ID, scored, wrote } from '../support/given.js';
+import { runRequest } from '../support/open-engine.js';
 
 const council = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
 describe('What a run has cost', () => {
-  const costOf = ({ run }: Story): RunUsage => usageOf(run.effort);
+  const costOf = ({ run }: Story): RunTotals => usageOf(run.effort);
 
   it('is no call before the first, and tokens that nobody knows', () => {
     expect(usageOf(given(council, { pending: true }).run.effort)).to.deep.equal({
@@ -62,6 +64,22 @@ describe('What a run has cost', () => {
       { model: 'model-1', ...one },
       { model: 'model-2', ...one },
     ]);
+  });
+
+  it('is told by the event that ends the run, completed, failed or refused', () => {
+    const toldBy = ({ events }: Pick<Story, 'events'>): unknown => {
+      const last = events.at(-1);
+      return last?.type === 'RunCompleted' || last?.type === 'RunFailed' ? last.data.usage : null;
+    };
+    const completed = given(council).whenAll(wrote('write'), scored('judge', 9), wrote('polish'));
+    expect(toldBy(completed)).to.deep.equal(costOf(completed)).and.to.include({ calls: 3, inputTokens: 30 });
+    const cancelled = given(council).whenAll(wrote('write'), { type: 'CancelRun', actor: null });
+    expect(toldBy(cancelled)).to.deep.equal(costOf(cancelled)).and.to.include({ calls: 2, inputTokens: 10 });
+    const paused = given(council, { godMode: true });
+    const rejected = paused.at(new Date(START).toISOString()).whenDecided({ action: 'reject', modifiedState: null });
+    expect(toldBy(rejected)).to.deep.equal(costOf(paused)).and.to.include({ calls: 0, inputTokens: null });
+    const [, refused] = refuseRun(runRequest(RUN_ID), { kind: 'not_runnable', error: 'No node', node: null });
+    expect(refused?.data).to.deep.include({ usage: costOf(given(council, { pending: true })) });
   });
 
   it('is the time in pauses, once each has ended by a decision or a cancellation', () => {

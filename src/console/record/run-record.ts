@@ -1,8 +1,7 @@
 /** A growing record of one run: its events, and the service's own fold of them at any moment. */
 import type { RunEvent } from '../../client/run-events.js';
-import type { GateAction } from '../../generated/schemas.js';
+import type { GateAction, RunTotals } from '../../generated/schemas.js';
 import { usageOf } from '../../run/effort.js';
-import type { RunUsage } from '../../run/effort.js';
 import { upcast } from '../../run/events.js';
 import { evolve, firstState } from '../../run/evolve.js';
 import type { LiveBranch, PauseApprovals } from '../../run/pause-view.js';
@@ -49,7 +48,7 @@ export interface Moment {
   readonly pause: PauseShown | null;
   /** Instance that runs it; null: none does. */
   readonly owner: string | null;
-  readonly usage: RunUsage;
+  readonly usage: RunTotals;
   /** Time in pauses that have ended, in milliseconds. */
   readonly waitedMs: number;
 }

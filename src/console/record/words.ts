@@ -1,7 +1,6 @@
 /** What happens in a run, in plain words. Complete by type: a kind of event or status that is added does not compile without. */
 import type { RunEvent } from '../../client/run-events.js';
-import type { GateAction, NodeUsage, RunFailedData, StateOverride } from '../../generated/schemas.js';
-import type { RunUsage } from '../../run/effort.js';
+import type { GateAction, NodeUsage, RunFailedData, RunTotals, StateOverride } from '../../generated/schemas.js';
 import type { RunStatus } from '../../run/state.js';
 import { countOf, EXCERPT_CHARS, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
@@ -294,7 +293,7 @@ export function tokenWords(usage: NodeUsage | null): string {
 }
 
 /** What a run has used: calls and tokens, no money. */
-export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunUsage): string {
+export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunTotals): string {
   const again = repeatedCalls === 0 ? '' : ` (${repeatedCalls} repeated)`;
   const asked = `${countOf(calls, 'call')}${again}`;
   if (inputTokens === null && outputTokens === null) return `${asked}, tokens not told`;
