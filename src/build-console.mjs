@@ -6,7 +6,6 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker, parentPort, workerData } from 'node:worker_threads';
@@ -26,20 +25,20 @@ export const CONSOLE_BUILDER = fileURLToPath(import.meta.url);
 /**
  * All files of dist/console, as texts by path, and the files that they are made of; none where there are no sources.
  *
- * @param moduleMaker resolves with what gives the JavaScript of a source without JSX, by its path from the root and its text
+ * @param moduleMaker resolves with what gives the JavaScript of a source, JSX in it, by its path from the root and its text
  */
 export async function buildConsole(moduleMaker) {
   if (!existsSync(ENTRY)) return { files: new Map(), sources: [] };
-  return await inThread('files', moduleMaker().then(plainModules));
+  return await inThread('files', moduleMaker().then(modulesBy));
 }
 
-/** The JavaScript of all sources without JSX that the console loads, by path. */
-function plainModules(moduleOf) {
+/** The JavaScript of all sources that the console loads, JSX in it, by path. */
+function modulesBy(moduleOf) {
   const modules = new Map();
   const paths = new Set([ENTRY, SHARED_ENTRY]);
   for (const path of paths) {
     const text = readFileSync(path, 'utf8');
-    if (path.endsWith('.ts')) modules.set(path, moduleOf(nameOf(path), text));
+    modules.set(path, moduleOf(nameOf(path), text));
     for (const [, specifier] of text.matchAll(/(?:\bfrom |\bimport\()'(\.[^']+)'/g)) {
       const imported = sourceAt(specifier, path);
       if (imported !== undefined) paths.add(imported);
@@ -66,7 +65,7 @@ async function inThread(task, input) {
 /** What threads do. @param input a promise */
 const TASKS = { files: filesFrom, minified };
 
-/** @param modules see plainModules */
+/** @param modules see modulesBy */
 async function filesFrom(modules) {
   const { chunks, sources } = await chunksFrom({ main: ENTRY, share: SHARED_ENTRY }, modules);
   const files = new Map([...chunks.map(({ fileName, code }) => [fileName, code]), ['console.css', styles()]]);
@@ -83,6 +82,8 @@ async function chunksFrom(input, modules) {
   const bundle = await rollup({
     input,
     plugins: [sourcesAndPackages(modules, (path) => sources.push(path))],
+    // Of the two ways to make elements the one whose calls are shorter.
+    jsx: { mode: 'classic', factory: 'h', fragment: 'Fragment', importSource: 'preact' },
     // Of this tree a module is loaded for what it exports.
     treeshake: { moduleSideEffects: (path) => path.includes('/node_modules/') },
     onwarn: ({ message }) => {
@@ -139,21 +140,8 @@ const MINIFIED = {
   mangle: true,
 };
 
-/** Of the two ways to make elements the one whose calls are shorter. */
-const FACTORY = "import { h as _h, Fragment as _Fragment } from 'preact';";
-
 /** How modules are found, and become JavaScript. @param onLoad hears the path of each */
 function sourcesAndPackages(modules, onLoad) {
-  // Imported, it would be analysed, all 9 MB of it, for the names of what it exports.
-  const ts = createRequire(import.meta.url)('typescript');
-  const compilerOptions = {
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.ESNext,
-    jsx: ts.JsxEmit.React,
-    jsxFactory: '_h',
-    jsxFragmentFactory: '_Fragment',
-    verbatimModuleSyntax: true,
-  };
   return {
     name: 'sources-and-packages',
     resolveId(specifier, importer) {
@@ -163,11 +151,7 @@ function sourcesAndPackages(modules, onLoad) {
     },
     async load(path) {
       onLoad(path);
-      if (path.endsWith('.ts')) return (await modules).get(path);
-      const text = readFileSync(path, 'utf8');
-      return path.endsWith('.tsx')
-        ? FACTORY + ts.transpileModule(text, { fileName: path, compilerOptions }).outputText
-        : text;
+      return (await modules).get(path) ?? readFileSync(path, 'utf8');
     },
   };
 }

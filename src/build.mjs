@@ -123,16 +123,22 @@ async function madeOf(path, text) {
   return [(await moduleMaker())(path, text)];
 }
 
-/** What makes the JavaScript of a source without JSX, of its path and text; each is made once. */
+/** What makes the JavaScript of a source, of its path and text, with its JSX as it is; each is made once. */
 async function moduleMaker() {
-  const { default: blankTypes } = await import('ts-blank-space');
+  const [{ blankSourceFile }, { default: ts }] = await Promise.all([import('ts-blank-space'), import('typescript')]);
+  const options = {
+    languageVersion: ts.ScriptTarget.ESNext,
+    impliedNodeFormat: ts.ModuleKind.ESNext,
+    jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
+  };
   return (path, text) => {
     const refuse = (syntax) => {
       throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
     };
     const known = made.get(path);
     if (known?.text === text) return known.module;
-    const module = blankTypes(text, refuse);
+    const kind = path.endsWith('.tsx') ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
+    const module = blankSourceFile(ts.createSourceFile(path, text, options, false, kind), refuse);
     made.set(path, { text, module });
     return module;
   };
