@@ -97,7 +97,8 @@ export function Select({ value, options, onChange, disabled, ...field }: SelectP
       {(control) => (
         <select
           {...control}
-          {...{ value, disabled }}
+          value={value}
+          disabled={disabled}
           class="input"
           onChange={(event) => onChange(event.currentTarget.value)}
         >

@@ -55,9 +55,7 @@ export function Graph(props: GraphProps) {
   useEffect(() => {
     if (round > 0) camera.show();
   }, [round]);
-  const names = new Map(nodes.map(({ id, label }) => [id, label]));
-  const told = edges.map((edge) => ({ edge, words: edgeWords(edge, names) }));
-  const { onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown } = camera;
+  const told = toldOf(nodes, edges);
   return (
     <div class="graph" style={{ '--drawing-height': `${drawing.height}px` }}>
       <div
@@ -67,7 +65,13 @@ export function Graph(props: GraphProps) {
         aria-label={name}
         aria-roledescription="graph"
         tabIndex={0}
-        {...{ onWheel, onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onClickCapture, onKeyDown }}
+        onWheel={camera.onWheel}
+        onPointerDown={camera.onPointerDown}
+        onPointerMove={camera.onPointerMove}
+        onPointerUp={camera.onPointerUp}
+        onPointerCancel={camera.onPointerCancel}
+        onClickCapture={camera.onClickCapture}
+        onKeyDown={camera.onKeyDown}
         onClick={(event) => event.target === event.currentTarget && onSelectNode?.(null)}
       >
         <Seen camera={camera.state}>
@@ -99,6 +103,12 @@ export function Graph(props: GraphProps) {
       </ul>
     </div>
   );
+}
+
+/** The edges in words. */
+function toldOf(nodes: GraphProps['nodes'], edges: GraphProps['edges']): EdgesProps['told'] {
+  const names = new Map(nodes.map(({ id, label }) => [id, label]));
+  return edges.map((edge) => ({ edge, words: edgeWords(edge, names) }));
 }
 
 /** Moves what is drawn under the camera, without drawing it anew. */

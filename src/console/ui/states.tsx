@@ -18,7 +18,7 @@ export function Away() {
   );
 }
 
-export function Loading({ what, lines = 4 }: { readonly what: string; readonly lines?: number }) {
+export function Loading({ what, lines = 4 }: { readonly what: string; readonly lines?: number | undefined }) {
   return (
     <div class="skeleton" role="status" aria-label={`Loading ${what}`}>
       {Array.from({ length: lines }, (_, line) => (
@@ -57,7 +57,7 @@ export interface AwaitedProps<T> {
 /** What was asked for once it is there; before, that it loads, or why it could not be had. */
 export function Awaited<T>({ of: { state, reload }, what, lines, children }: AwaitedProps<T>) {
   const { value: found } = state;
-  if (found.status === 'loading') return <Loading what={what} {...(lines !== undefined && { lines })} />;
+  if (found.status === 'loading') return <Loading what={what} lines={lines} />;
   if (found.status === 'failed') return <Failure error={found.error} onRetry={reload} />;
   return <>{children(found.value)}</>;
 }

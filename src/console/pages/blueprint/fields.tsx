@@ -19,7 +19,7 @@ export function TextField({ editor, onEdit, ...box }: TextFieldProps) {
     if (/\s$/.test(text)) editor.seal();
   }
   return (
-    <TextBox {...box} {...{ onType }} autocomplete="off" readOnly={!editor.mayEdit} onBlur={() => editor.seal()} />
+    <TextBox {...box} onType={onType} autocomplete="off" readOnly={!editor.mayEdit} onBlur={() => editor.seal()} />
   );
 }
 
@@ -105,31 +105,36 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
     <details class="more" open={value !== undefined}>
       <summary>Who approves</summary>
       <Check
-        {...{ label, disabled: !editor.mayEdit }}
+        label={label}
+        disabled={!editor.mayEdit}
         checked={value !== undefined}
         onChange={(checked) => onEdit(checked ? {} : undefined)}
       />
       {value !== undefined && (
         <>
           <NamesField
-            {...{ editor, value: by }}
+            editor={editor}
+            value={by}
             label="Approvers"
             hint="Names of keys, or scopes such as scope:admin; empty: whoever may approve"
             onEdit={(names) => set({ by: names.length === 0 ? undefined : [...names] }, 'by')}
           />
           <Check
-            {...{ label: 'Not whoever started the run', disabled: !editor.mayEdit }}
+            label="Not whoever started the run"
+            disabled={!editor.mayEdit}
             checked={isNotStarter}
             onChange={(checked) => set({ not_by_starter: checked ? true : undefined })}
           />
           <NumberField
-            {...{ editor, value: quorum }}
+            editor={editor}
+            value={quorum}
             label="How many must agree"
             placeholder="1"
             onEdit={(count) => set({ quorum: count }, 'quorum')}
           />
           <NumberField
-            {...{ editor, value: deadline === undefined ? undefined : deadline.after_ms / MINUTE_MS }}
+            editor={editor}
+            value={deadline === undefined ? undefined : deadline.after_ms / MINUTE_MS}
             label="Deadline in minutes"
             placeholder="none"
             onEdit={(minutes) => {
@@ -142,7 +147,8 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
           />
           {deadline !== undefined && (
             <WhenItPasses
-              {...{ editor, then: deadline.then }}
+              editor={editor}
+              then={deadline.then}
               onEdit={(next, name) => set({ deadline: { ...deadline, then: next } }, name)}
             />
           )}
@@ -182,7 +188,8 @@ function WhenItPasses({ editor, then, onEdit }: WhenItPassesProps) {
       />
       {typeof then === 'object' && (
         <NamesField
-          {...{ editor, value: then.escalate }}
+          editor={editor}
+          value={then.escalate}
           label="Who is asked then"
           hint="Names of keys, or scopes; they decide without a deadline"
           fault={then.escalate.length === 0 ? 'Somebody has to be named.' : null}

@@ -27,33 +27,37 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
   return (
     <>
       <TextField
-        {...{ editor, value: node.label ?? node.id }}
+        editor={editor}
+        value={node.label ?? node.id}
         element={(found) => (label.current = found)}
         label="Label"
         onEdit={(text) => set({ label: text }, 'label')}
       />
-      <RoleField {...{ editor, node, draft }} onEdit={(type) => set({ type })} />
+      <RoleField editor={editor} node={node} draft={draft} onEdit={(type) => set({ type })} />
       <TextField
-        {...{ editor, value: node.systemPrompt ?? '' }}
+        editor={editor}
+        value={node.systemPrompt ?? ''}
         label="System prompt"
         rows={8}
         onEdit={(text) => set({ systemPrompt: text }, 'prompt')}
       />
       <TextField
-        {...{ editor, value: node.model ?? '' }}
+        editor={editor}
+        value={node.model ?? ''}
         label="Model"
         placeholder="The service's own"
         onEdit={(text) => set({ model: text === '' ? undefined : text }, 'model')}
       />
       <fieldset class="tools">
         <legend class="label">Tools</legend>
-        <Tool {...{ editor, node, set }} tool="webSearch" label="Web search" />
-        <Tool {...{ editor, node, set }} tool="pdfReader" label="PDF reader" />
+        <Tool editor={editor} node={node} set={set} tool="webSearch" label="Web search" />
+        <Tool editor={editor} node={node} set={set} tool="pdfReader" label="PDF reader" />
       </fieldset>
       <Connections {...{ editor, node, at }} />
       <CallSettings {...{ editor, node, set }} />
       <ApprovalsFields
-        {...{ editor, value: node.approvals }}
+        editor={editor}
+        value={node.approvals}
         label="A rule of its own, in place of the blueprint's"
         onEdit={(approvals, name) => set({ approvals }, name)}
       />
@@ -61,7 +65,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         <summary>Id</summary>
         <IdField {...{ editor, node, at }} />
       </details>
-      <DeleteButton {...{ editor }} what="node" to={withoutNode(draft, at)} />
+      <DeleteButton editor={editor} what="node" to={withoutNode(draft, at)} />
     </>
   );
 }
@@ -86,7 +90,9 @@ function CallSettings({ editor, node, set }: SetProps) {
       {NUMBERS.map(({ field, ...words }) => (
         <NumberField
           key={field}
-          {...{ editor, value: node[field], ...words }}
+          editor={editor}
+          value={node[field]}
+          {...words}
           onEdit={(value) => set({ [field]: value }, field)}
         />
       ))}
@@ -137,7 +143,8 @@ interface ToolProps extends SetProps {
 function Tool({ editor, node: { tools }, set, tool, label }: ToolProps) {
   return (
     <Check
-      {...{ label, disabled: !editor.mayEdit }}
+      label={label}
+      disabled={!editor.mayEdit}
       checked={tools?.[tool] === true}
       onChange={(checked) => set({ tools: { ...tools, [tool]: checked } })}
     />

@@ -77,7 +77,7 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
   const tab = query.value.get('tab') === 'versions' && id !== NEW ? 'versions' : 'edit';
   return (
     <main id="page" class="wide editor">
-      <Head {...{ editor }} save={() => void save()} />
+      <Head editor={editor} save={() => void save()} />
       <Tabs
         label="Parts of the page"
         value={tab}
@@ -171,7 +171,7 @@ function Starts({ editor }: { readonly editor: Editor }) {
     <>
       <Button onClick={() => (open.value = 'try')}>Try it</Button>
       {saved !== null && (
-        <Button {...{ title }} onClick={() => (open.value = 'start')}>
+        <Button title={title} onClick={() => (open.value = 'start')}>
           Start a run
         </Button>
       )}
@@ -192,7 +192,7 @@ function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onCl
   }
   if (tried.value === null) {
     return (
-      <TopicDialog title="Try it without saving" verb="Try it" {...{ start, onClose }}>
+      <TopicDialog title="Try it without saving" verb="Try it" start={start} onClose={onClose}>
         <p class="small muted">
           The offline model answers at each node, by fixed rules: it shows the ways, not the words.
         </p>
@@ -304,13 +304,13 @@ function ConflictDialog({ editor }: { readonly editor: Editor }) {
   );
   if (theirs === null || saved === null) {
     return (
-      <Dialog title="Somebody has deleted this blueprint" {...{ onClose, foot }}>
+      <Dialog title="Somebody has deleted this blueprint" onClose={onClose} foot={foot}>
         <p>Nothing of yours is saved yet. Its versions stay in the record; saved anew, it keeps its id.</p>
       </Dialog>
     );
   }
   return (
-    <Dialog title="Somebody else saved this blueprint first" broad {...{ onClose, foot }}>
+    <Dialog title="Somebody else saved this blueprint first" broad onClose={onClose} foot={foot}>
       <p>
         It is version {theirs.version} by now; you began with version {saved.version}. Nothing of yours is saved yet.
       </p>

@@ -48,8 +48,8 @@ function FieldsPanel({ editor }: { readonly editor: Editor }) {
   return (
     <>
       <PartFindings {...{ editor, part }} />
-      {node !== undefined && <NodePanel key={part.at} {...{ editor, node }} at={part.at} />}
-      {edge !== undefined && <EdgePanel key={part.at} {...{ editor, edge }} at={part.at} />}
+      {node !== undefined && <NodePanel key={part.at} editor={editor} node={node} at={part.at} />}
+      {edge !== undefined && <EdgePanel key={part.at} editor={editor} edge={edge} at={part.at} />}
     </>
   );
 }
@@ -71,13 +71,15 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
   return (
     <>
       <TextField
-        {...{ editor, value: draft.name }}
+        editor={editor}
+        value={draft.name}
         label="Name"
         fault={draft.name === '' ? 'A blueprint needs a name.' : null}
         onEdit={(name) => editor.edit({ ...draft, name }, 'name')}
       />
       <ApprovalsFields
-        {...{ editor, value: draft.approvals }}
+        editor={editor}
+        value={draft.approvals}
         label="A rule for every pause"
         onEdit={(approvals, name) => editor.edit(withApprovals(draft, approvals), name)}
       />
@@ -119,8 +121,8 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
   const fault = editor.findings.value.find(({ path }) => path === `edges[${at}].condition`)?.message ?? null;
   return (
     <>
-      <EndField {...{ editor }} label="From" value={edge.source} onEdit={(source) => set({ source })} />
-      <EndField {...{ editor }} label="To" value={edge.target} onEdit={(target) => set({ target })} />
+      <EndField editor={editor} label="From" value={edge.source} onEdit={(source) => set({ source })} />
+      <EndField editor={editor} label="To" value={edge.target} onEdit={(target) => set({ target })} />
       {editor.mayEdit && (
         <Segments
           label="Taken"
@@ -136,7 +138,9 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
       )}
       {(edge.type === 'conditional' || (edge.condition ?? null) !== null) && (
         <TextField
-          {...{ editor, fault, value: edge.condition ?? '' }}
+          editor={editor}
+          fault={fault}
+          value={edge.condition ?? ''}
           label="Condition"
           look="mono"
           proposals={['approve', 'rework', 'score >= 8', 'score < 8 && iteration < 4']}
@@ -149,7 +153,7 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
           onEdit={(condition) => set({ condition }, `edge ${at} condition`)}
         />
       )}
-      <DeleteButton {...{ editor }} what="edge" to={withoutEdge(draft, at)} />
+      <DeleteButton editor={editor} what="edge" to={withoutEdge(draft, at)} />
     </>
   );
 }
@@ -172,7 +176,8 @@ function EndField({ editor, label, value, onEdit }: EndFieldProps) {
   const { nodes } = editor.draft.value;
   return (
     <Select
-      {...{ label, value }}
+      label={label}
+      value={value}
       disabled={!editor.mayEdit}
       options={[
         ...(nodes.some(({ id }) => id === value) ? [] : [[value, `${value} (no such node)`] as const]),

@@ -71,7 +71,7 @@ function Preview({
     </>
   );
   return (
-    <Dialog title={`Import “${draft.name}”`} broad {...{ onClose, foot }}>
+    <Dialog title={`Import “${draft.name}”`} broad onClose={onClose} foot={foot}>
       <p class="muted">
         {countOf(draft.nodes.length, 'node')} and {countOf(draft.edges.length, 'edge')} were understood. Nothing is
         saved before you save it.

@@ -80,7 +80,7 @@ function Records({ list }: { readonly list: BlueprintList }) {
         <StartDialog councils={[started.value]} blueprint={started.value} onClose={() => (started.value = null)} />
       )}
       {deleted.value !== null && (
-        <DeleteDialog {...{ list }} blueprint={deleted.value} onClose={() => (deleted.value = null)} />
+        <DeleteDialog list={list} blueprint={deleted.value} onClose={() => (deleted.value = null)} />
       )}
     </>
   );

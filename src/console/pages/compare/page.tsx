@@ -37,7 +37,7 @@ export function ComparePage() {
           </p>
         </Empty>
       ) : (
-        <Compared key={`${a} ${b}`} {...{ a, b }} />
+        <Compared key={`${a} ${b}`} a={a} b={b} />
       )}
     </main>
   );
@@ -66,15 +66,15 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
     <>
       {failure}
       <Totals {...{ a, b, one, other }} />
-      <Kinship fork={compared.value.fork} {...{ a, b }} />
+      <Kinship fork={compared.value.fork} a={a} b={b} />
       <section class="stack" aria-label="Steps">
         <h2>Step by step</h2>
         {stretches.value.length === 0 && <p class="muted">Neither has begun.</p>}
         {stretches.value.map((stretch, at) =>
           stretch.kind === 'same' ? (
-            <Same key={at} pairs={stretch.pairs} isFirst={at === 0} {...{ left, right }} />
+            <Same key={at} pairs={stretch.pairs} isFirst={at === 0} left={left} right={right} />
           ) : (
-            <Other key={at} pair={stretch.pair} isOpen={at === firstOther} {...{ left, right }} />
+            <Other key={at} pair={stretch.pair} isOpen={at === firstOther} left={left} right={right} />
           ),
         )}
       </section>

@@ -81,7 +81,7 @@ function UploadLine({ upload: { filename, state, remove } }: { readonly upload: 
         </span>
       </span>
       {shown.status === 'sending' && (
-        <progress aria-label={`Progress of ${filename}`} max={1} {...(shown.share < 1 && { value: shown.share })} />
+        <progress aria-label={`Progress of ${filename}`} max={1} value={shown.share < 1 ? shown.share : undefined} />
       )}
       <Button tone="plain" slim label={`${isOver ? 'Dismiss' : 'Stop'} ${filename}`} onClick={remove}>
         {isOver ? '✕' : 'Stop'}

@@ -31,7 +31,7 @@ export function StepDetails({ store }: { readonly store: RunStore }) {
   }
   const execution = ran.executions.find(({ step }) => step === selected);
   if (execution === undefined) return <NotYet store={store} step={selected} />;
-  return <Details key={selected} {...{ store, execution, ran }} />;
+  return <Details key={selected} store={store} execution={execution} ran={ran} />;
 }
 
 function NotYet({ store, step }: { readonly store: RunStore; readonly step: number }) {
@@ -71,10 +71,10 @@ function Details({ store, execution, ran }: DetailsProps) {
       <Facts facts={factsOf({ store, execution, ran }).filter(([, value]) => value !== null)} />
       {output !== null && <Output output={output.value} />}
       {routes.map((route) => (
-        <Route key={route.seq} {...{ store, route }} />
+        <Route key={route.seq} store={store} route={route} />
       ))}
       {attempts.map((attempt) => (
-        <AttemptTold key={attempt.attempt} {...{ store, attempt }} isOnly={attempts.length === 1} />
+        <AttemptTold key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
       ))}
       {attempts.length > 0 && <StepPrompt {...{ store, execution }} />}
     </div>
@@ -169,7 +169,7 @@ function AttemptTold({ store, attempt, isOnly }: AttemptProps) {
       <EndTold attempt={attempt} isOnly={isOnly} />
       {tools.length > 0 && <p class="small muted">Could use {tools.join(', ')}</p>}
       {toolCalls.map((call) => (
-        <ToolCall key={call.called.seq} {...{ store, call }} />
+        <ToolCall key={call.called.seq} store={store} call={call} />
       ))}
     </section>
   );

@@ -156,7 +156,8 @@ function Choice({ name, label, options, all }: ChoiceProps) {
   const isKnown = value === '' || options.some(([each]) => each === value);
   return (
     <Select
-      {...{ label, value }}
+      label={label}
+      value={value}
       options={[
         ...(all === null ? [] : [['', all] as const]),
         ...(isKnown ? [] : [[value, value] as const]),

@@ -126,7 +126,7 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
           </Button>
         </div>
       )}
-      <RunTable {...{ list, names, chosen }} hasActors={!isOpen} />
+      <RunTable list={list} names={names} chosen={chosen} hasActors={!isOpen} />
       {failure}
     </div>
   );

@@ -56,7 +56,14 @@ export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
         <tbody ref={ref} role="rowgroup">
           <Space px={beforePx} />
           {rows.slice(from, to).map((row, at) => (
-            <Line key={row.peek().id} index={from + at + 2} {...{ row, names, hasActors, chosen }} />
+            <Line
+              key={row.peek().id}
+              index={from + at + 2}
+              row={row}
+              names={names}
+              hasActors={hasActors}
+              chosen={chosen}
+            />
           ))}
           <Space px={afterPx} />
         </tbody>

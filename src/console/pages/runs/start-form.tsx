@@ -151,7 +151,8 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
   return (
     <Select
       label="Council"
-      {...{ value, onChange }}
+      value={value}
+      onChange={onChange}
       options={[
         ['', 'Built-in: master, critic, writer'],
         ...(!hasExample && may('author') ? [[EXAMPLE.id, `${EXAMPLE.name} (is made for you)`] as const] : []),
