@@ -12,7 +12,7 @@ import { Worker, parentPort, workerData } from 'node:worker_threads';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = join(root, 'src/console/index.html');
-const ENTRY = join(root, 'src/console/main.tsx');
+export const CONSOLE_ENTRY = join(root, 'src/console/main.tsx');
 /** Loaded by no page: a file that somebody shares takes what this loads with it. */
 const SHARED_ENTRY = join(root, 'src/console/share/main.tsx');
 const STYLES = join(root, 'src/console/styles');
@@ -23,19 +23,18 @@ const FIRST_STYLES = ['tokens.css', 'base.css'];
 export const CONSOLE_BUILDER = fileURLToPath(import.meta.url);
 
 /**
- * All files of dist/console, as texts by path, and the files that they are made of; none where there are no sources.
+ * All files of dist/console, as texts by path, and the files that they are made of.
  *
  * @param moduleMaker resolves with what gives the JavaScript of a source, JSX in it, by its path from the root and its text
  */
 export async function buildConsole(moduleMaker) {
-  if (!existsSync(ENTRY)) return { files: new Map(), sources: [] };
   return await inThread('files', moduleMaker().then(modulesBy));
 }
 
 /** The JavaScript of all sources that the console loads, JSX in it, by path. */
 function modulesBy(moduleOf) {
   const modules = new Map();
-  const paths = new Set([ENTRY, SHARED_ENTRY]);
+  const paths = new Set([CONSOLE_ENTRY, SHARED_ENTRY]);
   for (const path of paths) {
     const text = readFileSync(path, 'utf8');
     modules.set(path, moduleOf(nameOf(path), text));
@@ -67,7 +66,7 @@ const TASKS = { files: filesFrom, minified };
 
 /** @param modules see modulesBy */
 async function filesFrom(modules) {
-  const { chunks, sources } = await chunksFrom({ main: ENTRY, share: SHARED_ENTRY }, modules);
+  const { chunks, sources } = await chunksFrom({ main: CONSOLE_ENTRY, share: SHARED_ENTRY }, modules);
   const files = new Map([...chunks.map(({ fileName, code }) => [fileName, code]), ['console.css', styles()]]);
   const version = versionOf(files);
   const placed = new Map([...files].map(([path, text]) => [`assets/${version}/${path}`, text]));
@@ -197,7 +196,7 @@ function versionOf(files) {
 /** The page, which names what its first script loads so that browsers ask for all of it at once. */
 function page(version, chunks) {
   const base = `/console/assets/${version}/`;
-  const first = chunks.find(({ facadeModuleId }) => facadeModuleId === ENTRY);
+  const first = chunks.find(({ facadeModuleId }) => facadeModuleId === CONSOLE_ENTRY);
   const tags = [
     `<link rel="stylesheet" href="${base}console.css" />`,
     ...first.imports.map((path) => `<link rel="modulepreload" href="${base}${path}" />`),

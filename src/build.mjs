@@ -5,6 +5,7 @@
  * processes at once, and beside one that runs from dist: every file is replaced whole, files without a source go only
  * then, and the stamp is last.
  */
+import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import {
   existsSync,
@@ -16,36 +17,43 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CONSOLE_BUILDER, buildConsole } from './build-console.mjs';
+import { CONSOLE_BUILDER, CONSOLE_ENTRY, buildConsole } from './build-console.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Of the console browsers load a form of their own, made of these beside the modules that others of src are. */
-const OF_CONSOLE = /^src\/console\/.*\.(tsx|css|html)$/;
+/** What browsers load of the console is a form of its own. */
+const CONSOLE = join(root, 'dist/console');
+const CONSOLE_STAMP = join(root, 'dist', '.stamp-console');
 /** Made from the schemas, not transpiled: the validators of what is recorded and of what requests hold. */
 const VALIDATORS = ['src/generated/recorded-events.ts', 'src/generated/requests.ts', 'src/generated/long-requests.ts'];
 /** The client is a library: its types lie beside it, and those of the schemas that they are made of. */
 const CLIENT = 'src/client/';
 const CLIENT_TYPES = 'src/generated/schemas.d.ts';
 
-/** Brings dist up to date with the folders named; returns whether anything had to be written. */
+/** Brings dist up to date with the folders named, the console with src. */
 export async function build(folders) {
+  const consoleMade = folders.includes('src') ? makeConsole() : null;
+  // Heard of below; it may fail before.
+  consoleMade?.catch(() => undefined);
+  await transpile(folders);
+  await consoleMade;
+}
+
+/** The same without the console. */
+export async function transpile(folders) {
   const texts = textsIn(folders);
   const stampFile = join(root, 'dist', `.stamp-${folders.join('-')}`);
   const stamp = stampOf(texts);
   const last = readIfThere(stampFile);
-  if (last === stamp.text || (!texts.has(CLIENT_TYPES) && withoutTypes(last) === stamp.text)) return false;
+  if (last === stamp.text || (!texts.has(CLIENT_TYPES) && withoutTypes(last) === stamp.text)) return;
 
   // Whoever is ended in the middle leaves no stamp: what is in dist then is made anew.
   rmSync(stampFile, { force: true });
   const unchanged = stamp.unchangedSince(last);
-  const consoleMade = folders.includes('src') ? makeConsole() : Promise.resolve();
-  // Heard of below; it may fail before.
-  consoleMade.catch(() => undefined);
   for (const [path, text] of texts) {
-    if (OF_CONSOLE.test(path)) continue;
     const files = outputsOf(path);
     if (unchanged.has(path) && files.every((file) => existsSync(join(root, file)))) continue;
     const made = await madeOf(path, text);
@@ -57,25 +65,41 @@ export async function build(folders) {
     .flatMap((folder) => filesUnder(join('dist', folder)))
     .filter((path) => /\.(js(\.map)?|d\.ts)$/.test(path));
   for (const path of built) if (!outputs.has(path)) rmSync(join(root, path), { force: true });
-  await consoleMade;
   writeWhole(stampFile, stamp.text);
-  return true;
 }
 
-/** The console, when any of what it was made of has changed. */
+/** The console, when any of what it was made of has changed. Until it is made there is no page: nobody is served half. */
 async function makeConsole() {
-  const stampFile = join(root, 'dist', '.stamp-console');
-  const folder = join(root, 'dist/console');
-  const last = readIfThere(stampFile);
-  if (last !== null && last === consoleStamp(pathsIn(last)) && existsSync(join(folder, 'index.html'))) return;
+  if (isConsoleWhole()) return;
+  removePage();
   const { files, sources } = await buildConsole(moduleMaker);
-  // The page comes last: it names the others. Those of the version before stay until then.
-  for (const [path, text] of files) writeWhole(join(folder, path), text);
   const kept = new Set([...files.keys()].map((path) => path.split('/')[1]));
-  const stale = namesIn(join(folder, 'assets')).filter((name) => !kept.has(name));
-  for (const name of stale) rmSync(join(folder, 'assets', name), { recursive: true, force: true });
-  if (files.size > 0)
-    writeWhole(stampFile, consoleStamp([CONSOLE_BUILDER, ...sources].map((path) => relative(root, path))));
+  const stale = namesIn(join(CONSOLE, 'assets')).filter((name) => !kept.has(name));
+  for (const name of stale) rmSync(join(CONSOLE, 'assets', name), { recursive: true, force: true });
+  // The page comes last: it names the others.
+  for (const [path, text] of files) writeWhole(join(CONSOLE, path), text);
+  // Packages may lie elsewhere where this one is installed.
+  const paths = [CONSOLE_BUILDER, ...sources].map((path) => relative(root, path));
+  writeWhole(CONSOLE_STAMP, consoleStamp(paths.filter((path) => !/^(\.\.|node_modules)\b/.test(path))));
+}
+
+/** The same by a process of its own, for which nobody waits: it takes longer than all else. */
+export function makeConsoleLater() {
+  if (isConsoleWhole()) return;
+  removePage();
+  const program = [fileURLToPath(import.meta.url), '--console'];
+  spawn(process.execPath, program, { stdio: ['ignore', 'ignore', 'inherit'] }).unref();
+}
+
+function removePage() {
+  rmSync(join(CONSOLE, 'index.html'), { force: true });
+}
+
+/** Whether it is made of the sources as they are; there may be none. */
+function isConsoleWhole() {
+  if (!existsSync(CONSOLE_ENTRY)) return true;
+  const last = readIfThere(CONSOLE_STAMP);
+  return last !== null && last === consoleStamp(pathsIn(last)) && existsSync(join(CONSOLE, 'index.html'));
 }
 
 /** A line for each file that the console was made of. */
@@ -95,7 +119,7 @@ function namesIn(folder) {
 function textsIn(folders) {
   const sources = folders
     .flatMap((folder) => filesUnder(folder))
-    .filter((path) => (path.endsWith('.ts') && !path.endsWith('.d.ts')) || OF_CONSOLE.test(path));
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
   const texts = new Map(sources.sort().map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   if (!folders.includes('src')) return texts;
   for (const text of schemaTexts()) {
@@ -209,9 +233,7 @@ function filesUnder(folder) {
 
 /** What dist is made of: a line for this program, then one for each source, by the hashes of their texts. */
 function stampOf(texts) {
-  const builder = hashOf(
-    [fileURLToPath(import.meta.url), CONSOLE_BUILDER].map((file) => readFileSync(file, 'utf8')).join(''),
-  );
+  const builder = hashOf(readFileSync(fileURLToPath(import.meta.url), 'utf8'));
   const lines = new Map([...texts].map(([path, text]) => [path, `${hashOf(text)} ${path}`]));
   return {
     text: [builder, ...lines.values()].join('\n'),
@@ -253,6 +275,16 @@ function isStarted() {
 }
 
 if (isStarted()) {
-  await build(['src']);
-  if (process.argv.includes('--all')) await build(['test']);
+  const is = (flag) => process.argv.includes(flag);
+  if (is('--console')) {
+    // Whoever started it has begun to serve.
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+    await makeConsole();
+  } else if (is('--console-later')) {
+    await transpile(['src']);
+    makeConsoleLater();
+  } else {
+    await build(['src']);
+    if (is('--all')) await build(['test']);
+  }
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -18,6 +19,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { rejectionOf } from './support/rejection.js';
+import { untilTrue } from './support/until-true.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -28,10 +30,18 @@ describe('Build', () => {
     mkdirSync(join(inHouse(path), '..'), { recursive: true });
     writeFileSync(inHouse(path), text);
   };
+  /** A console that greets. */
+  const writeConsole = (greeting: string): void => {
+    write('src/console/index.html', '<!-- assets -->\n');
+    for (const style of ['tokens', 'base']) write(`src/console/styles/${style}.css`, '');
+    write('src/console/main.tsx', "import { h } from 'preact';\nimport { greet } from './greet.js';\ngreet(h);\n");
+    write('src/console/share/main.tsx', 'console.log(2);\n');
+    write('src/console/greet.ts', `export const greet = (h) => console.log("${greeting}", h);\n`);
+  };
   /** The copy's own build, in this process. */
   const build = async (...flags: string[]): Promise<void> => {
     const program = (await import(pathToFileURL(inHouse('src/build.mjs')).href)) as {
-      build(folders: readonly string[]): Promise<boolean>;
+      build(folders: readonly string[]): Promise<void>;
     };
     await program.build(['src']);
     if (flags.includes('--all')) await program.build(['test']);
@@ -145,28 +155,46 @@ describe('Build', () => {
   });
 
   it('makes the console again when a module of it changes', async () => {
-    write('src/console/index.html', '<!-- assets -->\n');
-    for (const style of ['tokens', 'base']) write(`src/console/styles/${style}.css`, '');
-    write('src/console/main.tsx', "import { greet } from './greet.js';\ngreet();\n");
-    write('src/console/share/main.tsx', 'console.log(2);\n');
-    write('src/console/greet.ts', 'export const greet = () => console.log("hello");\n');
+    writeConsole('hello');
     await build();
     const first = readFileSync(inHouse('dist/console/index.html'), 'utf8');
-    write('src/console/greet.ts', 'export const greet = () => console.log("good day");\n');
+    writeConsole('good day');
     await build();
     expect(readFileSync(inHouse('dist/console/index.html'), 'utf8')).to.not.equal(first);
   });
 
   it('fails when the console cannot be made, and is made again next time', async () => {
-    write('src/console/index.html', '<!-- assets -->\n');
-    for (const style of ['tokens', 'base']) write(`src/console/styles/${style}.css`, '');
-    write('src/console/main.tsx', "import { greet } from './greet.js';\ngreet();\n");
-    write('src/console/share/main.tsx', 'console.log(2);\n');
+    writeConsole('hello');
+    rmSync(inHouse('src/console/greet.ts'));
     expect(String(await rejectionOf(build()))).to.include('greet.js');
-    expect(built()).not.to.include('.stamp-src');
+    expect(built()).not.to.include('console/index.html');
     write('src/console/greet.ts', 'export const greet = () => console.log("hello");\n');
     await build();
-    expect(built()).to.include('.stamp-src');
+    expect(built()).to.include('console/index.html');
+  });
+
+  it('leaves the console to a process of its own for a start, which never finds the one before', async () => {
+    const page = inHouse('dist/console/index.html');
+    const pageIfThere = (): string | null => (existsSync(page) ? readFileSync(page, 'utf8') : null);
+    writeConsole('hello');
+    await build();
+    const old = readFileSync(page, 'utf8');
+    writeConsole('good day');
+    const start = spawn(process.execPath, [inHouse('src/build.mjs'), '--console-later'], { stdio: 'ignore' });
+    await once(start, 'exit');
+    expect(pageIfThere()).not.to.equal(old);
+    await untilTrue(() => pageIfThere() !== null);
+    expect(pageIfThere()).not.to.equal(old);
+    await untilTrue(() => built().includes('.stamp-console'));
+  });
+
+  it('leaves the console as it is where the packages that it was made of lie elsewhere', async () => {
+    writeConsole('hello');
+    await build();
+    const before = statesOf(inHouse('dist'));
+    rmSync(inHouse('node_modules'));
+    await buildAside('--console-later');
+    expect(statesOf(inHouse('dist'))).to.deep.equal(before);
   });
 
   it('rebuilds everything after a build that was ended in the middle', async () => {

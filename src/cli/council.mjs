@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `council` command: works in a fresh clone, because it builds when dist is stale. Runs in this one process. */
 import { readFileSync } from 'node:fs';
-import { build } from '../build.mjs';
+import { makeConsoleLater, transpile } from '../build.mjs';
 
 /** Each row is a line of the usage, and the program that is started for its names; `isBare`: it takes no arguments. */
 const COMMANDS = [
@@ -58,7 +58,8 @@ if (command !== undefined) {
 
 async function start(program) {
   try {
-    await build(['src']);
+    await transpile(['src']);
+    if (program === 'main.js') makeConsoleLater();
     await import(`../../dist/src/${program}`);
   } catch (fault) {
     process.stderr.write(`${fault.stack}\n`);

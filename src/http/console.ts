@@ -1,7 +1,8 @@
 /**
- * The console's static files, as `npm start` has built them: the page, the same at all its addresses, and the assets
+ * The console's static files, as the build makes them: the page, the same at all its addresses, and the assets
  * that it names. There is no data in them, so they are open; what the page shows it asks the API for.
  */
+import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,24 +63,25 @@ function isAskedFor({ method, headers }: Context): boolean {
 /** Answers requests for the console. */
 export class ConsoleFiles {
   readonly #sha256: (text: string) => string;
+  readonly #folder: string;
   #files: Promise<ReadonlyMap<string, StaticFile>> | null = null;
 
   /** @param sha256 names files for caches */
-  constructor({ sha256 }: Pick<System, 'sha256'>) {
+  constructor({ sha256 }: Pick<System, 'sha256'>, folder = FOLDER) {
     this.#sha256 = sha256;
+    this.#folder = folder;
   }
 
-  /** @throws {RequestRefused} 404, 405 */
+  /** @throws {RequestRefused} 404, 405; 503 while they are still being made */
   async answer(ctx: Context): Promise<void> {
     if (isVisit(ctx)) return ctx.redirect('/console/');
     const files = await this.#all();
+    const page = files.get(INDEX);
+    if (page === undefined) throw notYet();
     const file = files.get(fileAt(ctx.path));
     if (file === undefined) {
-      const page = files.get(INDEX);
       // Who visits is told by the page itself, which knows the way back.
-      if (page === undefined || !isAskedFor(ctx)) {
-        throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
-      }
+      if (!isAskedFor(ctx)) throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
       return send(ctx, page, 404);
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
@@ -89,17 +91,22 @@ export class ConsoleFiles {
     send(ctx, file);
   }
 
-  /** Read once, and compressed once. */
-  #all(): Promise<ReadonlyMap<string, StaticFile>> {
-    this.#files ??= this.#read().catch((error: unknown) => {
+  /** Read once, and compressed once; none before the page is there, which is made last. */
+  async #all(): Promise<ReadonlyMap<string, StaticFile>> {
+    this.#files ??= this.#read();
+    try {
+      const files = await this.#files;
+      if (!files.has(INDEX)) this.#files = null;
+      return files;
+    } catch (error) {
       this.#files = null;
       throw error;
-    });
-    return this.#files;
+    }
   }
 
   async #read(): Promise<ReadonlyMap<string, StaticFile>> {
-    const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true });
+    if (!existsSync(join(this.#folder, INDEX))) return new Map();
+    const entries = await readdir(this.#folder, { recursive: true, withFileTypes: true });
     const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     return new Map(
       await Promise.all(
@@ -107,12 +114,18 @@ export class ConsoleFiles {
           const body = await readFile(path, 'utf8');
           const zipped = await promisify(gzip)(body, { level: 9 });
           const type = MEDIA_TYPES[extname(path)] ?? 'application/octet-stream';
-          const name = relative(FOLDER, path).split(sep).join('/');
+          const name = relative(this.#folder, path).split(sep).join('/');
           return [name, { body, zipped, type, tag: this.#sha256(body) }] as const;
         }),
       ),
     );
   }
+}
+
+/** After a first start; a browser asks again by itself. */
+function notYet(): RequestRefused {
+  const headers = { 'Retry-After': '1', Refresh: '1' };
+  return new RequestRefused('The console is still being made: ask again in a second', { status: 503, headers });
 }
 
 /** The file that is served at a path, from the folder. */
