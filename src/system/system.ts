@@ -22,6 +22,8 @@ export interface System {
   isEqual(one: string, other: string): boolean;
   /** Calls back after a time unless cancelled by the function it returns. */
   after(delayMs: number, callback: () => void): () => void;
+  /** Calls back in the event loop's next turn: what has arrived by then is served before. */
+  soon(callback: () => void): void;
 }
 
 /** The machine's own clock, ids and timers. */
@@ -38,6 +40,7 @@ export function nodeSystem(): System {
       const timer = setTimeout(callback, delayMs);
       return () => clearTimeout(timer);
     },
+    soon: (callback) => void setImmediate(callback),
   };
 }
 

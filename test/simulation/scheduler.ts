@@ -189,6 +189,7 @@ export class Process {
       secret: () => uuidOf(life, (ids += 1)).padEnd(43, '_'),
       isEqual: (one, other) => one === other,
       after: (delayMs, callback) => this.after(delayMs / rate, callback),
+      soon: (callback) => void this.after(0, callback),
     };
   }
 

@@ -24,6 +24,11 @@ export function manualSystem(seed = 1): ManualSystem {
   let offsetMs = Date.parse('2026-01-01T00:00:00.000Z');
   let ids = 0;
 
+  const after = (delayMs: number, callback: () => void): (() => void) => {
+    const timer = { dueMs: elapsedMs + delayMs, callback };
+    timers.add(timer);
+    return () => timers.delete(timer);
+  };
   return {
     now: () => new Date(offsetMs + elapsedMs).toISOString(),
     monotonicMs: () => elapsedMs,
@@ -38,11 +43,8 @@ export function manualSystem(seed = 1): ManualSystem {
       return `${seed}-${ids}`.padEnd(43, '_');
     },
     isEqual: (one, other) => one === other,
-    after(delayMs, callback) {
-      const timer = { dueMs: elapsedMs + delayMs, callback };
-      timers.add(timer);
-      return () => timers.delete(timer);
-    },
+    after,
+    soon: (callback) => void after(0, callback),
     advance(ms) {
       const untilMs = elapsedMs + ms;
       for (let timer = earliest(timers); timer !== undefined && timer.dueMs <= untilMs; timer = earliest(timers)) {

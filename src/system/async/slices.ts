@@ -1,0 +1,77 @@
+/** Long work in slices: between two of them the event loop turns, and everything else is served. */
+import type { System } from '../system.js';
+
+/** Units of work in a slice. What telling one listener takes is a unit: a slice takes about as long as a request. */
+const UNITS = 50;
+
+/** Does at most so many units of what is to be done; returns whether something is left. Must not throw. */
+export type SlicedWork = (units: number) => boolean;
+
+export interface SlicesOptions {
+  /** Default: 50. */
+  readonly units?: number;
+}
+
+/** What all long work of a service goes through, so that many works at once take no longer a turn than one. */
+export class Slices {
+  readonly #system: Pick<System, 'soon'>;
+  readonly #units: number;
+  /** Works under way, in the order of their turns. */
+  readonly #works: SlicedWork[] = [];
+  #postponed: (() => void)[] = [];
+  #isExpected = false;
+  #isStopped = false;
+
+  constructor(system: Pick<System, 'soon'>, { units = UNITS }: SlicesOptions = {}) {
+    this.#system = system;
+    this.#units = units;
+  }
+
+  /** Does the first slice of a work at once, so that little work waits for nothing, and what is left in turn with others. */
+  start(work: SlicedWork): void {
+    if (this.#isStopped) return finish(work);
+    if (!work(this.#units)) return;
+    this.#works.push(work);
+    this.#expect();
+  }
+
+  /** Calls back once no work is under way, at once when there is none. For what may wait, one unit each; must not throw. */
+  postpone(callback: () => void): void {
+    if (this.#works.length === 0) return callback();
+    this.#postponed.push(callback);
+  }
+
+  /** Does at once what is left, and from now on whatever comes. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const work of this.#works.splice(0)) finish(work);
+    for (const callback of this.#postponed.splice(0)) callback();
+  }
+
+  #expect(): void {
+    if (this.#isExpected || this.#works.length + this.#postponed.length === 0) return;
+    this.#isExpected = true;
+    this.#system.soon(() => {
+      this.#isExpected = false;
+      this.#slice();
+      this.#expect();
+    });
+  }
+
+  #slice(): void {
+    const [work] = this.#works;
+    if (work === undefined) {
+      const due = this.#postponed.slice(0, this.#units);
+      this.#postponed = this.#postponed.slice(this.#units);
+      for (const callback of due) callback();
+    } else {
+      const isLeft = work(this.#units);
+      this.#works.shift();
+      if (isLeft) this.#works.push(work);
+    }
+  }
+}
+
+function finish(work: SlicedWork): void {
+  while (work(UNITS));
+}

@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import type { Listening } from '../../src/system/async/broadcast.js';
+import { Broadcast } from '../../src/system/async/broadcast.js';
+import { Slices } from '../../src/system/async/slices.js';
+import { seededRandom } from '../support/seeded-random.js';
+
+const SEED = Number(process.env['SEED'] ?? 20260109);
+const SCHEDULES = 300;
+
+interface Item {
+  readonly number: number;
+}
+
+describe(`A broadcast (SEED=${SEED})`, () => {
+  let due: (() => void)[];
+  beforeEach(() => (due = []));
+
+  const slicesOf = (units: number): Slices => new Slices({ soon: (callback) => void due.push(callback) }, { units });
+  /** The next turn of the event loop; false: there is nothing to do in it. */
+  const turn = (): boolean => {
+    const now = due.splice(0);
+    for (const callback of now) callback();
+    return now.length > 0;
+  };
+  const crowd = (broadcast: Broadcast<Item>, size: number): readonly number[][] =>
+    Array.from({ length: size }, () => {
+      const told: number[] = [];
+      broadcast.listen(({ number }) => told.push(number));
+      return told;
+    });
+  const toldIn = (listeners: readonly (readonly unknown[])[]): number =>
+    listeners.reduce((sum, told) => sum + told.length, 0);
+
+  it('tells few listeners at once, in no turn of its own', () => {
+    const broadcast = new Broadcast<Item>(slicesOf(50));
+    const listeners = crowd(broadcast, 50);
+    broadcast.tell({ number: 1 });
+    broadcast.tell({ number: 2 });
+    expect(listeners).to.deep.equal(Array.from({ length: 50 }, () => [1, 2]));
+    expect(turn()).to.equal(false);
+  });
+
+  it('tells many in slices, and never more in a turn, however many broadcasts there are', () => {
+    const slices = slicesOf(50);
+    const broadcasts = Array.from({ length: 3 }, () => new Broadcast<Item>(slices));
+    const crowds = broadcasts.map((broadcast) => crowd(broadcast, 1_000));
+    for (const broadcast of broadcasts) broadcast.tell({ number: 1 });
+    expect(crowds.map(toldIn)).to.deep.equal([50, 50, 50]);
+    for (let told = 150; told < 3_000; told += 50) {
+      expect(turn()).to.equal(true);
+      expect(toldIn(crowds.flat())).to.equal(told + 50);
+    }
+    expect(turn()).to.equal(false);
+    expect(new Set(crowds.flat().map(String))).to.deep.equal(new Set(['1']));
+  });
+
+  it('tells few at once also while many others are being told', () => {
+    const slices = slicesOf(50);
+    const [loud, quiet] = [new Broadcast<Item>(slices), new Broadcast<Item>(slices)];
+    crowd(loud, 1_000);
+    const few = crowd(quiet, 3);
+    loud.tell({ number: 1 });
+    quiet.tell({ number: 1 });
+    expect(few).to.deep.equal([[1], [1], [1]]);
+  });
+
+  it('tells everybody all from when they came until they left, in order and once, whatever happens between', () => {
+    const random = seededRandom(SEED);
+    for (let schedule = 0; schedule < SCHEDULES; schedule += 1) liveThrough(random);
+  });
+
+  /** Listeners come, go and catch up while items are told, also from within the telling. */
+  function liveThrough(random: () => number): void {
+    const pick = (bound: number): number => Math.floor(random() * bound);
+    const broadcast = new Broadcast<Item>(slicesOf(1 + pick(4)));
+    let last = 0;
+    interface Watcher {
+      readonly from: number;
+      readonly told: number[];
+      readonly listening: Listening;
+      leftAt: number | null;
+    }
+    const watchers: Watcher[] = [];
+    const act = (): void => {
+      const watcher = watchers[pick(watchers.length + 1)];
+      if (watcher === undefined) return come();
+      if (random() < 0.3) leave(watcher);
+      else if (random() < 0.5) watcher.listening.catchUp();
+    };
+    const leave = (watcher: Watcher): void => {
+      watcher.leftAt ??= watcher.told.length;
+      watcher.listening.leave();
+    };
+    const come = (): void => {
+      const told: number[] = [];
+      const isBusy = random() < 0.2;
+      const listening = broadcast.listen(({ number }) => {
+        told.push(number);
+        if (isBusy) act();
+      });
+      watchers.push({ from: last, told, listening, leftAt: null });
+    };
+    for (let step = 0; step < 60; step += 1) {
+      if (random() < 0.4) act();
+      if (random() < 0.4) broadcast.tell({ number: (last += 1) });
+      if (random() < 0.6) turn();
+    }
+    while (turn());
+    for (const { from, told, leftAt } of watchers) {
+      expect(told).to.have.length(leftAt ?? last - from);
+      expect(told).to.deep.equal(told.map((_, index) => from + 1 + index));
+    }
+    expect(broadcast.size).to.equal(watchers.filter(({ leftAt }) => leftAt === null).length);
+  }
+
+  it('keeps no more than 64 items for those who wait: at the bound they are told at once', () => {
+    const broadcast = new Broadcast<Item>(slicesOf(10));
+    const listeners = crowd(broadcast, 100);
+    for (let number = 1; number <= 500; number += 1) {
+      broadcast.tell({ number });
+      for (const told of listeners) expect(number - told.length).to.be.at.most(64);
+    }
+    while (turn());
+    expect(toldIn(listeners)).to.equal(500 * 100);
+  });
+
+  it('ends with everybody told at once when the service stops, and then tells all at once', () => {
+    const slices = slicesOf(50);
+    const broadcast = new Broadcast<Item>(slices);
+    const listeners = crowd(broadcast, 200);
+    broadcast.tell({ number: 1 });
+    const told: string[] = [];
+    slices.postpone(() => told.push(`postponed until ${toldIn(listeners)} are told`));
+    slices.stop();
+    broadcast.tell({ number: 2 });
+    expect(toldIn(listeners)).to.equal(400);
+    expect(told).to.deep.equal(['postponed until 200 are told']);
+  });
+
+  it('lets what may wait wait until everybody has been told, and then takes its turns', () => {
+    const slices = slicesOf(50);
+    const broadcast = new Broadcast<Item>(slices);
+    let closed = 0;
+    let told = 0;
+    for (let n = 0; n < 200; n += 1)
+      broadcast.listen(() => {
+        told += 1;
+        slices.postpone(() => (closed += 1));
+      });
+    broadcast.tell({ number: 1 });
+    const seen: (readonly [number, number])[] = [[told, closed]];
+    while (turn()) seen.push([told, closed]);
+    expect(seen).to.deep.equal([
+      [50, 50],
+      [100, 50],
+      [150, 50],
+      [200, 50],
+      [200, 100],
+      [200, 150],
+      [200, 200],
+    ]);
+  });
+});
