@@ -1,5 +1,6 @@
 /** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
 import type { System } from '../system/system.js';
+import type { Slices } from '../system/async/slices.js';
 import type { StartThread } from '../system/thread.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
@@ -36,6 +37,8 @@ export interface EngineDeps {
   readonly startThread?: StartThread;
   /** The compiled charts, which engines may share. Default: its own. */
   readonly charts?: MachineCache;
+  /** How those who watch are told. Default: its own. */
+  readonly slices?: Slices;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
   /** Opens the stored read models. Default: a file in the data directory. */

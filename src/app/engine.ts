@@ -11,6 +11,7 @@ import type { DataDirectory } from './data-directory.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ViewsBehind } from '../projections/errors.js';
 import { inTime } from '../system/async/deadline.js';
+import { Slices } from '../system/async/slices.js';
 import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -25,7 +26,9 @@ import type { History } from '../projections/run-history.js';
 import { Projector } from '../projections/projector.js';
 import { feedCursors } from '../projections/feed-cursor.js';
 import { Inbox } from '../projections/inbox.js';
+import type { LogFeedDeps } from '../projections/log-feed.js';
 import { LogFeed } from '../projections/log-feed.js';
+import type { RunFeedDeps } from '../projections/run-feed.js';
 import { RunFeed } from '../projections/run-feed.js';
 import type { ReadModels, ReadModelsOptions } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
@@ -53,6 +56,8 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
+  /** In which those who watch are told. */
+  readonly slices: Slices;
   /** The events of all runs in the log's order. */
   readonly logFeed: LogFeed;
   readonly inbox: Inbox;
@@ -91,6 +96,7 @@ export interface Engine {
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
   const { dataDir, system, logger, openViews: open, startThread, charts = machineCache() } = deps;
+  const { slices = new Slices(system) } = deps;
   const instanceId = system.uuid();
   const { log, ...logInfo } = await openRecord(config, deps);
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
@@ -98,8 +104,9 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const shown = { onCorrupt, onLost, onFault, isLive: (runId: string) => registry.live(runId) !== null };
-  const models = await modelsOf(log, dataDir, { log: folded, system, ...shown, open, startThread });
+  const isLive = (runId: string): boolean => registry.live(runId) !== null;
+  const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, open, startThread };
+  const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
   const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
@@ -109,9 +116,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
-  const feed = new RunFeed(reader, system.sha256);
-  const cursors = feedCursors(logInfo.identity, system.sha256);
-  const logFeed = new LogFeed({ log, cursors, corruptRuns, system, onFault });
+  const { feed, logFeed } = feedsOf({ log, identity: logInfo.identity, reader, corruptRuns, system, slices, onFault });
   const projector = new Projector({
     ...{ log, views, history, ownAppends, system, sha256: system.sha256 },
     onFolded: foldedTo({ cluster, deadlines, corruptRuns, instanceId }),
@@ -132,14 +137,13 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints },
+    ...{ log, registry, queries, tokens, views, feed, slices, logFeed, inbox, blueprints },
     ...{ authenticator, unreachableModels, modelUses },
     ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }),
     isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
     async stop() {
-      feed.stop();
-      logFeed.stop();
+      stopTelling({ slices, feed, logFeed });
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
       // Together: what acts on a deadline waits for the log until the registry stops.
       await Promise.all([deadlines.stop(), registry.stop(), blueprints.stop(), authenticator.stop()]);
@@ -148,6 +152,26 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await log.close();
     },
   };
+}
+
+function feedsOf({ identity, reader, slices, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
+  const { sha256 } = deps.system;
+  return {
+    feed: new RunFeed({ reader, sha256, slices }),
+    logFeed: new LogFeed({ ...deps, cursors: feedCursors(identity, sha256) }),
+  };
+}
+
+interface FeedsDeps extends Omit<RunFeedDeps, 'sha256'>, Omit<LogFeedDeps, 'cursors' | 'system'> {
+  readonly identity: string;
+  readonly system: EngineDeps['system'];
+}
+
+/** Those who watch are told what there is, and no more. */
+function stopTelling({ slices, feed, logFeed }: Pick<Engine, 'slices' | 'feed' | 'logFeed'>): void {
+  slices.stop();
+  feed.stop();
+  logFeed.stop();
 }
 
 /** A run was found corrupt: nobody runs it, and nothing more of it is shown. */

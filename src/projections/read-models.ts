@@ -1,5 +1,6 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
+import type { Slices } from '../system/async/slices.js';
 import type { StartThread } from '../system/thread.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -15,6 +16,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
+  /** In which the watchers of runs are told. */
+  readonly slices: Slices;
   /** Called once per run, when it is found corrupt. */
   readonly onCorrupt: (error: RunCorrupt) => void;
   /** Called once, when the stored rows were damaged: they have to be folded again. */
@@ -42,6 +45,7 @@ export interface ReadModels {
 export async function openReadModels({
   from,
   system,
+  slices,
   onCorrupt,
   onLost,
   onFault,
@@ -68,6 +72,6 @@ export async function openReadModels({
     ...readerOptions,
     seen: async (runId) => (isLive(runId) ? null : await history.seen(runId)),
   });
-  const views = new RunViews(source, { assertReaches: (runId) => reader.assertReaches(runId) });
+  const views = new RunViews(source, { slices, assertReaches: (runId) => reader.assertReaches(runId) });
   return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

@@ -1,8 +1,11 @@
 /**
- * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription.
- * Nothing is buffered for a watcher: one that falls behind reads from the log again.
+ * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription, many
+ * of them in slices. Nothing is buffered for a watcher: one that falls behind reads from the log again.
  */
 import type { System } from '../system/system.js';
+import type { Listening } from '../system/async/broadcast.js';
+import { Broadcast } from '../system/async/broadcast.js';
+import type { Slices } from '../system/async/slices.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ServiceStopping } from '../errors.js';
 import { checkLink } from '../eventsourcing/hash-chain.js';
@@ -24,15 +27,30 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
+/** An event as the subscription tells of it. */
+interface LiveEvent {
+  readonly revision: number;
+  /** The event, if it follows the one with this hash. */
+  after(hash: string | null): RunEvent | null;
+}
+
+/** Those who follow a run. */
+interface Audience {
+  /** Highest revision seen by the subscription since the first of them came. */
+  heard: number;
+  readonly watchers: Set<Watcher>;
+  /** To those who have read all that was heard before. */
+  readonly live: Broadcast<LiveEvent>;
+}
+
 interface Watcher {
   readonly onEvent: FollowOptions['onEvent'];
   /** Revision of the next event to be given. */
   next: number;
   /** Hash of the last event given; null before the first. */
   hash: string | null;
-  /** Highest revision seen by the subscription; events up to it that are not delivered yet are in the log. */
-  heard: number;
-  isLive: boolean;
+  /** While it is told live events; otherwise it reads the log. */
+  live: Listening | null;
   isOver: boolean;
   /** Ends the wait for live events: it is over, or there is something to read. */
   wake: () => void;
@@ -40,36 +58,31 @@ interface Watcher {
   fail: (error: unknown) => void;
 }
 
+export interface RunFeedDeps {
+  readonly reader: Pick<RunReader, 'events'>;
+  readonly sha256: System['sha256'];
+  readonly slices: Slices;
+}
+
 export class RunFeed {
-  readonly #reader: Pick<RunReader, 'events'>;
-  readonly #sha256: System['sha256'];
-  readonly #watchers = new Map<string, Set<Watcher>>();
+  readonly #deps: RunFeedDeps;
+  readonly #audiences = new Map<string, Audience>();
   #isStopped = false;
 
-  constructor(reader: Pick<RunReader, 'events'>, sha256: System['sha256']) {
-    this.#reader = reader;
-    this.#sha256 = sha256;
+  constructor(deps: RunFeedDeps) {
+    this.#deps = deps;
   }
 
   /** Runs being watched. */
   get size(): number {
-    return this.#watchers.size;
+    return this.#audiences.size;
   }
 
   /** Takes one event of the log, of whatever stream, from the subscription. */
   recorded(recorded: RecordedEvent): void {
     const runId = runIdOf(recorded.stream);
-    const watchers = runId === null ? undefined : this.#watchers.get(runId);
-    if (watchers === undefined) return;
-    const live = liveEvent(recorded, this.#sha256);
-    for (const watcher of watchers) {
-      watcher.heard = Math.max(watcher.heard, recorded.revision);
-      if (!watcher.isLive || recorded.revision < watcher.next) continue;
-      const event = recorded.revision === watcher.next ? live.after(watcher.hash) : null;
-      // An event that does not follow the last one is read from the log instead, where corruption is detected.
-      if (event === null) rouse(watcher);
-      else giveLive(watcher, event);
-    }
+    const audience = runId === null ? undefined : this.#audiences.get(runId);
+    if (audience !== undefined) tell(audience, liveEvent(recorded, this.#deps.sha256));
   }
 
   /**
@@ -84,11 +97,11 @@ export class RunFeed {
     const watcher = newWatcher({ from, onEvent, signal });
     const onAbort = (): void => end(watcher);
     signal.addEventListener('abort', onAbort);
-    const leave = this.#enter(runId, watcher);
+    const { audience, leave } = this.#enter(runId, watcher);
     try {
       while (!watcher.isOver) {
-        await this.#readOn(runId, watcher);
-        await liveNews(watcher);
+        await this.#readOn(runId, watcher, audience.heard);
+        await liveNews(watcher, audience);
       }
     } catch (error) {
       if (!watcher.isOver) throw error;
@@ -100,31 +113,30 @@ export class RunFeed {
 
   /** Makes the watchers of a run that was found corrupt read on, which fails for them. */
   refuse({ data: { runId } }: RunCorrupt): void {
-    for (const watcher of this.#watchers.get(runId) ?? []) {
-      watcher.heard = Number.POSITIVE_INFINITY;
-      rouse(watcher);
-    }
+    const audience = this.#audiences.get(runId);
+    if (audience !== undefined) tell(audience, UNREADABLE);
   }
 
   /** Ends every watching. */
   stop(): void {
     this.#isStopped = true;
-    for (const watchers of this.#watchers.values()) watchers.forEach(end);
+    for (const { watchers } of this.#audiences.values()) watchers.forEach(end);
   }
 
-  #enter(runId: string, watcher: Watcher): () => void {
-    const watchers = this.#watchers.get(runId) ?? new Set();
-    this.#watchers.set(runId, watchers.add(watcher));
-    return () => {
-      watchers.delete(watcher);
-      if (watchers.size === 0 && this.#watchers.get(runId) === watchers) this.#watchers.delete(runId);
+  #enter(runId: string, watcher: Watcher): { readonly audience: Audience; readonly leave: () => void } {
+    const audience = this.#audiences.get(runId) ?? newAudience(this.#deps.slices);
+    this.#audiences.set(runId, audience);
+    audience.watchers.add(watcher);
+    const leave = (): void => {
+      audience.watchers.delete(watcher);
+      if (audience.watchers.size === 0 && this.#audiences.get(runId) === audience) this.#audiences.delete(runId);
     };
+    return { audience, leave };
   }
 
-  /** Delivers the log's events after the last one; it must hold all that the subscription has seen. */
-  async #readOn(runId: string, watcher: Watcher): Promise<void> {
-    const { next: from, heard } = watcher;
-    for await (const event of this.#reader.events(runId, { from })) {
+  /** Delivers the log's events after the last one; it must hold all that the subscription has heard. */
+  async #readOn(runId: string, watcher: Watcher, heard: number): Promise<void> {
+    for await (const event of this.#deps.reader.events(runId, { from: watcher.next })) {
       if (watcher.isOver) return;
       await give(watcher, event);
     }
@@ -133,9 +145,22 @@ export class RunFeed {
   }
 }
 
+function newAudience(slices: Slices): Audience {
+  return { heard: -1, watchers: new Set(), live: new Broadcast(slices) };
+}
+
+/** Follows no event that a watcher may have: who hears of it reads the log. */
+const UNREADABLE: LiveEvent = { revision: Number.POSITIVE_INFINITY, after: () => null };
+
+function tell(audience: Audience, event: LiveEvent): void {
+  // Before anybody is told: who reads the log meanwhile has to read up to it.
+  audience.heard = Math.max(audience.heard, event.revision);
+  audience.live.tell(event);
+}
+
 function newWatcher({ from, onEvent, signal }: FollowOptions): Watcher {
-  const idle = { isLive: false, wake: () => undefined, fail: () => undefined };
-  return { onEvent, next: from, hash: null, heard: -1, isOver: signal.aborted, ...idle };
+  const idle = { live: null, wake: () => undefined, fail: () => undefined };
+  return { onEvent, next: from, hash: null, isOver: signal.aborted, ...idle };
 }
 
 function give(watcher: Watcher, event: RunEvent): void | Promise<void> {
@@ -146,29 +171,43 @@ function give(watcher: Watcher, event: RunEvent): void | Promise<void> {
   return taken;
 }
 
-/** An error of one watcher must not end the subscription that feeds all of them. */
+/** Resolves once there is something to read, or nothing more to come. */
+async function liveNews(watcher: Watcher, audience: Audience): Promise<void> {
+  if (watcher.isOver || audience.heard >= watcher.next) return;
+  await new Promise<void>((resolve, reject) => {
+    watcher.wake = resolve;
+    watcher.fail = reject;
+    // At once: what is told from here on is what follows all that was heard.
+    watcher.live = audience.live.listen((event) => hear(watcher, event));
+  });
+}
+
+/** An event that does not follow the last one is read from the log instead, where corruption is detected. */
+function hear(watcher: Watcher, { revision, after }: LiveEvent): void {
+  if (revision < watcher.next) return;
+  const event = revision === watcher.next ? after(watcher.hash) : null;
+  if (event === null) rouse(watcher);
+  else giveLive(watcher, event);
+}
+
+/** An error of one watcher must not end the telling of all others. */
 function giveLive(watcher: Watcher, event: RunEvent): void {
   try {
     void give(watcher, event);
   } catch (error) {
-    watcher.isLive = false;
+    leaveLive(watcher);
     watcher.fail(error);
   }
 }
 
-/** Resolves once there is something to read, or nothing more to come. */
-async function liveNews(watcher: Watcher): Promise<void> {
-  if (watcher.isOver || watcher.heard >= watcher.next) return;
-  watcher.isLive = true;
-  await new Promise<void>((resolve, reject) => {
-    watcher.wake = resolve;
-    watcher.fail = reject;
-  });
+function rouse(watcher: Watcher): void {
+  leaveLive(watcher);
+  watcher.wake();
 }
 
-function rouse(watcher: Watcher): void {
-  watcher.isLive = false;
-  watcher.wake();
+function leaveLive(watcher: Watcher): void {
+  watcher.live?.leave();
+  watcher.live = null;
 }
 
 function end(watcher: Watcher): void {
@@ -176,14 +215,12 @@ function end(watcher: Watcher): void {
   rouse(watcher);
 }
 
-/** An event for many watchers, parsed and verified once; null for a watcher whose last event it does not follow. */
-function liveEvent(
-  recorded: RecordedEvent,
-  sha256: System['sha256'],
-): { readonly after: (hash: string | null) => RunEvent | null } {
+/** An event for many watchers, parsed and verified once. */
+function liveEvent(recorded: RecordedEvent, sha256: System['sha256']): LiveEvent {
   let previous: string | null = null;
   let event: RunEvent | null = null;
   return {
+    revision: recorded.revision,
     after(hash) {
       if (hash === null || hash === previous) return hash === null ? null : event;
       previous = hash;

@@ -1,10 +1,12 @@
 /**
- * The folded runs in memory, fed by the projector, read by sockets and the history; a watched run has a small store
- * that notifies its watchers. Paused and finished runs leave memory unless somebody watches them; they are folded from
+ * The folded runs in memory, fed by the projector, read by sockets and the history; a watched run has a small store,
+ * of which its watchers are told in slices. Paused and finished runs leave memory unless somebody watches them; they are folded from
  * the log again on demand.
  */
 import { createStore } from '@xstate/store';
 import type { System } from '../system/system.js';
+import { Broadcast } from '../system/async/broadcast.js';
+import type { Slices } from '../system/async/slices.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
@@ -22,8 +24,6 @@ export interface UnwatchedBounds {
 /** More runs than two instances admit at a time, each 10,000 that are pending and 1,000 that are active. */
 const BOUNDS = { runs: 25_000, text: 200_000_000 } as const;
 
-type RunStore = ReturnType<typeof runStore>;
-
 interface View {
   run: RunState;
   /**
@@ -33,10 +33,14 @@ interface View {
   watchers: number;
   /** Characters of its topic and draft that count against the bound. */
   text: number;
-  /** Called when the run is found corrupt. */
-  readonly onCorrupt: Set<() => void>;
 }
 
+/** What the watchers of a run are told of. */
+type News = { readonly kind: 'state'; readonly run: RunState } | typeof DAMAGE;
+
+const DAMAGE = { kind: 'damage' } as const;
+
+/** Its functions must not throw. */
 export interface Watcher {
   readonly onState: (run: RunState) => void;
   /** Called when the run is found corrupt: nothing more of it should be shown. */
@@ -46,6 +50,7 @@ export interface Watcher {
 }
 
 export interface RunViewsOptions {
+  readonly slices: Slices;
   /** Default: enough for what is under way. */
   readonly bounds?: UnwatchedBounds;
   /** Asked before a run is shown: see run-reader.ts. */
@@ -56,14 +61,16 @@ export class RunViews {
   readonly #reader: Pick<RunReader, 'fold' | 'events'>;
   readonly #assertReaches: RunReader['assertReaches'];
   readonly #bounds: UnwatchedBounds;
+  readonly #slices: Slices;
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold' | 'events'>, { bounds = BOUNDS, assertReaches }: RunViewsOptions = {}) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>, { slices, bounds = BOUNDS, assertReaches }: RunViewsOptions) {
     this.#reader = reader;
+    this.#slices = slices;
     this.#bounds = bounds;
     this.#assertReaches = assertReaches ?? (async () => undefined);
   }
@@ -135,12 +142,10 @@ export class RunViews {
       leave();
       return true;
     }
-    view.store ??= runStore(view.run);
-    const subscription = view.store.subscribe(({ context }) => onState(context.run));
-    view.onCorrupt.add(onCorrupt);
+    view.store ??= runStore(view.run, this.#slices);
+    const listening = view.store.watchers.listen((news) => (news.kind === 'state' ? onState(news.run) : onCorrupt()));
     signal.addEventListener('abort', () => {
-      subscription.unsubscribe();
-      view.onCorrupt.delete(onCorrupt);
+      listening.leave();
       leave();
     });
     onState(view.run);
@@ -149,7 +154,7 @@ export class RunViews {
 
   /** Notifies the watchers of a run that was found corrupt. */
   refuse({ data: { runId } }: RunCorrupt): void {
-    for (const notify of [...(this.#views.get(runId)?.onCorrupt ?? [])]) notify();
+    this.#views.get(runId)?.store?.watchers.tell(DAMAGE);
   }
 
   /** A run that is kept in memory from now on: one that has just been loaded may have left it before this goes on. */
@@ -180,7 +185,7 @@ export class RunViews {
   #take(view: View, event: RunEvent): void {
     if (event.seq !== view.run.head.seq + 1) return;
     view.run = foldNext(view.run.runId, view.run, event);
-    view.store?.send({ type: 'recorded', run: view.run });
+    view.store?.recorded(view.run);
   }
 
   async #open(runId: string, event: RunEvent): Promise<View | null> {
@@ -202,7 +207,7 @@ export class RunViews {
   }
 
   #keep(runId: string, run: RunState): View {
-    const view = { run, store: null, watchers: 0, text: 0, onCorrupt: new Set<() => void>() };
+    const view = { run, store: null, watchers: 0, text: 0 };
     this.#views.set(runId, view);
     return view;
   }
@@ -229,9 +234,17 @@ export class RunViews {
   }
 }
 
-function runStore(run: RunState) {
-  return createStore({
-    context: { run },
-    on: { recorded: (_, { run: next }: { run: RunState }) => ({ run: next }) },
+interface RunStore {
+  recorded(run: RunState): void;
+  readonly watchers: Broadcast<News>;
+}
+
+function runStore(first: RunState, slices: Slices): RunStore {
+  const watchers = new Broadcast<News>(slices);
+  const store = createStore({
+    context: { run: first },
+    on: { recorded: (_, { run }: { run: RunState }) => ({ run }) },
   });
+  store.subscribe(({ context: { run } }) => watchers.tell({ kind: 'state', run }));
+  return { recorded: (run) => store.send({ type: 'recorded', run }), watchers };
 }

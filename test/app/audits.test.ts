@@ -16,6 +16,7 @@ import { viewRepair } from '../../src/projections/view-repair.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { machineCache } from '../../src/run/machine.js';
 import { nodeSystem } from '../../src/system/system.js';
+import { Slices } from '../../src/system/async/slices.js';
 import { changedLog } from '../support/changed-log.js';
 import { manualSystem } from '../support/manual-system.js';
 import { readerOf } from '../support/reader-of.js';
@@ -52,7 +53,13 @@ describe('The background check of records', () => {
     const repair = viewRepair({ log, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
     history = new History({ views: stored, repair, system, onFault });
     // It never starts, as if the log were away.
-    projector = new Projector({ log, views: new RunViews(readerOf(log)), history, system, onFault });
+    projector = new Projector({
+      log,
+      views: new RunViews(readerOf(log), { slices: new Slices(system) }),
+      history,
+      system,
+      onFault,
+    });
   });
   afterEach(async () => {
     await stored.close();

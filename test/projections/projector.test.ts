@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
+import { Slices } from '../../src/system/async/slices.js';
 import { BlueprintStore } from '../../src/blueprint/store.js';
 import { BlueprintCorrupt } from '../../src/blueprint/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
@@ -56,7 +57,13 @@ describe('Projector', () => {
     const onFault = (error: unknown): void => void faults.push(error);
     const mended = viewRepair({ log: from, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
     history = new History({ views: stored, repair: mended, system: hasty, onFault });
-    projector = new Projector({ log: from, views: new RunViews(readerOf(log)), history, system: hasty, onFault });
+    projector = new Projector({
+      log: from,
+      views: new RunViews(readerOf(log), { slices: new Slices(nodeSystem()) }),
+      history,
+      system: hasty,
+      onFault,
+    });
   }
 
   async function close(): Promise<void> {

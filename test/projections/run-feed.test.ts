@@ -5,6 +5,7 @@ import { RunCorrupt } from '../../src/run/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunFeed } from '../../src/projections/run-feed.js';
+import { Slices } from '../../src/system/async/slices.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { changedLog } from '../support/changed-log.js';
@@ -45,8 +46,9 @@ describe(`RunFeed (SEED=${SEED})`, () => {
   beforeEach(() => fresh());
 
   /** A feed of a log that holds nothing yet, and that takes its time to be read. */
-  function fresh(pace: () => Promise<void> = () => Promise.resolve()): void {
+  function fresh(pace: () => Promise<void> = () => Promise.resolve(), units = 50): void {
     recorded = [];
+    const slices = new Slices(nodeSystem(), { units });
     const read = async function* (_stream: string, { from = 0 } = {}): AsyncGenerator<RecordedEvent> {
       for (let seq = from; seq < recorded.length; seq += 1) {
         const event = recorded[seq];
@@ -54,7 +56,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
         if (event !== undefined) yield event;
       }
     };
-    feed = new RunFeed(readerOf(changedLog(log, { readStream: read })), sha256);
+    feed = new RunFeed({ reader: readerOf(changedLog(log, { readStream: read })), sha256, slices });
   }
 
   /** Records an event and tells of it. */
@@ -89,17 +91,20 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     const idle = async (turns: number): Promise<void> => {
       for (let turn = 0; turn < turns; turn += 1) await nextTurn();
     };
-    fresh(() => idle(pick(2)));
-    const watching = Array.from({ length: 4 }, async () => {
+    fresh(() => idle(pick(2)), 1 + pick(3));
+    const watching = Array.from({ length: 8 }, async () => {
       await idle(pick(40));
       const from = pick(3) === 0 ? Math.min(pick(recorded.length + 1), story.length - 1) : 0;
       const seqs: number[] = [];
+      const leaving = new AbortController();
+      const last = pick(4) === 0 ? from + pick(story.length - from) : story.length - 1;
       const onEvent = async ({ seq }: RunEvent): Promise<void> => {
         seqs.push(seq);
+        if (seq === last) leaving.abort();
         await idle(pick(3));
       };
-      await feed.follow(runId, { from, onEvent, signal: new AbortController().signal });
-      expect(seqs).to.deep.equal(Array.from({ length: story.length - from }, (_, index) => from + index));
+      await feed.follow(runId, { from, onEvent, signal: leaving.signal });
+      expect(seqs).to.deep.equal(Array.from({ length: last + 1 - from }, (_, index) => from + index));
     });
     let told = 0;
     while (told < story.length) {

@@ -5,6 +5,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import { RunViews } from '../../src/projections/run-views.js';
+import { Slices } from '../../src/system/async/slices.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { elementAt, present } from '../../src/system/element.js';
 import { isFinished } from '../../src/run/state.js';
@@ -24,6 +25,8 @@ const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 30;
 const { uuid } = nodeSystem();
+const slicesOf = (units: number): Slices => new Slices(nodeSystem(), { units });
+const slices = slicesOf(50);
 
 describe(`RunViews (SEED=${SEED})`, () => {
   let dir: TempDir;
@@ -65,7 +68,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
       },
     });
     const reader = storyReader(log);
-    const views = new RunViews(storyReader(slow));
+    const views = new RunViews(storyReader(slow), { slices: slicesOf(1 + pick(3)) });
     const runId = uuid();
     let recorded = 1 + pick(4);
     await tell(log, runId, story, 0, recorded);
@@ -126,7 +129,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
         events: (_: string, { from = 0 } = {}) => Readable.from(events.slice(from, recorded)),
       };
       // Whatever nobody watches leaves memory with its next event.
-      const views = new RunViews(reader, { bounds: { runs: 0, text: 0 } });
+      const views = new RunViews(reader, { slices, bounds: { runs: 0, text: 0 } });
       const told: number[] = [];
       const watching = views.watch(runId, {
         onState: ({ head }) => told.push(head.seq),
@@ -148,14 +151,14 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('answers false for a run that does not exist and keeps nothing of it', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunViews(storyReader(log), { slices });
     const watcher = { onState: () => undefined, signal: new AbortController().signal };
     expect(await views.watch(uuid(), watcher)).to.equal(false);
     expect(views.size).to.equal(0);
   });
 
   it('holds a finished run as long as somebody watches it', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunViews(storyReader(log), { slices });
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const [first, second] = [new AbortController(), new AbortController()];
@@ -169,7 +172,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('keeps nothing for a watcher who leaves while the run is loaded', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunViews(storyReader(log), { slices });
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const leaving = new AbortController();
@@ -182,7 +185,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('tells nothing more to a watcher who has left', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunViews(storyReader(log), { slices });
     const runId = uuid();
     await tell(log, runId, story, 0, 4);
     const events = await recordOf(log, runId);
@@ -220,13 +223,16 @@ describe(`RunViews (SEED=${SEED})`, () => {
 
   it('folds no run from the log again while 4,000 unfinished ones move', async () => {
     let folds = 0;
-    const views = new RunViews({
-      ...storyReader(log),
-      fold: async () => {
-        folds += 1;
-        return null;
+    const views = new RunViews(
+      {
+        ...storyReader(log),
+        fold: async () => {
+          folds += 1;
+          return null;
+        },
       },
-    });
+      { slices },
+    );
     const runs = await manyRuns(4_000, 3);
     for (const seq of [0, 1, 2]) for (const { id, events } of runs) await views.apply(id, elementAt(events, seq));
     expect(folds).to.equal(0);
@@ -240,7 +246,10 @@ describe(`RunViews (SEED=${SEED})`, () => {
       { runs: 3, text: Number.MAX_SAFE_INTEGER },
       { runs: 100, text: 4 * 'The sea'.length },
     ]) {
-      const views = new RunViews({ ...storyReader(log), fold: async () => null, async *events() {} }, { bounds });
+      const views = new RunViews(
+        { ...storyReader(log), fold: async () => null, async *events() {} },
+        { slices, bounds },
+      );
       const leaving = new AbortController();
       const [one] = runs;
       await views.apply(present(first, 'run'), elementAt(present(one, 'run').events, 0));
@@ -267,7 +276,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   }
 
   it('passes over events that it has folded already', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunViews(storyReader(log), { slices });
     const runId = uuid();
     await tell(log, runId, story, 0, 8);
     const events = await recordOf(log, runId);

@@ -4,6 +4,7 @@ import { openEngine } from '../../src/app/engine.js';
 import type { EngineDeps } from '../../src/app/context.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { machineCache } from '../../src/run/machine.js';
+import { Slices } from '../../src/system/async/slices.js';
 import type { Plan } from './faults.js';
 import { Process } from './scheduler.js';
 import type { Scheduler } from './scheduler.js';
@@ -135,6 +136,8 @@ export class Instance implements Line {
         model: model(process, this),
         system: process.system,
         charts,
+        // One watcher at a time: there are few.
+        slices: new Slices(process.system, { units: 1 }),
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
         openLog: () => Promise.resolve(openLine(storage, scheduler, { line: this, process })),
         openViews: () =>

@@ -206,7 +206,7 @@ export const MUTATIONS: readonly Mutation[] = [
   of(
     'a watcher waits for what it has missed',
     'projections/run-feed.js',
-    'if (watcher.isOver || watcher.heard >= watcher.next) return;',
+    'if (watcher.isOver || audience.heard >= watcher.next) return;',
     'if (watcher.isOver) return;',
   ),
   of(
