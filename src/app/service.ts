@@ -96,6 +96,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     feed: engine.feed,
     queries: engine.queries,
     tokens: engine.tokens,
+    slices: engine.slices,
     limits,
     system,
     ...source,

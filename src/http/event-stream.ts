@@ -13,6 +13,9 @@ const MAX_UNSENT_CHARS = 1024 * 1024;
 /** The `retry` field: how long a client waits before it connects again, in milliseconds. */
 const RETRY_MS = 1_000;
 
+/** Without a reason each signal would make an error of its own. */
+const GONE = 'the client has gone';
+
 /** Media type and conditions of the answer; `X-Accel-Buffering` keeps proxies from buffering it. */
 export const EVENT_STREAM_HEADERS = { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' };
 
@@ -54,7 +57,7 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
   const stopBeats = keepAlive(queue, { http, response, passed });
   whenClosed(response, () => {
     stopBeats();
-    gone.abort();
+    gone.abort(GONE);
     queue.close();
   });
   // Sent at once, and the headers with it.

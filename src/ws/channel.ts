@@ -2,11 +2,10 @@
  * The channels of a run on one connection: the default one pushes its state as it becomes durable, the rich stream every
  * event and token, until the run has ended.
  */
-import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage, RunCompletedData } from '../generated/schemas.js';
 import type { RunViews } from '../projections/run-views.js';
 import type { RunState } from '../run/state.js';
-import type { Announced } from './messages.js';
+import type { Announced, Announcement } from './messages.js';
 import {
   CLOSE_FAULT,
   CLOSE_NORMAL,
@@ -17,44 +16,38 @@ import {
   unknownRunMessage,
 } from './messages.js';
 import { ServiceStopping } from '../errors.js';
+import type { Slices } from '../system/async/slices.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { Token, TokenBus } from '../run/live/tokens.js';
 import type { RunEvent } from '../run/events.js';
-import type { Outbox } from './outbox.js';
+import type { Outbox, Peer } from './outbox.js';
 
 export interface ChannelOptions {
   readonly views: Pick<RunViews, 'watch'>;
   readonly outbox: Pick<Outbox, 'send'>;
+  readonly slices: Pick<Slices, 'postpone'>;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Serves a run's channel on an open socket. */
-export function serveChannel(socket: WebSocket, runId: string, { views, outbox, onFault }: ChannelOptions): void {
-  const closed = new AbortController();
+export function serveChannel(peer: Peer, runId: string, { views, outbox, slices, onFault }: ChannelOptions): void {
+  const { signal, leave, end, endInTurn } = endingOf(peer, slices);
   let announced: Announced | null = null;
 
   const push = (messages: readonly ChannelMessage[]): void => {
-    for (const message of messages) {
-      if (!outbox.send(socket, message)) return closed.abort();
-    }
-  };
-  const end = (code: number): void => {
-    socket.close(code);
-    closed.abort();
+    if (!outbox.send(peer, messages)) leave();
   };
   const onState = (run: RunState): void => {
-    if (announced === null) push([connectedMessage(run)]);
-    const announcement = announce(run, announced ?? NOTHING_ANNOUNCED);
+    const announcement = announcedOnce(run, announced ?? NOTHING_ANNOUNCED);
+    push(announced === null ? [connectedMessage(run), ...announcement.messages] : announcement.messages);
     announced = announcement.announced;
-    push(announcement.messages);
-    if (announcement.isLast) end(CLOSE_NORMAL);
+    if (announcement.isLast) endInTurn();
   };
 
-  socket.on('close', () => closed.abort());
   // The corruption has been logged, once for all sockets.
   const onDamaged = (): void => end(CLOSE_FAULT);
-  views.watch(runId, { onState, onCorrupt: onDamaged, signal: closed.signal }).then(
+  views.watch(runId, { onState, onCorrupt: onDamaged, signal }).then(
     (isKnown) => {
       if (isKnown) return;
       push([unknownRunMessage(runId)]);
@@ -67,6 +60,52 @@ export function serveChannel(socket: WebSocket, runId: string, { views, outbox, 
   );
 }
 
+/** Without a reason each signal would make an error of its own. */
+const OVER = 'the channel is over';
+
+/** How a channel ends, or learns that its client has gone. */
+interface Ending {
+  /** Aborts when nothing more is to be sent. */
+  readonly signal: AbortSignal;
+  /** Sends nothing more on a socket that is closed elsewhere. */
+  leave(): void;
+  end(code: number): void;
+  /** Ends it for good once everybody has been told so, as closing takes longer than telling. */
+  endInTurn(): void;
+}
+
+function endingOf({ socket }: Peer, slices: ChannelOptions['slices']): Ending {
+  const over = new AbortController();
+  const leave = (): void => over.abort(OVER);
+  socket.on('close', leave);
+  return {
+    signal: over.signal,
+    leave,
+    end(code) {
+      socket.close(code);
+      leave();
+    },
+    endInTurn() {
+      leave();
+      slices.postpone(() => socket.close(CLOSE_NORMAL));
+    },
+  };
+}
+
+/** What was announced of a state to those who had been sent the same before. */
+const announcements = new WeakMap<RunState, { readonly after: Announced; readonly announcement: Announcement }[]>();
+
+/** As `announce`, made once for all who have been sent the same, so that it is encoded once. */
+function announcedOnce(run: RunState, after: Announced): Announcement {
+  const made = announcements.get(run) ?? [];
+  announcements.set(run, made);
+  const known = made.find((each) => each.after.node === after.node && each.after.gate === after.gate);
+  if (known !== undefined) return known.announcement;
+  const announcement = announce(run, after);
+  made.push({ after, announcement });
+  return announcement;
+}
+
 // The rich stream: sends one connection every event of a run, and drafts while they are written.
 
 /** Unsent bytes above which history is read no further until the client has taken what was sent. */
@@ -77,6 +116,7 @@ export interface RichChannelOptions {
   readonly queries: Pick<RunQueries, 'state'>;
   readonly tokens: Pick<TokenBus, 'subscribe'>;
   readonly outbox: Pick<Outbox, 'send'>;
+  readonly slices: Pick<Slices, 'postpone'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -87,27 +127,20 @@ interface RichTarget {
 }
 
 /** Serves the rich stream of a run on an open socket. */
-export function serveRichChannel(socket: WebSocket, target: RichTarget, options: RichChannelOptions): void {
-  const { outbox } = options;
-  const closed = new AbortController();
-  socket.on('close', () => closed.abort());
-  const end = (code: number): void => {
-    socket.close(code);
-    closed.abort();
-  };
+export function serveRichChannel(peer: Peer, target: RichTarget, options: RichChannelOptions): void {
+  const { socket } = peer;
+  const { outbox, slices } = options;
+  const { signal, leave, end, endInTurn } = endingOf(peer, slices);
   /** Resolves once the client has taken enough to be sent more. */
   const push = async (messages: readonly (ChannelMessage | RichMessage)[]): Promise<void> => {
-    for (const [index, message] of messages.entries()) {
-      if (closed.signal.aborted) return;
-      const isLast = index === messages.length - 1;
-      const sent = new Promise<void>((resolve) => {
-        if (!outbox.send(socket, message, isLast ? resolve : undefined)) closed.abort();
-      });
-      if (isEnd(message)) end(CLOSE_NORMAL);
-      if (isLast && socket.bufferedAmount > PAUSE_BYTES) await sent;
-    }
+    if (signal.aborted) return;
+    const sent = new Promise<void>((resolve) => {
+      if (!outbox.send(peer, messages, resolve)) leave();
+    });
+    if (messages.some(isEnd)) endInTurn();
+    if (socket.bufferedAmount > PAUSE_BYTES) await sent;
   };
-  sendRun(target, { ...options, push, signal: closed.signal }).then(
+  sendRun(target, { ...options, push, signal }).then(
     (isKnown) => {
       if (isKnown) return;
       void push([unknownRunMessage(target.runId)]);

@@ -1,7 +1,8 @@
 /**
- * How messages leave: each is encoded once for all who are sent it, and what is unsent is bounded, for a socket and for
- * all of them, so that readers who stall cost little.
+ * How messages leave: each is encoded once for all who are sent it, those for one socket in one write, and what is unsent
+ * is bounded, for a socket and for all of them, so that readers who stall cost little.
  */
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
@@ -15,6 +16,12 @@ const MAX_UNSENT_IN_ALL_BYTES = 64 * 1024 * 1024;
 const FAREWELL_MS = 2_000;
 
 type Message = ChannelMessage | RichMessage;
+
+/** A socket, and the connection below it, by which what is sent together is written together. */
+export interface Peer {
+  readonly socket: WebSocket;
+  readonly connection: Pick<Duplex, 'cork' | 'uncork'>;
+}
 
 export interface OutboxOptions {
   readonly system: Pick<System, 'after'>;
@@ -37,18 +44,24 @@ export class Outbox {
   }
 
   /**
-   * Sends a message on a socket that is open; on another it does nothing. A message is encoded once, however many are
+   * Sends messages on a socket that is open; on another it does nothing. A message is encoded once, however many are
    * sent the same object.
    *
-   * @param onSent called once it has left this process, or cannot any more
+   * @param onSent called once they have left this process, or cannot any more
    * @returns false when the reader was too slow and is cut off
    */
-  send(socket: WebSocket, message: Message, onSent?: () => void): boolean {
-    if (!isOpen(socket)) {
-      onSent?.();
+  send({ socket, connection }: Peer, messages: readonly Message[], onSent: () => void = () => undefined): boolean {
+    if (!isOpen(socket) || messages.length === 0) {
+      onSent();
       return true;
     }
-    socket.send(this.#bytesOf(message), { binary: false }, () => onSent?.());
+    // A write is what telling somebody costs most.
+    connection.cork();
+    for (const [index, message] of messages.entries()) {
+      const isLast = index === messages.length - 1;
+      socket.send(this.#bytesOf(message), { binary: false }, isLast ? () => onSent() : undefined);
+    }
+    connection.uncork();
     this.#note(socket);
     if (socket.bufferedAmount > MAX_UNSENT_BYTES) this.#cutOff(socket);
     while (this.#total > this.#maxBytes && this.#lookAgain() > this.#maxBytes) this.#cutOff(this.#slowest(socket));

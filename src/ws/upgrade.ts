@@ -73,8 +73,9 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       heartbeat.watch(client);
       const leave = options.authenticator.watch(caller, () => client.close(CLOSE_UNAUTHORIZED, 'the key has ended'));
       client.on('close', leave);
-      if (target.stream === 'default') serveChannel(client, target.runId, channel);
-      else serveRichChannel(client, target, channel);
+      const peer = { socket: client, connection: socket };
+      if (target.stream === 'default') serveChannel(peer, target.runId, channel);
+      else serveRichChannel(peer, target, channel);
     });
   };
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
+import { Slices } from '../../src/system/async/slices.js';
 import { httpApp } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { FollowOptions } from '../../src/projections/run-feed.js';
@@ -88,7 +89,7 @@ describe('A client of the rich stream that does not read', () => {
         log: { info: () => undefined },
       }),
     );
-    const rich = { feed, queries: { state }, tokens: { subscribe: () => null } };
+    const rich = { feed, queries: { state }, tokens: { subscribe: () => null }, slices: new Slices(system) };
     const channels = serveChannels(server, { views: { watch: never }, ...rich, system, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

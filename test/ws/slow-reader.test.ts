@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { Slices } from '../../src/system/async/slices.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
@@ -34,6 +35,7 @@ describe('A channel whose client does not read', () => {
       views,
       ...rich,
       system,
+      slices: new Slices(system),
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,

@@ -77,6 +77,14 @@ function lastEventIdOf(ctx: RouterContext): number | null {
   throw brokenRules([{ loc: ['header', LAST_EVENT_ID], msg, type: 'int_parsing' }]);
 }
 
-function told({ seq, id, type, at, data, hash }: RunEvent): ServerEvent {
-  return { id: String(seq), type, data: JSON.stringify({ seq, id, type, at, data, hash }) };
+/** As they are sent, once for all who are sent the same. */
+const made = new WeakMap<RunEvent, ServerEvent>();
+
+function told(event: RunEvent): ServerEvent {
+  const { seq, id, type, at, data, hash } = event;
+  const known = made.get(event);
+  if (known !== undefined) return known;
+  const sent = { id: String(seq), type, data: JSON.stringify({ seq, id, type, at, data, hash }) };
+  made.set(event, sent);
+  return sent;
 }
