@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { AppendOutcomeUnknown, DataDirHeld, LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -63,6 +64,28 @@ describe('Embedded log: its file', () => {
     const data = '{ "b" : 1.0e2,\n\t"a":"\\u00e9 é 漢字 🜁" }';
     await log.append('run-1', [{ ...newEvent(), data }], 'none');
     expect((await all(log.readStream('run-1')))[0]?.data).to.equal(data);
+  });
+
+  it('lets all others have their turn between the pages of a long stream, however slow its reader is', async () => {
+    const log = await logs.open();
+    await log.append('run-1', numbered(3_000), 'none');
+    const reading = { isOver: false, turns: 0 };
+    const turn = (): void => {
+      reading.turns += 1;
+      if (!reading.isOver) setImmediate(turn);
+    };
+    const { sha256 } = nodeSystem();
+    let [before, seen] = ['', 0];
+    for await (const { data } of log.readStream('run-1')) {
+      if (seen === 0) setImmediate(turn);
+      // As long as it takes to check and fold an event, so that the next page is there before this one is through.
+      for (let times = 0; times < 20; times += 1) before = sha256(before + data);
+      seen += 1;
+    }
+    reading.isOver = true;
+    expect(seen).to.equal(3_000);
+    // Five pages are followed by another.
+    expect(reading.turns).to.be.at.least(5);
   });
 
   it('remembers more streams than it keeps in memory', async () => {

@@ -116,7 +116,16 @@ export async function* streamPages(
     next = end === null || left <= 0 ? null : read(backwards ? end - 1 : end + 1);
     next?.catch(() => undefined);
     for (const event of events) yield event;
+    if (next !== null) await turnOfOthers();
   }
+}
+
+/**
+ * Resolves once the event loop has gone round: of messages that have come, Node gives one after the other to their
+ * listeners before it looks at anything else, so that a stream of many pages would be worked on in one go.
+ */
+function turnOfOthers(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The events after a position, up to and with another, read page by page in the log's order. */
