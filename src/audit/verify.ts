@@ -9,12 +9,11 @@ import { lastEvent } from '../eventlog/port.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
-import type { RunState } from '../run/state.js';
+import type { RequestedRun, RunState } from '../run/state.js';
 import type { ReplayDeps } from '../run/replay.js';
 import { RunReplayer, endsBefore } from '../run/replay.js';
-import { readChecked, readRun } from '../run/stream.js';
+import { readChecked } from '../run/stream.js';
 import type { System } from '../system/system.js';
-import { fieldOf } from '../system/untrusted.js';
 
 export type RunVerification = Pick<Verified, 'events' | 'headHash' | 'firstDifference'>;
 
@@ -39,11 +38,11 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
   const recorded = await lastRevision(log, runId);
   // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
   const stored = await deps.stored(runId);
-  const witness: Witness = { first: null, viewed: null };
-  const verified = await verifyRecord(runId, witnessed(readRun(log, runId), witness), {
+  let viewed: RunState | null = null;
+  const verified = await verifyStored(runId, {
     ...deps,
     onTaken(run) {
-      if (run.head.seq === stored?.seq) witness.viewed = run;
+      if (run.head.seq === stored?.seq) viewed = run;
     },
   });
   if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;
@@ -54,9 +53,10 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
     return { events, headHash, firstDifference: recordDifference };
   }
   deps.onValid(runId);
-  const difference = viewDifference(witness.viewed, { recorded, stored });
+  const difference = viewDifference(viewed, { recorded, stored });
   if (difference !== null && run !== null) await deps.replaceView(stored, summaryOf(run));
-  return { events, headHash, firstDifference: (await parentDifference(witness.first, deps)) ?? difference };
+  const ofParent = await parentDifference(run?.request.parent ?? null, deps);
+  return { events, headHash, firstDifference: ofParent ?? difference };
 }
 
 /** Null also where it cannot be read: then the record itself tells why. */
@@ -69,24 +69,10 @@ async function lastRevision(log: Pick<EventLog, 'readStream'>, runId: string): P
   }
 }
 
-/** What is captured of a record while it is replayed. */
-interface Witness {
-  first: ExportedEvent | null;
-  /** The run after the event that the stored view was folded to. */
-  viewed: RunState | null;
-}
-
 /** The state before the record was read: the revision of its last event, and the view. */
 interface Before {
   readonly recorded: number | null;
   readonly stored: RunSummary | null;
-}
-
-async function* witnessed<T extends ExportedEvent>(events: AsyncIterable<T>, witness: Witness): AsyncIterable<T> {
-  for await (const event of events) {
-    witness.first ??= event;
-    yield event;
-  }
 }
 
 /**
@@ -134,10 +120,32 @@ export interface VerifyDeps extends ReplayDeps {
  *
  * @param events in order; a RunCorrupt of the iteration counts as a difference, other errors are rethrown
  */
-export async function verifyRecord(
+export function verifyRecord(runId: string, events: AsyncIterable<ExportedEvent>, deps: VerifyDeps): Promise<Verified> {
+  return replayed(runId, deps, async (replayer, taken) => {
+    for await (const event of events) {
+      replayer.take(event);
+      taken();
+    }
+  });
+}
+
+/** The same of the events on a log, whose hashes are computed over the very texts that are stored. */
+export function verifyStored(
   runId: string,
-  events: AsyncIterable<ExportedEvent>,
+  { log, ...deps }: VerifyDeps & Pick<VerifyRunDeps, 'log'>,
+): Promise<Verified> {
+  return replayed(runId, deps, async (replayer, taken) => {
+    for await (const event of readChecked(log, runId, deps)) {
+      replayer.takeChecked(event);
+      taken();
+    }
+  });
+}
+
+async function replayed(
+  runId: string,
   deps: VerifyDeps,
+  takeAll: (replayer: RunReplayer, taken: () => void) => Promise<void>,
 ): Promise<Verified> {
   const replayer = new RunReplayer(runId, deps);
   const verified = (firstDifference: Difference | null): Verified => ({
@@ -147,22 +155,14 @@ export async function verifyRecord(
     run: replayer.replay?.snapshot.context.run ?? null,
   });
   try {
-    for await (const event of events) {
-      replayer.take(event);
+    await takeAll(replayer, () => {
       if (replayer.replay !== null) deps.onTaken?.(replayer.replay.snapshot.context.run);
-    }
+    });
     return verified(null);
   } catch (error) {
     if (!(error instanceof RunCorrupt)) throw error;
     return verified({ seq: error.data.seq, what: error.data.reason });
   }
-}
-
-/** The event of another run that a fork continues from. */
-export interface Parent {
-  readonly runId: string;
-  readonly at: number;
-  readonly hash: string;
 }
 
 export interface ParentDeps {
@@ -174,10 +174,9 @@ export interface ParentDeps {
 
 /** Checks that a fork's parent has the event with the hash it names; null when it has, or the run is not a fork. */
 export async function parentDifference(
-  first: ExportedEvent | null,
+  parent: RequestedRun['parent'],
   { log, sha256, onCorrupt }: ParentDeps,
 ): Promise<Difference | null> {
-  const parent = parentIn(first);
   if (parent === null) return null;
   const { runId, at, hash } = parent;
   try {
@@ -190,12 +189,4 @@ export async function parentDifference(
     onCorrupt(error);
     return { seq: 0, what: `its parent "${runId}" is damaged at event ${error.data.seq}: ${error.data.reason}` };
   }
-}
-
-/** The parent named by a run's first event; null when the run is not a fork. */
-function parentIn(first: ExportedEvent | null): Parent | null {
-  const parent = fieldOf(first?.data, 'parent');
-  if (typeof parent !== 'object' || parent === null) return null;
-  const [runId, at, hash] = ['runId', 'at', 'hash'].map((name) => fieldOf(parent, name));
-  return { runId: String(runId), at: Number(at), hash: String(hash) };
 }

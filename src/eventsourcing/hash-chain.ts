@@ -109,7 +109,7 @@ export function nextHash(previous: string, event: HashedFields, sha256: Sha256):
 
 /** canonical({at, data, id, seq, type}), assembled around data that is canonical already. */
 function hashedText({ at, id, seq, type }: Omit<HashedFields, 'data'>, canonicalData: string): string {
-  return `{"at":${canonical(at)},"data":${canonicalData},"id":${canonical(id)},"seq":${canonical(seq)},"type":${canonical(type)}}`;
+  return `{"at":${canonical(at)},"data":${canonicalData},"id":${canonical(id)},"seq":${seq},"type":${canonical(type)}}`;
 }
 
 /**

@@ -7,8 +7,8 @@ import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { MachineCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import { assertFollows, assertRunEvent, readRun, verified } from './stream.js';
-import type { Upcast } from './events.js';
+import { assertFollows, assertRunEvent, currentEvent, readChecked, verified } from './stream.js';
+import type { RunEvent, Upcast } from './events.js';
 import { upcast } from './events.js';
 
 /** A replayed run. */
@@ -63,18 +63,33 @@ export class RunReplayer {
 
   /** @throws {RunCorrupt} when the event does not follow by its hash or by the chart; it is not taken then */
   take(event: ExportedEvent): void {
-    this.#replay = verified({ runId: this.#runId, seq: this.#next }, () => {
-      if (event.seq !== this.#next) throw new Error(`event ${event.seq} stands where event ${this.#next} belongs`);
+    this.#take(event, () => {
       assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#deps.sha256 });
-      return this.#follow(event);
+      const current = upcast(event, this.#deps.upcasts);
+      assertRunEvent(current);
+      return current;
     });
-    this.#hash = event.hash;
+  }
+
+  /**
+   * Takes an event that `readChecked` gives: its link and its data have been checked on what is stored.
+   *
+   * @throws {RunCorrupt} when the event does not follow by the chart; it is not taken then
+   */
+  takeChecked(event: RunEvent): void {
+    this.#take(event, () => currentEvent(this.#runId, event, this.#deps.upcasts));
+  }
+
+  #take({ seq, hash }: ExportedEvent, current: () => RunEvent): void {
+    this.#replay = verified({ runId: this.#runId, seq: this.#next }, () => {
+      if (seq !== this.#next) throw new Error(`event ${seq} stands where event ${this.#next} belongs`);
+      return this.#follow(current());
+    });
+    this.#hash = hash;
     this.#next += 1;
   }
 
-  #follow(exported: ExportedEvent): Replay {
-    const event = upcast(exported, this.#deps.upcasts);
-    assertRunEvent(event);
+  #follow(event: RunEvent): Replay {
     if (this.#replay !== null) {
       const { chart, snapshot } = this.#replay;
       return { chart, snapshot: chart.next(snapshot, event) };
@@ -103,7 +118,7 @@ export async function replayRun(
   deps.corruptRuns?.assertNotCorrupt(runId);
   const replayer = new RunReplayer(runId, deps);
   try {
-    for await (const event of readRun(log, runId)) replayer.take(event);
+    for await (const event of readChecked(log, runId, { sha256: deps.sha256 })) replayer.takeChecked(event);
     return replayer.replay;
   } catch (error) {
     if (error instanceof RunCorrupt) deps.corruptRuns?.found(error);

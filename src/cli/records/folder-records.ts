@@ -40,8 +40,8 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     async verify(runId, head) {
       // Loaded by the one command that replays.
-      const { verifyStored } = await import('./verify-record.js');
-      return await readUnchanged(log, () => verifyStored(runId, { log, head, sha256 }));
+      const { verifyInFolder } = await import('./verify-record.js');
+      return await readUnchanged(log, () => verifyInFolder(runId, { log, head, sha256 }));
     },
     close: () => log.close(),
   };

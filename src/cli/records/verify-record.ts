@@ -1,12 +1,12 @@
 /** Verifies a record by replaying it. */
-import { parentDifference, verifyRecord } from '../../audit/verify.js';
+import type { Verified, VerifyDeps } from '../../audit/verify.js';
+import { parentDifference, verifyRecord, verifyStored } from '../../audit/verify.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { RunUnknown } from '../../run/errors.js';
 import { machineCache } from '../../run/machine.js';
-import type { RunState } from '../../run/state.js';
+import type { RequestedRun, RunState } from '../../run/state.js';
 import { isFinished } from '../../run/state.js';
-import { readRun } from '../../run/stream.js';
 import type { System } from '../../system/system.js';
 import type { VerificationResult, VerifiedRecord } from './record.js';
 import { verificationResult } from './record.js';
@@ -17,39 +17,36 @@ export interface VerifyOptions extends Pick<System, 'sha256'> {
 }
 
 /** Verifies events by replaying them, and finds the one with the expected head's hash. */
-export async function verifyEvents(
+export function verifyEvents(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
-  { head, sha256 }: VerifyOptions,
+  options: VerifyOptions,
 ): Promise<VerifiedRecord> {
+  return verifiedBy((deps) => verifyRecord(runId, events, deps), { runId, ...options });
+}
+
+/** Verifies the record in a folder, and that its parent has the event it was forked from. @throws {RunUnknown} */
+export async function verifyInFolder(
+  runId: string,
+  { log, head, sha256 }: VerifyOptions & { readonly log: ReadOnlyLog },
+): Promise<VerificationResult> {
+  const verify = (deps: VerifyDeps): Promise<Verified> => verifyStored(runId, { ...deps, log });
+  const found = await verifiedBy(verify, { runId, head, sha256 });
+  if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
+  const ofParent = () => parentDifference(found.parent, { log, sha256, onCorrupt: () => undefined });
+  const firstDifference = found.firstDifference ?? (await ofParent());
+  return verificationResult({ ...found, firstDifference }, head);
+}
+
+async function verifiedBy(
+  verify: (deps: VerifyDeps) => Promise<Verified>,
+  { runId, head, sha256 }: VerifyOptions & { readonly runId: string },
+): Promise<VerifiedRecord & { readonly parent: RequestedRun['parent'] }> {
   let headSeq: number | null = null;
   const onTaken = ({ head: last }: RunState): void => {
     if (last.hash === head) headSeq = last.seq;
   };
-  const {
-    events: count,
-    headHash,
-    firstDifference,
-    run,
-  } = await verifyRecord(runId, events, { machines: machineCache(), sha256, onTaken });
-  return { runId, events: count, headHash, firstDifference, isWhole: run !== null && isFinished(run), headSeq };
-}
-
-/** Verifies the record in a folder, and that its parent has the event it was forked from. @throws {RunUnknown} */
-export async function verifyStored(
-  runId: string,
-  { log, head, sha256 }: VerifyOptions & { readonly log: ReadOnlyLog },
-): Promise<VerificationResult> {
-  let first: ExportedEvent | null = null;
-  async function* events(): AsyncGenerator<ExportedEvent> {
-    for await (const event of readRun(log, runId)) {
-      first ??= event;
-      yield event;
-    }
-  }
-  const found = await verifyEvents(runId, events(), { head, sha256 });
-  if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
-  const ofParent = () => parentDifference(first, { log, sha256, onCorrupt: () => undefined });
-  const firstDifference = found.firstDifference ?? (await ofParent());
-  return verificationResult({ ...found, firstDifference }, head);
+  const { events, headHash, firstDifference, run } = await verify({ machines: machineCache(), sha256, onTaken });
+  const isWhole = run !== null && isFinished(run);
+  return { runId, events, headHash, firstDifference, isWhole, headSeq, parent: run?.request.parent ?? null };
 }
