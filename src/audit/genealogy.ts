@@ -146,8 +146,9 @@ class GenealogyFold {
   /** Adds the draft that is joined before a node, once: a pause may have added it already. */
   #join(event: RunEvent, run: RunState, { node, step }: { readonly node: string; readonly step: number }): void {
     const parts = partsInto(run, node);
+    if (parts.length === 0) return;
     const branch = branchInto(run, node, step);
-    if (parts.length === 0 || branch.draft === null || this.#provenance.holds(branch)) return;
+    if (branch.draft === null || this.#provenance.holds(branch)) return;
     this.#addJoined(event, parts, { node, step, text: branch.draft, iteration: run.progress.iterationCount });
   }
 

@@ -50,7 +50,7 @@ export class Provenance {
   feedbackOf({ feedback }: Pick<Branch, 'feedback'>): string[] {
     const { of, ids, list } = this.#told;
     if (feedback === of) return list;
-    const goesOn = feedback.length >= of.length && of.every((each, index) => feedback[index] === each);
+    const goesOn = beginsWith(feedback, of);
     const known = goesOn ? ids : new Set<string>();
     const added: string[] = [];
     for (const { from } of goesOn ? feedback.slice(of.length) : feedback) {
@@ -60,7 +60,11 @@ export class Provenance {
       else if (!known.has(id)) added.push(id);
       if (id !== undefined) known.add(id);
     }
-    this.#told = { of: feedback, ids: known, list: goesOn ? list.concat(added) : added };
+    this.#told = {
+      of: feedback,
+      ids: known,
+      list: goesOn && added.length === 0 ? list : goesOn ? list.concat(added) : added,
+    };
     return this.#told.list;
   }
 
@@ -106,6 +110,13 @@ interface Told {
 
 function nothingTold(): Told {
   return { of: [], ids: new Set(), list: [] };
+}
+
+/** A loop: in a run that is reworked a thousand times a callback for each would cost more than all the rest. */
+function beginsWith(feedback: Branch['feedback'], first: Branch['feedback']): boolean {
+  if (feedback.length < first.length) return false;
+  for (let index = 0; index < first.length; index += 1) if (feedback[index] !== first[index]) return false;
+  return true;
 }
 
 /** The ids that are not null, each once. */

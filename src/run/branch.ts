@@ -203,11 +203,15 @@ export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedbac
 
 /** A bounded list with one more: only the new text is counted, for a run may be reworked a thousand times. */
 export function withFeedback(bounded: readonly Feedback[], added: Feedback): readonly Feedback[] {
-  const feedback = [...bounded, added];
+  // Copied once; spread into a literal, a long list is copied again for the one that follows it.
+  const feedback = bounded.concat([added]);
   const bytes = counted.get(bounded);
-  if (bytes === undefined && isSurelyShort(feedback)) return feedback;
+  if (bytes === undefined && feedback.length <= FEW && isSurelyShort(feedback)) return feedback;
   return withoutOldest(feedback, (bytes ?? listBytes(bounded)) + itemBytes(added));
 }
+
+/** Longest list that is looked through for each that is added: the bytes of a longer one are known. */
+const FEW = 32;
 
 /** Bytes of bounded lists as JSON. A list never changes. */
 const counted = new WeakMap<readonly Feedback[], number>();
