@@ -1,14 +1,12 @@
 /**
  * Makes dist/console, what browsers load: the page, its styles, and as native modules all that src/console/main.tsx
  * loads, of this tree and of packages. They become a few modules; what nobody uses of them is left out, and names are
- * shortened: a third of what they would weigh one by one. It is made in two threads beside the one that asks, which has
- * the rest of dist to make meanwhile.
+ * shortened: a third of what they would weigh one by one.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { Worker, parentPort, workerData } from 'node:worker_threads';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = join(root, 'src/console/index.html');
@@ -23,50 +21,12 @@ const FIRST_STYLES = ['tokens.css', 'base.css'];
 export const CONSOLE_BUILDER = fileURLToPath(import.meta.url);
 
 /**
- * All files of dist/console, as texts by path, and the files that they are made of.
+ * All files of dist/console, as texts by path, the page last, and the files that they are made of.
  *
- * @param moduleMaker resolves with what gives the JavaScript of a source, JSX in it, by its path from the root and its text
+ * @param moduleOf gives the JavaScript of a source, JSX in it, by its path from the root and its text
  */
-export async function buildConsole(moduleMaker) {
-  return await inThread('files', moduleMaker().then(modulesBy));
-}
-
-/** The JavaScript of all sources that the console loads, JSX in it, by path. */
-function modulesBy(moduleOf) {
-  const modules = new Map();
-  const paths = new Set([CONSOLE_ENTRY, SHARED_ENTRY]);
-  for (const path of paths) {
-    const text = readFileSync(path, 'utf8');
-    modules.set(path, moduleOf(nameOf(path), text));
-    for (const [, specifier] of text.matchAll(/(?:\bfrom |\bimport\()'(\.[^']+)'/g)) {
-      const imported = sourceAt(specifier, path);
-      if (imported !== undefined) paths.add(imported);
-    }
-  }
-  return modules;
-}
-
-/** Tells a thread that was started here from one that loads this file. */
-const TASK = 'task of build-console';
-
-/** Does a task in a thread of its own. @param input may be a promise: the thread begins before */
-async function inThread(task, input) {
-  const thread = new Worker(new URL(import.meta.url), { workerData: { [TASK]: task } });
-  const result = new Promise((resolve, reject) => thread.once('message', resolve).once('error', reject));
-  const sent = Promise.resolve(input).then((value) => thread.postMessage(value));
-  try {
-    return (await Promise.all([result, sent]))[0];
-  } finally {
-    await thread.terminate();
-  }
-}
-
-/** What threads do. @param input a promise */
-const TASKS = { files: filesFrom, minified };
-
-/** @param modules see modulesBy */
-async function filesFrom(modules) {
-  const { chunks, sources } = await chunksFrom({ main: CONSOLE_ENTRY, share: SHARED_ENTRY }, modules);
+export async function buildConsole(moduleOf) {
+  const { chunks, sources } = await chunksFrom({ main: CONSOLE_ENTRY, share: SHARED_ENTRY }, moduleOf);
   const files = new Map([...chunks.map(({ fileName, code }) => [fileName, code]), ['console.css', styles()]]);
   const version = versionOf(files);
   const placed = new Map([...files].map(([path, text]) => [`assets/${version}/${path}`, text]));
@@ -75,12 +35,12 @@ async function filesFrom(modules) {
 }
 
 /** @param input entries by the name of their chunk */
-async function chunksFrom(input, modules) {
+async function chunksFrom(input, moduleOf) {
   const { rollup } = await import('@rollup/wasm-node');
   const sources = [];
   const bundle = await rollup({
     input,
-    plugins: [sourcesAndPackages(modules, (path) => sources.push(path))],
+    plugins: [sourcesAndPackages(moduleOf, (path) => sources.push(path))],
     // Of the two ways to make elements the one whose calls are shorter.
     jsx: { mode: 'classic', factory: 'h', fragment: 'Fragment', importSource: 'preact' },
     // Of this tree a module is loaded for what it exports.
@@ -95,22 +55,9 @@ async function chunksFrom(input, modules) {
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
   });
-  const chunks = output.map(({ facadeModuleId, fileName, imports, code }) => ({
-    facadeModuleId,
-    fileName,
-    imports,
-    code,
-  }));
-  // The longest is nearly as long as all others.
-  const [longest, ...others] = chunks.sort((one, other) => other.code.length - one.code.length);
-  return { chunks: (await Promise.all([inThread('minified', [longest]), minified(others)])).flat(), sources };
-}
-
-async function minified(chunks) {
   const { minify } = await import('terser');
-  return await Promise.all(
-    (await chunks).map(async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code })),
-  );
+  const smaller = async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code });
+  return { chunks: await Promise.all(output.map(smaller)), sources };
 }
 
 /**
@@ -135,12 +82,21 @@ function chunkOf(path) {
 const MINIFIED = {
   module: true,
   ecma: 2022,
-  compress: { defaults: false, booleans: true, conditionals: true, evaluate: true, if_return: true, join_vars: true },
+  compress: {
+    defaults: false,
+    booleans: true,
+    conditionals: true,
+    evaluate: true,
+    if_return: true,
+    join_vars: true,
+    properties: true,
+    side_effects: true,
+  },
   mangle: true,
 };
 
 /** How modules are found, and become JavaScript. @param onLoad hears the path of each */
-function sourcesAndPackages(modules, onLoad) {
+function sourcesAndPackages(moduleOf, onLoad) {
   return {
     name: 'sources-and-packages',
     resolveId(specifier, importer) {
@@ -148,9 +104,10 @@ function sourcesAndPackages(modules, onLoad) {
       if (!specifier.startsWith('.')) return fileURLToPath(import.meta.resolve(specifier, pathToFileURL(importer)));
       return sourceAt(specifier, importer) ?? join(dirname(importer), specifier);
     },
-    async load(path) {
+    load(path) {
       onLoad(path);
-      return (await modules).get(path) ?? readFileSync(path, 'utf8');
+      const text = readFileSync(path, 'utf8');
+      return /\.tsx?$/.test(path) ? moduleOf(nameOf(path), text) : text;
     },
   };
 }
@@ -183,6 +140,7 @@ function styles() {
     .replace(/\s+/g, ' ')
     .replace(/ ?([{};,]) ?/g, '$1')
     .replaceAll(': ', ':')
+    .replace(/([ :,(])0\./g, '$1.')
     .replaceAll(';}', '}');
 }
 
@@ -203,10 +161,4 @@ function page(version, chunks) {
     `<script type="module" src="${base}${first.fileName}"></script>`,
   ];
   return readFileSync(PAGE, 'utf8').replace('<!-- assets -->', tags.join('\n    '));
-}
-
-const task = workerData?.[TASK];
-if (task !== undefined) {
-  const input = new Promise((resolve) => parentPort.once('message', resolve));
-  parentPort.postMessage(await TASKS[task](input));
 }

@@ -5,7 +5,7 @@
  * processes at once, and beside one that runs from dist: every file is replaced whole, files without a source go only
  * then, and the stamp is last.
  */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import {
   existsSync,
@@ -20,6 +20,7 @@ import {
 import { constants, setPriority } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { CONSOLE_BUILDER, CONSOLE_ENTRY, buildConsole } from './build-console.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -27,6 +28,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** What browsers load of the console is a form of its own. */
 const CONSOLE = join(root, 'dist/console');
 const CONSOLE_STAMP = join(root, 'dist', '.stamp-console');
+/** Makes it, in a process of its own. */
+const CONSOLE_PROGRAM = [fileURLToPath(import.meta.url), '--console'];
 /** Made from the schemas, not transpiled: the validators of what is recorded and of what requests hold. */
 const VALIDATORS = ['src/generated/recorded-events.ts', 'src/generated/requests.ts', 'src/generated/long-requests.ts'];
 /** The client is a library: its types lie beside it, and those of the schemas that they are made of. */
@@ -35,11 +38,16 @@ const CLIENT_TYPES = 'src/generated/schemas.d.ts';
 
 /** Brings dist up to date with the folders named, the console with src. */
 export async function build(folders) {
-  const consoleMade = folders.includes('src') ? makeConsole() : null;
+  const consoleMade = folders.includes('src') && !isConsoleWhole() ? makeConsoleBeside() : null;
   // Heard of below; it may fail before.
   consoleMade?.catch(() => undefined);
   await transpile(folders);
   await consoleMade;
+}
+
+/** The console takes longer than all else. */
+async function makeConsoleBeside() {
+  await promisify(execFile)(process.execPath, CONSOLE_PROGRAM);
 }
 
 /** The same without the console. */
@@ -72,7 +80,7 @@ export async function transpile(folders) {
 async function makeConsole() {
   if (isConsoleWhole()) return;
   removePage();
-  const { files, sources } = await buildConsole(moduleMaker);
+  const { files, sources } = await buildConsole(await moduleMaker());
   const kept = new Set([...files.keys()].map((path) => path.split('/')[1]));
   const stale = namesIn(join(CONSOLE, 'assets')).filter((name) => !kept.has(name));
   for (const name of stale) rmSync(join(CONSOLE, 'assets', name), { recursive: true, force: true });
@@ -83,16 +91,18 @@ async function makeConsole() {
   writeWhole(CONSOLE_STAMP, consoleStamp(paths.filter((path) => !/^(\.\.|node_modules)\b/.test(path))));
 }
 
-/** The same by a process of its own, for which nobody waits: it takes longer than all else. */
+/** The same by a process for which nobody waits. */
 export function makeConsoleLater() {
   if (isConsoleWhole()) return;
   removePage();
-  const program = [fileURLToPath(import.meta.url), '--console'];
-  spawn(process.execPath, program, { stdio: ['ignore', 'ignore', 'inherit'] }).unref();
+  const maker = spawn(process.execPath, CONSOLE_PROGRAM, { stdio: ['ignore', 'ignore', 'inherit'] });
+  // The service beside it comes first.
+  if (maker.pid !== undefined) setPriority(maker.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  maker.unref();
 }
 
 function removePage() {
-  rmSync(join(CONSOLE, 'index.html'), { force: true });
+  for (const file of [CONSOLE_STAMP, join(CONSOLE, 'index.html')]) rmSync(file, { force: true });
 }
 
 /** Whether it is made of the sources as they are; there may be none. */
@@ -147,7 +157,7 @@ async function madeOf(path, text) {
   return [(await moduleMaker())(path, text)];
 }
 
-/** What makes the JavaScript of a source, of its path and text, with its JSX as it is; each is made once. */
+/** What makes the JavaScript of a source, of its path and text, with its JSX as it is. */
 async function moduleMaker() {
   const [{ blankSourceFile }, { default: ts }] = await Promise.all([import('ts-blank-space'), import('typescript')]);
   const options = {
@@ -159,17 +169,10 @@ async function moduleMaker() {
     const refuse = (syntax) => {
       throw new Error(`${path}: "${text.slice(syntax.pos, syntax.end).trim()}" is TypeScript that is more than types`);
     };
-    const known = made.get(path);
-    if (known?.text === text) return known.module;
     const kind = path.endsWith('.tsx') ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
-    const module = blankSourceFile(ts.createSourceFile(path, text, options, false, kind), refuse);
-    made.set(path, { text, module });
-    return module;
+    return blankSourceFile(ts.createSourceFile(path, text, options, false, kind), refuse);
   };
 }
-
-/** What was made of sources in this process, by path. */
-const made = new Map();
 
 /**
  * The types of a source, told from itself alone: what it exports names its types. And the module, which browsers load:
@@ -277,8 +280,6 @@ function isStarted() {
 if (isStarted()) {
   const is = (flag) => process.argv.includes(flag);
   if (is('--console')) {
-    // Whoever started it has begun to serve.
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     await makeConsole();
   } else if (is('--console-later')) {
     await transpile(['src']);
