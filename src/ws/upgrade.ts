@@ -4,6 +4,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { System } from '../system/system.js';
+import type { Slices } from '../system/async/slices.js';
+import { forEach } from '../system/async/slices.js';
 import type { Limits } from '../api/limits.js';
 import { askerOf } from '../api/limits.js';
 import type { Authenticator } from '../keys/authenticator.js';
@@ -35,6 +37,7 @@ export interface ChannelServerOptions
   extends Omit<ChannelOptions & RichChannelOptions, 'outbox'>, SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'uuid'>;
+  readonly slices: Pick<Slices, 'start' | 'postpone'>;
   readonly limits: Pick<Limits, 'request'>;
 }
 
@@ -46,7 +49,7 @@ export interface ChannelServer {
 /** Serves `/ws/council/{run_id}` on a server's upgrades; every other upgrade is refused with a plain 404. */
 export function serveChannels(server: Server, options: ChannelServerOptions): ChannelServer {
   let opened: Promise<WebSocketServer> | null = null;
-  const heartbeat = pinging(options.system);
+  const heartbeat = pinging(options);
   const channel = { ...options, outbox: new Outbox(options) };
   let stopped = false;
 
@@ -109,19 +112,22 @@ async function openSockets(): Promise<WebSocketServer> {
   return sockets;
 }
 
-/** Pings every socket, and ends those that no longer answer. */
-function pinging(system: Pick<System, 'after'>): { watch(client: WebSocket): void; stop(): void } {
+/** Pings every socket, a crowd in slices, and ends those that no longer answer. */
+function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slices'>): {
+  watch(client: WebSocket): void;
+  stop(): void;
+} {
   const missed = new Map<WebSocket, number>();
-  const beat = (): void => {
-    for (const [client, count] of missed) {
-      if (count >= MAX_MISSED_PONGS) client.terminate();
-      else {
-        missed.set(client, count + 1);
-        client.ping();
-      }
-    }
-    cancel = system.after(PING_MS, beat);
+  const ping = ([client, count]: readonly [WebSocket, number]): void => {
+    if (count >= MAX_MISSED_PONGS) return client.terminate();
+    missed.set(client, count + 1);
+    client.ping();
   };
+  let isStopped = false;
+  const rest = (): void => {
+    if (!isStopped) cancel = system.after(PING_MS, beat);
+  };
+  const beat = (): void => slices.start(forEach(missed, ping, rest));
   let cancel = system.after(PING_MS, beat);
   return {
     watch(client) {
@@ -129,7 +135,10 @@ function pinging(system: Pick<System, 'after'>): { watch(client: WebSocket): voi
       client.on('close', () => missed.delete(client));
       missed.set(client, 0);
     },
-    stop: () => cancel(),
+    stop() {
+      isStopped = true;
+      cancel();
+    },
   };
 }
 

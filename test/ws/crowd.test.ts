@@ -14,6 +14,8 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
 
+/** Time between pings in milliseconds (contract, section 3). */
+const PING_MS = 20_000;
 /** More than are told in one turn. */
 const CROWD = 70;
 const GRAPH = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 });
@@ -24,15 +26,21 @@ describe('A crowd that watches one run', () => {
   /** What the service does in later turns, while the test holds it back. */
   let due: (() => void)[];
   let isHeld: boolean;
+  /** Begins the next round of pings. */
+  let beat: () => void;
   /** Whoever watches without a connection. */
   let gone: AbortController;
 
   beforeEach(async () => {
     [due, isHeld, gone] = [[], false, new AbortController()];
     setMaxListeners(0, gone.signal);
-    const { soon, ...system } = nodeSystem();
-    const held = (callback: () => void): void => (isHeld ? void due.push(callback) : soon(callback));
-    service = await startService({ model: instantModel(), system: { ...system, soon: held } });
+    const { soon: really, after: later, ...system } = nodeSystem();
+    const soon = (callback: () => void): void => (isHeld ? void due.push(callback) : really(callback));
+    const after = (ms: number, callback: () => void): (() => void) => {
+      if (ms === PING_MS) beat = callback;
+      return later(ms, callback);
+    };
+    service = await startService({ model: instantModel(), system: { ...system, after, soon } });
     rest = restClient(service.url);
   });
   afterEach(async () => {
@@ -110,6 +118,21 @@ describe('A crowd that watches one run', () => {
       expect(stream.events.map(({ id }) => Number(id))).to.deep.equal(seqs);
     }
     expect(service.faults).to.deep.equal([]);
+  });
+
+  it('is pinged in slices, between which another request is answered', async () => {
+    const runId = await pausedRun();
+    const channels = Array.from({ length: CROWD }, () => openChannel(service.url, `/ws/council/${runId}`));
+    await Promise.all(channels.map(({ until }) => until(isPause)));
+    let pinged = 0;
+    for (const { socket } of channels) socket.on('ping', () => (pinged += 1));
+    isHeld = true;
+    beat();
+    await untilTrue(() => pinged > 0);
+    expect((await fetch(`${service.url}/api/health`)).status).to.equal(200);
+    expect(pinged).to.be.lessThan(CROWD);
+    while (turn());
+    await untilTrue(() => pinged === CROWD);
   });
 
   it('is told what it waits for when the service stops between its slices', async () => {
