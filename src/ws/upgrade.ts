@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { System } from '../system/system.js';
 import type { Slices } from '../system/async/slices.js';
-import { forEach } from '../system/async/slices.js';
 import type { Limits } from '../api/limits.js';
 import { askerOf } from '../api/limits.js';
 import type { Authenticator } from '../keys/authenticator.js';
@@ -37,7 +36,7 @@ export interface ChannelServerOptions
   extends Omit<ChannelOptions & RichChannelOptions, 'outbox'>, SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'uuid'>;
-  readonly slices: Pick<Slices, 'start' | 'postpone'>;
+  readonly slices: Pick<Slices, 'forEach' | 'postpone'>;
   readonly limits: Pick<Limits, 'request'>;
 }
 
@@ -127,7 +126,7 @@ function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slic
   const rest = (): void => {
     if (!isStopped) cancel = system.after(PING_MS, beat);
   };
-  const beat = (): void => slices.start(forEach(missed, ping, rest));
+  const beat = (): void => slices.forEach(missed, ping, rest);
   let cancel = system.after(PING_MS, beat);
   return {
     watch(client) {

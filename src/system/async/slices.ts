@@ -7,22 +7,6 @@ const UNITS = 50;
 /** Does at most so many units of what is to be done; returns whether something is left. Must not throw. */
 export type SlicedWork = (units: number) => boolean;
 
-/** One unit of work for each of some items, which are asked for as it comes to them, and then what follows them. */
-export function forEach<Item>(items: Iterable<Item>, act: (item: Item) => void, then: () => void): SlicedWork {
-  const iterator = items[Symbol.iterator]();
-  return (units) => {
-    for (let left = units; left > 0; left -= 1) {
-      const next = iterator.next();
-      if (next.done === true) {
-        then();
-        return false;
-      }
-      act(next.value);
-    }
-    return true;
-  };
-}
-
 export interface SlicesOptions {
   /** Default: 50. */
   readonly units?: number;
@@ -49,6 +33,22 @@ export class Slices {
     if (!work(this.#units)) return;
     this.#works.push(work);
     this.#expect();
+  }
+
+  /** A unit of work for each of some items, which are asked for as it comes to them, and then what follows. */
+  forEach<Item>(items: Iterable<Item>, act: (item: Item) => void, then: () => void): void {
+    const iterator = items[Symbol.iterator]();
+    this.start((units) => {
+      for (let left = units; left > 0; left -= 1) {
+        const next = iterator.next();
+        if (next.done === true) {
+          then();
+          return false;
+        }
+        act(next.value);
+      }
+      return true;
+    });
   }
 
   /** Calls back once no work is under way, at once when there is none. For what may wait, one unit each; must not throw. */
