@@ -108,7 +108,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, open, startThread };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
-  const tokens = new TokenBus((runId, error) => logger.error({ runId, err: error }, 'tokens: fault'));
+  const tokens = tokenBus(slices, logger);
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const runDeps = { chunkSearch: library.chunkSearch, ...deps };
   const ownAppends = new OwnAppends();
@@ -152,6 +152,13 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
       await log.close();
     },
   };
+}
+
+function tokenBus(slices: Slices, logger: EngineDeps['logger']): TokenBus {
+  return new TokenBus({
+    slices,
+    onFault: (runId, error) => logger.error({ runId, err: error }, 'tokens: fault'),
+  });
 }
 
 function feedsOf({ identity, reader, slices, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {

@@ -169,11 +169,16 @@ async function sendRun(
   if (run === null) return false;
   const translator = new MessageTranslator(runId, after);
   await push([connectedMessage(run)]);
-  const leave = tokens.subscribe(runId, (token) => void push(translator.token(token)));
+  const listening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
+  const onEvent = (event: RunEvent): Promise<void> => {
+    // What was written before the event is told before it.
+    listening?.catchUp();
+    return push(translator.event(event));
+  };
   try {
-    await feed.follow(runId, { from: 0, onEvent: (event) => push(translator.event(event)), signal });
+    await feed.follow(runId, { from: 0, onEvent, signal });
   } finally {
-    leave?.();
+    listening?.leave();
   }
   return true;
 }
@@ -210,7 +215,7 @@ class MessageTranslator {
 
   /** The messages for a token, which is sent after its node's start. */
   token(token: Token): readonly Message[] {
-    if (this.#isStarted(token)) return [tokenMessage(token)];
+    if (this.#isStarted(token)) return [tokenMessage(token, this.#runId)];
     const chars = this.#waiting.reduce((sum, { text }) => sum + text.length, token.text.length);
     if (chars <= MAX_WAITING_CHARS) this.#waiting = [...this.#waiting, token];
     return [];
@@ -244,7 +249,7 @@ class MessageTranslator {
   #takeWaiting(): readonly Message[] {
     const due = this.#waiting.filter((token) => this.#isStarted(token));
     this.#waiting = this.#waiting.filter((token) => !this.#isStarted(token));
-    return due.map(tokenMessage);
+    return due.map((token) => tokenMessage(token, this.#runId));
   }
 
   #isStarted({ step, attempt }: Token): boolean {
@@ -252,7 +257,7 @@ class MessageTranslator {
   }
 }
 
-// The messages that may hold a whole draft are made once, so that they are encoded once for all who are sent them.
+// The messages that may hold a draft, or part of one, are made once, so that they are encoded once for all who are sent them.
 
 const eventMessage = madeOnce(({ seq, id, type, at, data, hash }: RunEvent, runId: string): Message => {
   return { event: 'run_event', run_id: runId, seq, id, type, at, data: { ...data }, hash };
@@ -262,6 +267,10 @@ const completeMessage = madeOnce((data: RunCompletedData, runId: string): Messag
   const { finalDraft, criticScore, iterationCount } = data;
   const result = { final_draft: finalDraft, critic_score: criticScore, iteration_count: iterationCount };
   return { event: 'run_complete', run_id: runId, ...result };
+});
+
+const tokenMessage = madeOnce(({ node, step, attempt, turn, offset, text }: Token, runId: string): Message => {
+  return { event: 'token', run_id: runId, node, step, attempt, turn, offset, text };
 });
 
 /** The same function, which gives what it gave before for the same object of the same run. */
@@ -277,8 +286,4 @@ function madeOnce<From extends object>(make: (from: From, runId: string) => Mess
 /** Whether nothing follows: the service closes the connection. */
 function isEnd({ event }: Message): boolean {
   return event === 'run_complete' || event === 'run_failed';
-}
-
-function tokenMessage({ runId, ...token }: Token): Message {
-  return { event: 'token', run_id: runId, ...token };
 }

@@ -1,23 +1,25 @@
 import { expect } from 'chai';
 import { setMaxListeners } from 'node:events';
-import { instantModel } from '../support/instant-model.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { elementAt } from '../../src/system/element.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { ChannelClient, Told } from '../support/channel-client.js';
 import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
-import { startGodRun } from '../support/god-run.js';
+import { decision, startGodRun } from '../support/god-run.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { streamingModel } from '../support/streaming-model.js';
 import { untilTrue } from '../support/until-true.js';
 
 /** Time between pings in milliseconds (contract, section 3). */
 const PING_MS = 20_000;
 /** More than are told in one turn. */
 const CROWD = 70;
+const DRAFT = 'The sea is wide, and so on.';
 const GRAPH = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 });
 
 describe('A crowd that watches one run', () => {
@@ -40,7 +42,10 @@ describe('A crowd that watches one run', () => {
       if (ms === PING_MS) beat = callback;
       return later(ms, callback);
     };
-    service = await startService({ model: instantModel(), system: { ...system, after, soon } });
+    service = await startService({
+      model: streamingModel(scriptedModel(() => ({ text: DRAFT }))),
+      system: { ...system, after, soon },
+    });
     rest = restClient(service.url);
   });
   afterEach(async () => {
@@ -118,6 +123,26 @@ describe('A crowd that watches one run', () => {
       expect(stream.events.map(({ id }) => Number(id))).to.deep.equal(seqs);
     }
     expect(service.faults).to.deep.equal([]);
+  });
+
+  it('is told each piece of a draft between the start and the end of its node', async () => {
+    const runId = await pausedRun();
+    const channels = Array.from({ length: CROWD }, () => openChannel(service.url, `/ws/council/${runId}?events=all`));
+    await Promise.all(channels.map(({ until }) => until(isPause)));
+    isHeld = true;
+    await service.engine.registry.decideGate(runId, decision('approve'));
+    const isComplete = ({ event }: Told): boolean => event === 'node_complete';
+    for (const { told } of channels) {
+      await untilTrue(() => (turn(), told.some(isComplete)));
+      const of = told.slice(
+        told.findIndex(({ event }) => event === 'node_start'),
+        1 + told.findIndex(isComplete),
+      );
+      expect(of.flatMap(({ event, text }) => (event === 'token' ? [text] : [])).join('')).to.equal(DRAFT);
+      expect(told.filter(({ event }) => event === 'token').length).to.equal(
+        of.filter(({ event }) => event === 'token').length,
+      );
+    }
   });
 
   it('is pinged in slices, between which another request is answered', async () => {

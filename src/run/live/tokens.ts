@@ -1,5 +1,8 @@
-/** Passes drafts on as they are written, to whoever listens at that moment. Nothing is kept and nothing is recorded. */
+/** Passes drafts on as they are written, to whoever listens at that moment. Nothing is kept for later, nothing recorded. */
 import type { TokenSink } from '../../council/step.js';
+import type { Listening } from '../../system/async/broadcast.js';
+import { Broadcast } from '../../system/async/broadcast.js';
+import type { Slices } from '../../system/async/slices.js';
 
 /** A piece of a draft. A node's next attempt begins its draft anew, and so does a later turn of the same attempt. */
 export interface Token {
@@ -27,46 +30,53 @@ const MAX_LISTENERS = 10_000;
 const FIRST_CHARS = 16;
 const MAX_CHARS = 8 * 1024;
 
+export interface TokenBusDeps {
+  readonly slices: Slices;
+  readonly onFault: (runId: string, error: unknown) => void;
+}
+
 export class TokenBus {
-  readonly #listeners = new Map<string, Set<TokenListener>>();
-  readonly #onFault: (runId: string, error: unknown) => void;
+  readonly #deps: TokenBusDeps;
+  readonly #audiences = new Map<string, Broadcast<Token>>();
   #count = 0;
 
-  constructor(onFault: (runId: string, error: unknown) => void) {
-    this.#onFault = onFault;
+  constructor(deps: TokenBusDeps) {
+    this.#deps = deps;
   }
 
   /**
    * Listens to a run's tokens from its next call to a model on; of one that somebody listens to already, to the rest.
    *
-   * @returns unsubscribes, may be called twice; null when there are too many listeners
+   * @returns how it has its say; null when there are too many listeners
    */
-  subscribe(runId: string, listener: TokenListener): (() => void) | null {
+  subscribe(runId: string, listener: TokenListener): Listening | null {
     if (this.#count >= MAX_LISTENERS) return null;
-    const listeners = this.#listeners.get(runId) ?? new Set();
-    const unsubscribe = (): void => {
-      if (!listeners.delete(guarded)) return;
+    const audience = this.#audiences.get(runId) ?? new Broadcast<Token>(this.#deps.slices);
+    this.#audiences.set(runId, audience);
+    this.#count += 1;
+    let isGone = false;
+    const leave = (): void => {
+      if (isGone) return;
+      isGone = true;
       this.#count -= 1;
-      if (listeners.size === 0) this.#listeners.delete(runId);
+      listening.leave();
+      if (audience.size === 0) this.#audiences.delete(runId);
     };
     // An error of a listener must not fail the call to the model.
-    const guarded: TokenListener = (token) => {
+    const listening = audience.listen((token) => {
       try {
         listener(token);
       } catch (error) {
-        unsubscribe();
-        this.#onFault(runId, error);
+        leave();
+        this.#deps.onFault(runId, error);
       }
-    };
-    listeners.add(guarded);
-    this.#listeners.set(runId, listeners);
-    this.#count += 1;
-    return unsubscribe;
+    });
+    return { catchUp: () => listening.catchUp(), leave };
   }
 
   /** Where a call to a model sends its text; null while nobody listens to the run, so that the answer need not be streamed. */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
-    if (!this.#listeners.has(runId)) return null;
+    if (!this.#audiences.has(runId)) return null;
     let told = { turn: 0, length: 0 };
     let piece = '';
     const flush = (): void => {
@@ -75,7 +85,7 @@ export class TokenBus {
       const { turn, length: offset } = told;
       piece = '';
       told = { turn, length: offset + text.length };
-      for (const listener of this.#listeners.get(runId) ?? []) listener({ runId, ...from, turn, offset, text });
+      this.#audiences.get(runId)?.tell({ runId, ...from, turn, offset, text });
     };
     return (text, turn) => {
       if (text === '') return;

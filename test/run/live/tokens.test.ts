@@ -1,13 +1,16 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Slices } from '../../../src/system/async/slices.js';
+import { nodeSystem } from '../../../src/system/system.js';
 import type { Token } from '../../../src/run/live/tokens.js';
 import { TokenBus } from '../../../src/run/live/tokens.js';
 
+const slices = new Slices(nodeSystem());
 const FROM = { node: 'n', step: 1, attempt: 1 };
 
 describe('The token bus', () => {
   it('tells who listens to a run, and nobody else', async () => {
-    const bus = new TokenBus(() => undefined);
+    const bus = new TokenBus({ slices, onFault: () => undefined });
     const heard: Token[] = [];
     bus.subscribe('one', (token) => heard.push(token));
     bus.sinkFor('one', FROM)?.('A ', 1);
@@ -17,7 +20,7 @@ describe('The token bus', () => {
   });
 
   it('tells who comes later how much of a turn was told before', async () => {
-    const bus = new TokenBus(() => undefined);
+    const bus = new TokenBus({ slices, onFault: () => undefined });
     const heard: (string | number)[] = [];
     bus.subscribe('one', () => undefined);
     const sink = bus.sinkFor('one', FROM);
@@ -31,7 +34,7 @@ describe('The token bus', () => {
   });
 
   it('joins what is said in one breath, up to a size, and not over turns', async () => {
-    const bus = new TokenBus(() => undefined);
+    const bus = new TokenBus({ slices, onFault: () => undefined });
     const heard: (readonly [number, number, number])[] = [];
     bus.subscribe('one', ({ turn, offset, text }) => heard.push([turn, offset, text.length]));
     const sink = bus.sinkFor('one', FROM);
@@ -48,13 +51,13 @@ describe('The token bus', () => {
   });
 
   it('has no sink while nobody listens, and keeps nothing for later', async () => {
-    const bus = new TokenBus(() => undefined);
+    const bus = new TokenBus({ slices, onFault: () => undefined });
     const heard: string[] = [];
     const listen = () => bus.subscribe('one', ({ text }) => heard.push(text));
-    const leave = listen();
+    const listening = listen();
     const sink = bus.sinkFor('one', FROM);
-    leave?.();
-    leave?.();
+    listening?.leave();
+    listening?.leave();
     sink?.('lost', 1);
     await nextTurn();
     expect(bus.sinkFor('one', FROM)).to.equal(null);
@@ -67,7 +70,7 @@ describe('The token bus', () => {
   it('drops a listener that throws and goes on with the others', async () => {
     const faults: unknown[] = [];
     const heard: string[] = [];
-    const bus = new TokenBus((runId, error) => faults.push([runId, String(error)]));
+    const bus = new TokenBus({ slices, onFault: (runId, error) => faults.push([runId, String(error)]) });
     bus.subscribe('one', () => {
       throw new Error('Oh');
     });
@@ -79,10 +82,10 @@ describe('The token bus', () => {
   });
 
   it('refuses a listener too many until one has left', () => {
-    const bus = new TokenBus(() => undefined);
-    const leaves = Array.from({ length: 10_000 }, () => bus.subscribe('one', () => undefined));
+    const bus = new TokenBus({ slices, onFault: () => undefined });
+    const listening = Array.from({ length: 10_000 }, () => bus.subscribe('one', () => undefined));
     expect(bus.subscribe('two', () => undefined)).to.equal(null);
-    leaves[0]?.();
-    expect(bus.subscribe('two', () => undefined)).to.be.a('function');
+    listening[0]?.leave();
+    expect(bus.subscribe('two', () => undefined)).to.be.an('object');
   });
 });
