@@ -196,7 +196,7 @@ export function blueprintAudits({
   };
   const verify = async (id: string): Promise<void> => {
     const stored = await storedOf(id);
-    const record = await blueprintOf(id, log);
+    const record = await blueprintOf(id, { log, sha256: system.sha256 });
     if (stored === null || stored === JSON.stringify(record)) return;
     // One that has changed meanwhile has a newer view by now.
     if ((await storedOf(id)) !== stored) return;

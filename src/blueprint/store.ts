@@ -8,15 +8,16 @@ import { BlueprintContended, BlueprintMoved, BlueprintTaken, BlueprintTooLarge, 
 import { ServiceStopping } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
-import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
+import type { EventLog } from '../eventlog/port.js';
 import { turns } from '../system/async/turns.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
-import { blueprintAfter, blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
+import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import type { Saving } from './record.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
 import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
+import type { LinkedEvent } from './stream.js';
+import { checkedBlueprint, newestEvent } from './stream.js';
 import type { VersionsPage, VersionsRange } from './versions.js';
 import { blueprintVersions } from './versions.js';
 
@@ -27,7 +28,7 @@ const MAX_TRIES = 20;
 const MAX_WAITING = 100;
 
 /** The fact of a change, given the last event of the blueprint's stream. */
-type Decide<F extends BlueprintFact> = (last: RecordedEvent | null) => F;
+type Decide<F extends BlueprintFact> = (last: LinkedEvent | null) => F;
 
 /** Whether a blueprint is the one that a change expects; called with the current one before each append. */
 export type IsExpected = (current: Blueprint) => boolean;
@@ -60,12 +61,13 @@ export class BlueprintStore {
 
   /** The blueprint as recorded; null when there is none, or none any more. @throws {BlueprintCorrupt} */
   async find(blueprintId: string): Promise<Blueprint | null> {
-    return currentOf(await this.#last(blueprintId));
+    return this.#currentOf(await this.#last(blueprintId));
   }
 
   /** Its saves, newest first, also when it is deleted; null when there was never one. @throws {BlueprintCorrupt} */
   versions(blueprintId: string, range: VersionsRange): Promise<VersionsPage | null> {
-    return blueprintVersions(this.#options.log, blueprintId, range);
+    const { log, system } = this.#options;
+    return blueprintVersions({ log, sha256: system.sha256 }, blueprintId, range);
   }
 
   /** @throws {BlueprintTaken | BlueprintTooLarge | BlueprintContended} */
@@ -93,7 +95,7 @@ export class BlueprintStore {
     { actor = null, isExpected = null }: Change = {},
   ): Promise<Blueprint> {
     const fact = await this.#change(blueprintId, (last) => {
-      const current = currentOf(last);
+      const current = this.#currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
       const blueprint = checkedSize(updatedBlueprint(current, change, this.#saving()));
@@ -110,7 +112,7 @@ export class BlueprintStore {
   async remove(blueprintId: string, { actor = null, isExpected = null }: Change = {}): Promise<void> {
     await this.#change(blueprintId, (last) => {
       if (!exists(last)) throw new BlueprintUnknown({ blueprintId });
-      const current = isExpected === null ? null : currentOf(last);
+      const current = isExpected === null ? null : this.#currentOf(last);
       if (current !== null) assertExpected(current, isExpected);
       return { type: 'BlueprintDeleted', data: { actor } };
     });
@@ -140,8 +142,8 @@ export class BlueprintStore {
     });
   }
 
-  async #append<F extends BlueprintFact>(blueprintId: string, fact: F, last: RecordedEvent | null): Promise<F> {
-    const after = { stream: blueprintStream(blueprintId), subject: blueprintId, head: last && headAt(last) };
+  async #append<F extends BlueprintFact>(blueprintId: string, fact: F, last: LinkedEvent | null): Promise<F> {
+    const after = { stream: blueprintStream(blueprintId), subject: blueprintId, head: last && headAt(last.event) };
     try {
       await this.#tasks.untilEnd(({ signal }) => appendFacts(this.#options, { ...after, facts: [fact] }, signal));
       return fact;
@@ -155,13 +157,18 @@ export class BlueprintStore {
     return { at: system.now(), hasKeys: hasKeys() };
   }
 
-  #last(blueprintId: string): Promise<RecordedEvent | null> {
-    return lastEvent(this.#options.log, blueprintStream(blueprintId));
+  #last(blueprintId: string): Promise<LinkedEvent | null> {
+    return newestEvent(this.#options.log, blueprintId);
+  }
+
+  /** @throws {BlueprintCorrupt} */
+  #currentOf(last: LinkedEvent | null): Blueprint | null {
+    return last === null ? null : (checkedBlueprint(last, this.#options.system.sha256) ?? null);
   }
 }
 
-function exists(last: RecordedEvent | null): boolean {
-  return last !== null && isKeptAfter(last) === true;
+function exists(last: LinkedEvent | null): boolean {
+  return last !== null && isKeptAfter(last.event) === true;
 }
 
 /** @throws {BlueprintMoved} */
@@ -180,8 +187,4 @@ function checkedSize(blueprint: Blueprint): Blueprint {
 function tooLargeForLog(blueprintId: string, cause: AppendTooLarge): BlueprintTooLarge {
   const { bytes, limit } = cause.data;
   return new BlueprintTooLarge({ blueprintId, bytes, limit }, { cause });
-}
-
-function currentOf(last: RecordedEvent | null): Blueprint | null {
-  return last === null ? null : (blueprintAfter(last) ?? null);
 }

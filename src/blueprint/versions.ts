@@ -1,9 +1,9 @@
 /** Every save of a blueprint, from its stream: each of its events holds the whole record. */
 import type { BlueprintVersion } from '../generated/schemas.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
-import { blueprintAfter, blueprintStream } from './events.js';
+import type { System } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
+import { checkedBlueprint, newestEvent, newestFirst } from './stream.js';
 
 /** Characters of saved records after which a page ends, so that an answer is bounded however large they are. */
 const PAGE_CHARS = 2 * 1024 * 1024;
@@ -27,18 +27,17 @@ export interface VersionsRange {
  * @throws {BlueprintCorrupt}
  */
 export async function blueprintVersions(
-  log: Pick<EventLog, 'readStream'>,
+  { log, sha256 }: { readonly log: Pick<EventLog, 'readStream'>; readonly sha256: System['sha256'] },
   blueprintId: string,
   { limit, before }: VersionsRange,
 ): Promise<VersionsPage | null> {
-  const stream = blueprintStream(blueprintId);
-  if ((await lastEvent(log, stream)) === null) return null;
+  if ((await newestEvent(log, blueprintId)) === null) return null;
   const versions: BlueprintVersion[] = [];
   if (before === 0) return { versions, hasMore: false };
   let [deleted, chars]: [BlueprintVersion['deleted'], number] = [null, 0];
-  const range = { direction: 'backwards', ...(before !== undefined && { from: before - 1 }) } as const;
-  for await (const event of log.readStream(stream, range)) {
-    const blueprint = blueprintAfter(event);
+  for await (const linked of newestFirst(log, blueprintId, before === undefined ? {} : { from: before - 1 })) {
+    const { event } = linked;
+    const blueprint = checkedBlueprint(linked, sha256);
     if (blueprint === undefined) continue;
     if (blueprint === null) {
       deleted = savedBy(event);

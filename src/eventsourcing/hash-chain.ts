@@ -136,6 +136,18 @@ export function checkLink(previousHash: string, exported: ExportedEvent, sha256:
   return nextHash(previousHash, exported, sha256) === exported.hash;
 }
 
+/**
+ * The same of a recorded event, whose data is looked into only where its text is not the canonical one.
+ *
+ * @throws {SyntaxError | TypeError} when its data is no JSON object
+ */
+export function isLinked(previousHash: string, recorded: RecordedEvent, sha256: Sha256): boolean {
+  const { id, type, revision: seq, data, metadata } = recorded;
+  const { occurredAt: at = '', hash = '' } = metadata;
+  const event = { at, id, seq, type, hash };
+  return isStoredLink(previousHash, { event, data, sha256 }) || checkLink(previousHash, exportedOf(recorded), sha256);
+}
+
 // Reads a stream back: every event is checked to follow from the one before it.
 
 /** Whose stream is read. */
@@ -187,7 +199,11 @@ export async function* readVerified<E extends ExportedEvent>(
  */
 function isStoredLink(
   previous: string,
-  { event, data, sha256 }: { readonly event: ExportedEvent; readonly data: string; readonly sha256: Sha256 },
+  {
+    event,
+    data,
+    sha256,
+  }: { readonly event: Omit<ExportedEvent, 'data'>; readonly data: string; readonly sha256: Sha256 },
 ): boolean {
   return sha256(previous + hashedText(event, data)) === event.hash;
 }

@@ -2,6 +2,7 @@
 import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
+import { assertLinked, linkedEvent } from '../blueprint/stream.js';
 import { LogClosed, LogDamaged, SubscriptionDropped } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ServiceStopping } from '../errors.js';
@@ -218,6 +219,8 @@ export class Projector {
   }
 
   async #foldBlueprint(recorded: RecordedEvent): Promise<void> {
+    const { log, sha256 = null } = this.#options;
+    if (!this.#caughtUp && sha256 !== null) assertLinked(await linkedEvent(log, recorded), sha256);
     const row = blueprintRowAfter(recorded);
     if (row !== null) await this.#options.history.putBlueprint(row);
   }

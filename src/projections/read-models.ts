@@ -66,7 +66,13 @@ export async function openReadModels({
   const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
   // What the rows are made of is not held against the rows.
   const source = new RunReader(readerOptions);
-  const repair = viewRepair({ log: from, reader: source, onUnknown: () => stored.discard(), onFault });
+  const repair = viewRepair({
+    log: from,
+    sha256: system.sha256,
+    reader: source,
+    onUnknown: () => stored.discard(),
+    onFault,
+  });
   const history = new History({ views: stored, repair, system, onFault });
   const reader = new RunReader({
     ...readerOptions,

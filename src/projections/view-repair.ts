@@ -1,5 +1,5 @@
 /** Rebuilds stored rows that cannot be read from the log. */
-import { blueprintAfter, blueprintStream } from '../blueprint/events.js';
+import { checkedBlueprint, newestEvent } from '../blueprint/stream.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { Blueprint } from '../generated/schemas.js';
@@ -8,7 +8,7 @@ import type { DocumentRecord } from '../documents/events.js';
 import { documentRecordOf } from '../documents/events.js';
 import { documentStatusOf } from '../documents/events.js';
 import type { EventLog } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
+import type { System } from '../system/system.js';
 import type { RunReader } from './run-reader.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
@@ -22,6 +22,7 @@ export interface ViewRepair {
 
 export interface ViewRepairDeps {
   readonly log: Pick<EventLog, 'readStream'>;
+  readonly sha256: System['sha256'];
   readonly reader: Pick<RunReader, 'fold'>;
   /** Called with a row of which the log knows nothing: its id is damaged, and another row is missing. */
   readonly onUnknown: () => Promise<never>;
@@ -37,7 +38,7 @@ const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 /** What the log has of a row; null: its stream is empty. */
 type Made<T> = { readonly row: T | null } | null;
 
-export function viewRepair({ log, reader, onUnknown, onFault }: ViewRepairDeps): ViewRepair {
+export function viewRepair({ log, sha256, reader, onUnknown, onFault }: ViewRepairDeps): ViewRepair {
   const reported = new Set<string>();
   const reportOnce = (row: string, what: string, cause?: unknown): void => {
     if (reported.has(row)) return;
@@ -61,7 +62,7 @@ export function viewRepair({ log, reader, onUnknown, onFault }: ViewRepairDeps):
   };
   return {
     run: (id) => repaired(`run "${id}"`, runOf(id, reader)),
-    blueprint: (id) => repaired(`blueprint "${id}"`, lastBlueprint(id, log)),
+    blueprint: (id) => repaired(`blueprint "${id}"`, lastBlueprint(id, { log, sha256 })),
     document: (id) => repaired(`document "${id}"`, documentOf(id, log)),
   };
 }
@@ -72,13 +73,15 @@ async function runOf(id: string, reader: ViewRepairDeps['reader']): Promise<Made
 }
 
 /** A blueprint as the log has it; null when it is deleted or unknown. @throws {BlueprintCorrupt} */
-export async function blueprintOf(id: string, log: ViewRepairDeps['log']): Promise<Blueprint | null> {
-  return (await lastBlueprint(id, log))?.row ?? null;
+export async function blueprintOf(id: string, source: BlueprintSource): Promise<Blueprint | null> {
+  return (await lastBlueprint(id, source))?.row ?? null;
 }
 
-async function lastBlueprint(id: string, log: ViewRepairDeps['log']): Promise<Made<Blueprint>> {
-  const last = await lastEvent(log, blueprintStream(id));
-  return last && { row: blueprintAfter(last) ?? null };
+type BlueprintSource = Pick<ViewRepairDeps, 'log' | 'sha256'>;
+
+async function lastBlueprint(id: string, { log, sha256 }: BlueprintSource): Promise<Made<Blueprint>> {
+  const last = await newestEvent(log, id);
+  return last && { row: checkedBlueprint(last, sha256) ?? null };
 }
 
 async function documentOf(id: string, log: ViewRepairDeps['log']): Promise<Made<DocumentRecord>> {

@@ -50,7 +50,13 @@ describe('The background check of records', () => {
     log = await openStoryLog(dir.path);
     const at = { identity: await log.identity(), head: await log.head() };
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, undefined, startWarmThread);
-    const repair = viewRepair({ log, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
+    const repair = viewRepair({
+      log,
+      sha256: nodeSystem().sha256,
+      reader: readerOf(log),
+      onUnknown: () => stored.discard(),
+      onFault,
+    });
     history = new History({ views: stored, repair, system, onFault });
     // It never starts, as if the log were away.
     projector = new Projector({

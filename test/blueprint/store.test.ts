@@ -8,8 +8,10 @@ import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/record.js';
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import { checkLink, exportedOf, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
+import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
+import { lastEvent } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -37,6 +39,15 @@ describe('The blueprints of blueprints', () => {
     const events: RecordedEvent[] = [];
     for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);
     return events;
+  };
+
+  /** Records something as the next save of the plain one, rightly linked. */
+  const save = async (data: object): Promise<void> => {
+    const [stream, subject] = [blueprintStream('plain'), 'plain'];
+    const last = await lastEvent(log, stream);
+    const facts = [{ type: 'BlueprintUpdated', data }];
+    const deps = { log, system: nodeSystem(), instanceId: 'one' };
+    await appendFacts(deps, { stream, subject, head: last && headAt(last), facts }, new AbortController().signal);
   };
 
   for (const [what, isWritten, error] of [
@@ -175,16 +186,15 @@ describe('The blueprints of blueprints', () => {
     const blueprints = storeOn(log);
     const good = await blueprints.create(PLAIN);
     const records: readonly unknown[] = [
-      ...[undefined, null, 1, [], {}, { ...good, id: 'other' }, { ...good, updatedAt: undefined }],
+      ...[undefined, null, 1, [], {}, { ...good, id: 'other' }, { ...good, updatedAt: null }],
       ...[
         { ...good, nodes: {} },
         { ...good, nodes: [{ id: 'a' }] },
         { ...good, edges: [null] },
       ],
     ];
-    for (const [at, blueprint] of records.entries()) {
-      const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', data: JSON.stringify({ blueprint }) };
-      await log.append(blueprintStream('plain'), [{ ...event, metadata: {} }], at);
+    for (const blueprint of records) {
+      await save(blueprint === undefined ? {} : { blueprint });
       expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
     }
     expect(await rejectionOf(blueprints.update('plain', { name: 'New' }))).to.be.instanceOf(BlueprintCorrupt);
@@ -200,17 +210,13 @@ describe('The blueprints of blueprints', () => {
       ...good,
       nodes: good.nodes.map((node) => ({ ...node, approvals: own })),
     });
-    const append = async (data: object, at: number): Promise<void> => {
-      const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', data: JSON.stringify(data), metadata: {} };
-      await log.append(blueprintStream('plain'), [event], at);
-    };
-    for (const [at, own] of ['pending', null, { by: 'ann' }, 7].entries()) {
-      await append({ blueprint: withOwn(own) }, at);
+    for (const own of ['pending', null, { by: 'ann' }, 7]) {
+      await save({ blueprint: withOwn(own) });
       expect(await blueprints.find('plain')).to.deep.equal(good);
     }
-    await append({ blueprint: withOwn({ by: ['ann'] }) }, 4);
+    await save({ blueprint: withOwn({ by: ['ann'] }) });
     expect((await blueprints.find('plain'))?.nodes[0]?.approvals).to.deep.equal({ by: ['ann'] });
-    await append({ blueprint: withOwn('pending'), actor: null }, 5);
+    await save({ blueprint: withOwn('pending'), actor: null });
     expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
   });
 

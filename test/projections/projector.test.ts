@@ -55,7 +55,13 @@ describe('Projector', () => {
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, undefined, startWarmThread);
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const mended = viewRepair({ log: from, reader: readerOf(log), onUnknown: () => stored.discard(), onFault });
+    const mended = viewRepair({
+      log: from,
+      sha256: nodeSystem().sha256,
+      reader: readerOf(log),
+      onUnknown: () => stored.discard(),
+      onFault,
+    });
     history = new History({ views: stored, repair: mended, system: hasty, onFault });
     projector = new Projector({
       log: from,
