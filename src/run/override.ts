@@ -108,19 +108,30 @@ function overrideBranch(
  * back what was shown changes nothing.
  *
  * @param shown nodes about to run
- * @throws {OverrideRefused} when it names a branch that is not about to run, or changes a read-only field
+ * @throws {OverrideRefused} when it names a branch that is not about to run, changes a read-only field, or sets more
+ *   iterations than may be set
  */
 export function effectiveOverride(run: RunState, override: StateOverride, shown: readonly string[]): StateOverride {
   const { active_node: activeNode = run.progress.activeNode, run_id: runId = run.runId, ...rest } = override;
   if (activeNode !== run.progress.activeNode) refuse(run, ['active_node'], FIXED);
   if (runId !== run.runId) refuse(run, ['run_id'], FIXED);
   const effective = withoutShown(run, rest);
+  const { iteration_count: iterations } = effective;
+  if (iterations !== undefined && iterations > MAX_SET_ITERATIONS) refuse(run, ['iteration_count'], TOO_MANY);
   const isForOthers = effective.current_draft !== undefined;
   const branches = effectiveBranches(run, override.branches ?? [], { shown, isForOthers });
   if (branches.length > 0) effective.branches = branches;
   else delete effective.branches;
   return effective;
 }
+
+/** The most iterations that a human may set (contract, section 2); a run may count on from there. */
+const MAX_SET_ITERATIONS = 1_000;
+
+const TOO_MANY = {
+  kind: 'less_than_equal',
+  reason: `Input should be less than or equal to ${MAX_SET_ITERATIONS}, or the count that is shown`,
+} as const;
 
 const FIXED = {
   kind: 'extra_forbidden',
@@ -332,10 +343,11 @@ interface OverrideFault {
   /** Path to the field in the override; empty: the whole override. */
   readonly place: readonly (string | number)[];
   /**
-   * `no_route`: the last node would have no route. `extra_forbidden`: a read-only field is changed. Of a branch:
+   * `no_route`: the last node would have no route. `extra_forbidden`: a read-only field is changed. `less_than_equal`: a
+   * number is larger than may be set. Of a branch:
    * `unknown_node`, `duplicate`, or `not_next` when it is not about to run.
    */
-  readonly kind: 'no_route' | 'extra_forbidden' | 'unknown_node' | 'duplicate' | 'not_next';
+  readonly kind: 'no_route' | 'extra_forbidden' | 'unknown_node' | 'duplicate' | 'not_next' | 'less_than_equal';
   readonly reason: string;
 }
 

@@ -256,6 +256,23 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     expect((await stateOf(rest, runId)).current_state).to.include({ iteration_count: 1001, critic_score: 10 });
   });
 
+  it('takes back a whole state with more than 1000 iterations as it is shown, and no other such count', async () => {
+    rest.read(await send({ action: 'modify', modified_state: { iteration_count: 1000 } }), 200, 'run-result.json');
+    await pausesBefore('judge');
+    const { current_state: shown } = await stateOf(rest, runId);
+    expect(shown).to.include({ iteration_count: 1001 });
+    const refused = await send({
+      action: 'modify',
+      modified_state: { ...shown, iteration_count: 1002 },
+      expected_seq: 999,
+    });
+    const { errors } = rest.problem(refused, 422);
+    expect(errors?.map(({ loc, type }) => [loc.join('.'), type])).to.deep.equal([
+      ['body.modified_state.iteration_count', 'less_than_equal'],
+    ]);
+    rest.read(await send({ action: 'modify', modified_state: shown }), 200, 'run-result.json');
+  });
+
   it('refuses a modified_state over 256 KiB with 413 and takes one of 256 KiB', async () => {
     const sized = (bytes: number) => ({ x: 'x'.repeat(bytes - '{"x":""}'.length) });
     rest.problem(await send({ action: 'approve', modified_state: sized(256 * 1024 + 1) }), 413);
