@@ -53,6 +53,14 @@ export class Clients {
     return this.#waiting === 0;
   }
 
+  /** Whether somebody who watches was not told everything yet. */
+  get areWaiting(): boolean {
+    const { records } = this.#world;
+    return this.#watched.some(
+      ({ runId, isAlive, seq }) => isAlive() && seq + 1 < (records.get(runId)?.events.length ?? 0),
+    );
+  }
+
   hasCancelled(runId: string): boolean {
     return this.#cancelling.has(runId);
   }
@@ -68,7 +76,7 @@ export class Clients {
     const draws = new Draws(plan.seed * 31 + record.events.length * 7 + Number.parseInt(record.runId.slice(-6), 16));
     for (let count = draws.whole(0, 3); count > 0; count -= 1) {
       const slot = draws.whole(0, plan.rates.length - 1);
-      const atMs = scheduler.nowMs + draws.random() * (draws.chance(0.8) ? 300 : 4_000);
+      const atMs = scheduler.nowMs + draws.random() * (draws.chance(0.8) ? 300 : plan.pace.decisionMs);
       const said = draws.random();
       const action = said < 0.75 ? 'approve' : said < 0.85 ? 'reject' : 'modify';
       const actor = draws.pick(['ann', 'bob', 'cat', 'dan']);
@@ -93,19 +101,14 @@ export class Clients {
       round += 1;
       for (const record of records.values()) {
         if (record.state?.phase.status !== 'paused' || (!hasJumps && record.hasDeadline)) continue;
-        const actor = round % 2 === 0 ? 'cat' : 'dan';
-        for (const each of ['bob', actor]) {
-          const keyHash = sha256(`${record.runId} tidy ${round} ${each}`);
-          void this.#decide(record, {
-            slot: round % plan.rates.length,
-            action: 'approve',
-            actor: each,
-            keyHash,
-            expectedSeq: null,
-          });
+        const slot = round % plan.rates.length;
+        // Two of those who decide, and then two of those to whom it is escalated.
+        for (const actor of ['cat', round % 2 === 1 ? 'bob' : 'dan']) {
+          const keyHash = sha256(`${record.runId} tidy ${round} ${actor}`);
+          void this.#decide(record, { slot, action: 'approve', actor, keyHash, expectedSeq: null });
         }
       }
-      scheduler.after(900, null, look);
+      scheduler.after(plan.pace.decisionMs / 4, null, look);
     };
     look();
   }

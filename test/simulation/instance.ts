@@ -21,9 +21,6 @@ export interface InstanceDeps {
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** Between two beats, and the silence after which an instance is suspected, in milliseconds. */
-const CLUSTER = { heartbeatMs: 1_000, suspectAfterMs: 6_000 };
-
 /** Every life of every history has the same few councils: compiled once, whoever comes first. */
 const charts = machineCache();
 
@@ -34,6 +31,7 @@ export class Instance implements Line {
   deafUntilMs = 0;
   drops = 0;
   repeats = 0;
+  appending = 0;
   /** Writes of its stored views after which it dies. */
   deathsAtRows = 0;
   /** From then on it dies no more. */
@@ -59,6 +57,12 @@ export class Instance implements Line {
 
   told(stream: string, events: number): void {
     this.known.set(stream, Math.max(events, this.known.get(stream) ?? 0));
+  }
+
+  /** Its subscriptions end. */
+  drop(): void {
+    this.drops += 1;
+    this.#deps.storage.wake();
   }
 
   takeFault(): AppendFault | null {
@@ -88,6 +92,7 @@ export class Instance implements Line {
     this.process = null;
     this.engine = null;
     this.opening = null;
+    this.appending = 0;
     for (const tell of this.#onDeath) tell();
     this.#onDeath.clear();
     this.known.clear();
@@ -127,7 +132,7 @@ export class Instance implements Line {
         maxActiveRuns: plan.maxActiveRuns,
         maxModelCalls: plan.maxModelCalls,
         modelOutageMs: plan.modelOutageMs,
-        cluster: plan.isCluster ? CLUSTER : null,
+        cluster: plan.isCluster ? plan.pace.cluster : null,
         eventStore: { url: 'esdb://simulated', prefix: '' },
         embeddings: { name: 'offline' },
       },
@@ -139,7 +144,8 @@ export class Instance implements Line {
         // One watcher at a time: there are few.
         slices: new Slices(process.system, { units: 1 }),
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
-        openLog: () => Promise.resolve(openLine(storage, scheduler, { line: this, process })),
+        openLog: () =>
+          Promise.resolve(openLine(storage, scheduler, { line: this, process, longestMs: plan.pace.latencyMs })),
         openViews: () =>
           Promise.resolve(
             openStoredViews(this.views, scheduler, { process, onWritten: () => this.#rowsWritten(process) }),

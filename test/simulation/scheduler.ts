@@ -27,10 +27,10 @@ export class Draws {
     return options[Math.floor(this.random() * options.length)] ?? options[0];
   }
 
-  /** How long something takes, in milliseconds: mostly a few, sometimes many, now and then seconds. */
-  latencyMs(): number {
+  /** How long something takes, in milliseconds: mostly a few, sometimes many, now and then up to `longestMs`. */
+  latencyMs(longestMs: number): number {
     const scale = this.random();
-    return this.random() * (scale < 0.93 ? 4 : scale < 0.99 ? 60 : 1_500);
+    return this.random() * (scale < 0.93 ? 4 : scale < 0.99 ? 60 : longestMs);
   }
 }
 

@@ -35,6 +35,7 @@ export function told({
   maxActiveRuns,
   maxModelCalls,
   modelOutageMs,
+  pace,
   runs,
   requests,
   faults,
@@ -42,7 +43,7 @@ export function told({
   const at = (ms: number): string => `${ms.toFixed(0).padStart(6)} ms`;
   return [
     `seed ${seed}: ${rates.length} ${isCluster ? 'instances' : 'instance alone'}, clocks ${rates.map((rate) => rate.toFixed(3)).join(' ')}`,
-    `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms`,
+    `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms, all is mended at ${pace.mendedMs} ms`,
     ...runs.map(
       ({ graph, godMode, budget }, run) => `run ${run}: ${graph}${godMode ? ', God Mode' : ''}, ${budget} steps`,
     ),

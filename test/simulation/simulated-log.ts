@@ -32,6 +32,8 @@ export class Storage {
   readonly #waiting = new Set<() => void>();
   readonly #onRecorded: (event: RecordedEvent) => void;
   readonly #onCircle: (what: string) => void;
+  /** Appends to runs that are sent and have not arrived. */
+  onTheWay = 0;
   /** Conflicts by stream and expected revision. */
   readonly #conflicts = new Map<string, number>();
 
@@ -70,7 +72,7 @@ export class Storage {
       this.#record({ ...event, stream, revision: recorded.length, position: positionOf(this.events.length) }, recorded);
     const appended = { revision: recorded.length - 1, position: positionOf(this.events.length - 1) };
     this.#appends.set(first.id, { key, appended });
-    for (const wake of [...this.#waiting]) wake();
+    this.wake();
     return appended;
   }
 
@@ -78,6 +80,11 @@ export class Storage {
     stream.push(event);
     this.events.push(event);
     this.#onRecorded(event);
+  }
+
+  /** Lets all who wait look again. */
+  wake(): void {
+    for (const wake of [...this.#waiting]) wake();
   }
 
   /** Calls back at every append until the function it returns is called. */
@@ -111,10 +118,12 @@ export interface Line {
   slowUntilMs: number;
   /** Until when its subscriptions tell nothing, though everything else comes through. */
   readonly deafUntilMs: number;
-  /** How often its subscriptions were dropped from outside. */
-  drops: number;
+  /** How often its subscriptions were dropped from outside; who waits for news is woken then. */
+  readonly drops: number;
   /** How many events the next delivery repeats. */
   repeats: number;
+  /** Appends to runs that wait for an answer. */
+  appending: number;
   /** Its process was told of a stream when that had so many events. */
   told(stream: string, events: number): void;
   takeFault(): AppendFault | null;
@@ -128,28 +137,27 @@ const DEADLINE_MS = 2_000;
 export function openLine(
   storage: Storage,
   scheduler: Scheduler,
-  { line, process }: { readonly line: Line; readonly process: Process },
+  { line, process, longestMs }: { readonly line: Line; readonly process: Process; readonly longestMs: number },
 ): EventLog {
   const { draws } = process;
   const pending = new Set<Promise<unknown>>();
   let isClosed = false;
   const isCut = (): boolean => line.cutUntilMs > scheduler.nowMs;
-  const wayMs = (): number => draws.latencyMs() + (line.slowUntilMs > scheduler.nowMs ? 1_000 * draws.random() : 0);
+  const wayMs = (): number =>
+    draws.latencyMs(longestMs) + (line.slowUntilMs > scheduler.nowMs ? 1_000 * draws.random() : 0);
 
-  /** What the storage says, there and back; nothing is changed by it. */
+  /** What the storage says, as of when it is asked or of when the answer comes; nothing is changed by it. */
   function ask<T>(question: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (isClosed) return reject(new LogClosed());
       const fail = (): void => reject(new LogUnavailable());
       if (isCut()) return void process.after(wayMs(), fail);
-      const giveUp = process.after(DEADLINE_MS, fail);
-      scheduler.after(wayMs(), null, () => {
-        if (isCut()) return;
-        const answer = question();
-        process.after(wayMs(), () => {
-          giveUp();
-          resolve(answer);
-        });
+      const answer = draws.chance(0.5) ? { value: question() } : null;
+      const waysMs = wayMs() + wayMs();
+      if (waysMs >= DEADLINE_MS) return void process.after(DEADLINE_MS, fail);
+      process.after(waysMs, () => {
+        if (isCut()) process.after(DEADLINE_MS - waysMs, fail);
+        else resolve(answer === null ? question() : answer.value);
       });
     });
   }
@@ -157,14 +165,17 @@ export function openLine(
   function append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     return new Promise((resolve, reject) => {
       if (isClosed) return reject(new LogClosed());
-      const fault = stream.startsWith('run-') ? line.takeFault() : null;
+      const isOfRun = stream.startsWith('run-');
+      const fault = isOfRun ? line.takeFault() : null;
       if (fault === 'dies-before') return line.end(process);
       if (isCut() || fault === 'refused') return void process.after(wayMs(), () => reject(new LogUnavailable()));
       const isUnsure = fault === 'lost' || fault === 'unanswered' || fault === 'late';
       const deadlineMs = isUnsure ? DEADLINE_MS * draws.random() : DEADLINE_MS;
       const giveUp = process.after(deadlineMs, () => reject(new AppendOutcomeUnknown({ stream })));
       const arrivesMs = fault === 'late' ? deadlineMs + 3_000 * draws.random() : wayMs();
+      if (isOfRun) storage.onTheWay += 1;
       scheduler.after(arrivesMs, null, () => {
+        if (isOfRun) storage.onTheWay -= 1;
         if (isCut() || fault === 'lost') return;
         const make = (): Appended =>
           fault === 'forgotten' ? { revision: 0, position: positionOf(0) } : storage.append(stream, events, expected);
@@ -233,7 +244,13 @@ export function openLine(
   return {
     async append(stream, events, expected) {
       checkAppend(stream, events, expected);
-      return await keep(append(stream, events, expected));
+      if (!stream.startsWith('run-')) return await keep(append(stream, events, expected));
+      line.appending += 1;
+      try {
+        return await keep(append(stream, events, expected));
+      } finally {
+        line.appending -= 1;
+      }
     },
     async *readStream(stream, { from, direction = 'forwards', max = Number.POSITIVE_INFINITY } = {}) {
       const step = direction === 'forwards' ? 1 : -1;
@@ -305,7 +322,7 @@ function sleep(
   });
 }
 
-/** Resolves some time after an append, or at once with the signal; looks once in a while whether the line was dropped. */
+/** Resolves some time after the storage wakes it, or at once with the signal or where there is news already. */
 function news(
   storage: Storage,
   wait: {
@@ -317,23 +334,17 @@ function news(
 ): Promise<void> {
   const { process, signal, delayMs, isOld } = wait;
   return new Promise((resolve) => {
+    if (!isOld()) return resolve();
     const end = (): void => {
       leave();
-      cancelLook();
       signal.removeEventListener('abort', end);
       resolve();
-    };
-    let cancelLook = (): void => undefined;
-    const look = (): void => {
-      if (!isOld()) return end();
-      cancelLook = process.after(500, look);
     };
     const leave = storage.wait(() => {
       leave();
       if (!process.isDead) process.after(delayMs, end);
     });
     signal.addEventListener('abort', end);
-    look();
   });
 }
 

@@ -7,6 +7,8 @@ import type { Process } from './scheduler.js';
 
 export interface SimulatedModelDeps {
   readonly process: Process;
+  /** Longest that it thinks, in milliseconds, unless it hangs. */
+  readonly longestMs: number;
   /** The fault of the moment; null: the model is well. */
   readonly fault: () => FaultKind | null;
   /** A call is made; the function it returns is called when it ends, with the text that was given. */
@@ -15,7 +17,7 @@ export interface SimulatedModelDeps {
   readonly nextDraft: () => string;
 }
 
-export function simulatedModel({ process, fault, onCall, nextDraft }: SimulatedModelDeps): LanguageModel {
+export function simulatedModel({ process, longestMs, fault, onCall, nextDraft }: SimulatedModelDeps): LanguageModel {
   const { draws } = process;
 
   function replyTo(request: ModelRequest): { readonly text: string } | { readonly error: ModelFailed } {
@@ -39,7 +41,7 @@ export function simulatedModel({ process, fault, onCall, nextDraft }: SimulatedM
     ask: (request, { signal }) =>
       new Promise<ModelAnswer>((resolve, reject) => {
         const ended = onCall(request);
-        const delayMs = fault() === 'model-hangs' ? 4_000 : draws.random() * (draws.chance(0.6) ? 50 : 900);
+        const delayMs = fault() === 'model-hangs' ? 4_000 : draws.random() * (draws.chance(0.6) ? 50 : longestMs);
         // Some adapters answer although they were told to stop.
         const isDeaf = draws.chance(0.2);
         const stop = (): void => {

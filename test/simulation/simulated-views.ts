@@ -18,13 +18,19 @@ export function openStoredViews(
   scheduler: Scheduler,
   { process, onWritten }: { readonly process: Process; readonly onWritten: () => void },
 ): ViewsClient {
-  const ask = <T>(work: () => T): Promise<T> =>
+  const change = (work: () => void): Promise<void> =>
     new Promise((resolve) => {
       const owner = process.draws.chance(0.5) ? null : process;
       scheduler.after(process.draws.random(), owner, () => {
-        const value = work();
-        process.after(process.draws.random(), () => resolve(value));
+        work();
+        process.after(process.draws.random(), resolve);
       });
+    });
+  /** As of when it is asked, or of when the answer comes. */
+  const ask = <T>(question: () => T): Promise<T> =>
+    new Promise((resolve) => {
+      const answer = process.draws.chance(0.5) ? { value: question() } : null;
+      process.after(process.draws.random(), () => resolve(answer === null ? question() : answer.value));
     });
   const all = (): readonly RunSummary[] => [...views.runs.values()];
   const newest = (a: RunSummary, b: RunSummary): number =>
@@ -32,7 +38,7 @@ export function openStoredViews(
   return {
     checkpoint: views.checkpoint,
     write: ({ runs }, checkpoint) =>
-      ask(() => {
+      change(() => {
         for (const each of runs) views.runs.set(each.id, each);
         if (checkpoint !== null) views.checkpoint = checkpoint;
         onWritten();
@@ -76,8 +82,8 @@ export function openStoredViews(
     documents: () => ask(() => []),
     document: () => ask(() => null),
     corruptRuns: () => ask(() => [...views.corrupt.values()]),
-    saveCorrupt: (corruption) => ask(() => void views.corrupt.set(corruption.runId, corruption)),
-    removeCorrupt: (runId) => ask(() => void views.corrupt.delete(runId)),
+    saveCorrupt: (corruption) => change(() => void views.corrupt.set(corruption.runId, corruption)),
+    removeCorrupt: (runId) => change(() => void views.corrupt.delete(runId)),
     discard: () => Promise.reject(new Error('The simulation damages no rows')),
     close: () => ask(() => undefined),
   };
