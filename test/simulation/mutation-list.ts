@@ -23,6 +23,8 @@ export const MUTATIONS: readonly Mutation[] = [
       { file: ACTOR, from: ACTOR_ADOPT, to: '' },
       { file: ACTOR, from: ACTOR_APPEND, to: `${ACTOR_ADOPT} this.#actAsOwner(pending.assignments); ${ACTOR_APPEND}` },
       { file: ACTOR, from: ACTOR_ACT, to: '' },
+      // By which a call waits for what is being appended.
+      { file: ACTOR, from: '=> this.settled();', to: '=> Promise.resolve();' },
     ],
   },
   of(

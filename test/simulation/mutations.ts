@@ -13,7 +13,7 @@ import type { Mutation } from './mutation-list.js';
 import type { Tally } from './play.js';
 
 /** Histories after which a mutation counts as not found. */
-const MAX_HISTORIES = 1_000;
+const MAX_HISTORIES = 2_000;
 /** A history that takes longer never ends, in milliseconds. */
 const STUCK_MS = 90_000;
 
@@ -72,8 +72,8 @@ function found(folder: string): Promise<{ readonly histories: number; readonly i
       else settle(message.tally.failure?.invariant ?? null);
     });
     child.on('error', reject);
-    // What it has to say came before; killed from here it has no code.
-    child.on('exit', (code) => code !== null && reject(new Error(`The simulation ends with ${code} and says nothing`)));
+    // What it has to say comes before, even where its end is known sooner.
+    child.on('disconnect', () => reject(new Error('The simulation ends and says nothing')));
   });
 }
 
