@@ -172,13 +172,20 @@ export function answersTo(
   return exchange(request, connection, { signal, answersIn: (call): AsyncIterable<ReadAnswer> => call });
 }
 
-/** The same in non-empty batches: one wait for many answers. `onAnswer` is called for each answer as it arrives. */
+interface BatchOptions {
+  /** Called for each answer as it arrives. */
+  readonly onAnswer: () => void;
+  /** Whether a batch is what has come together; else it waits to be full, or for the end. */
+  readonly asTheyCome?: boolean;
+}
+
+/** The same in non-empty batches: one wait for many answers. */
 export function batchesTo(
   request: ReadRequest,
   connection: Connection,
-  { signal, onAnswer }: { readonly signal: AbortSignal; readonly onAnswer: () => void },
+  { signal, ...options }: BatchOptions & { readonly signal: AbortSignal },
 ): AsyncGenerator<readonly ReadAnswer[]> {
-  return exchange(request, connection, { signal, answersIn: (call) => batchesOf(call, onAnswer) });
+  return exchange(request, connection, { signal, answersIn: (call) => batchesOf(call, options) });
 }
 
 type Call = ClientReadableStream<ReadAnswer>;
@@ -206,25 +213,38 @@ async function* exchange<T>(
   }
 }
 
-async function* batchesOf(call: Call, onAnswer: () => void): AsyncGenerator<readonly ReadAnswer[]> {
+async function* batchesOf(
+  call: Call,
+  { onAnswer, asTheyCome = false }: BatchOptions,
+): AsyncGenerator<readonly ReadAnswer[]> {
   let batch: ReadAnswer[] = [];
   let chars = 0;
-  const failed = new Promise<never>((_, reject) => call.on('error', reject));
-  failed.catch(() => undefined);
+  const failed = new AbortController();
   let wake = (): void => undefined;
+  call.on('error', (error) => {
+    failed.abort(error);
+    wake();
+  });
   call.on('end', () => wake());
   call.on('data', (answer: ReadAnswer) => {
     onAnswer();
     batch.push(answer);
     chars += answer.event?.event?.data.length ?? 0;
-    if (batch.length < BATCH && chars < BATCH_CHARS) return;
+    if (batch.length < BATCH && chars < BATCH_CHARS) {
+      // What came with it is taken with it.
+      if (asTheyCome && batch.length === 1) setImmediate(() => wake());
+      return;
+    }
     // Paused, so that nothing is pushed to the batch while it is being consumed.
     call.pause();
     wake();
   });
   while (!call.readableEnded) {
-    await Promise.race([failed, new Promise<void>((resolve) => (wake = resolve))]);
+    await new Promise<void>((resolve) => (wake = resolve));
+    failed.signal.throwIfAborted();
+    call.pause();
     if (batch.length > 0) yield batch;
+    failed.signal.throwIfAborted();
     batch = [];
     chars = 0;
     call.resume();

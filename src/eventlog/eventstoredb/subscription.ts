@@ -7,7 +7,7 @@ import { oneByOne } from '../one-by-one.js';
 import { faultOf } from './connection.js';
 import { idleTimeout } from './reads.js';
 import { positionOf } from './read-message.js';
-import { answersTo, batchesTo } from './reads.js';
+import { batchesTo } from './reads.js';
 import { readAllMessage, subscribeMessage } from './read-message.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
@@ -68,14 +68,14 @@ async function* followedFrom(
   }
 }
 
-/** Answers one by one while events are few, in pages while they are many. */
+/** Answers as they come while events are few, in pages while they are many. */
 async function* answersFrom(
   reader: Reader,
   progress: Progress,
   following: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
 ): AsyncGenerator<readonly ReadAnswer[]> {
   while (!following.signal.aborted) {
-    for await (const answer of liveAnswers(reader, progress, following)) yield [answer];
+    yield* liveAnswers(reader, progress, following);
     yield* pagedAnswers(reader, progress, following);
   }
 }
@@ -88,7 +88,7 @@ async function* liveAnswers(
   { connection, names, system, deadlineMs }: Reader,
   progress: Progress,
   { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
-): AsyncGenerator<ReadAnswer> {
+): AsyncGenerator<readonly ReadAnswer[]> {
   let waiting = idleTimeout(system, deadlineMs, signal);
   try {
     for (;;) {
@@ -96,11 +96,11 @@ async function* liveAnswers(
       let answered = 0;
       try {
         const request = subscribeMessage(progress.seen, { names, categories });
-        for await (const answer of density.while(answersTo(request, connection, waiting.signal))) {
-          // After the first answer, silence only means that nothing is appended.
-          waiting.pause();
-          answered += 1;
-          yield answer;
+        // After the first answer, silence only means that nothing is appended.
+        const options = { signal: waiting.signal, onAnswer: waiting.pause, asTheyCome: true };
+        for await (const answers of density.while(batchesTo(request, connection, options))) {
+          answered += answers.length;
+          yield answers;
         }
         if (density.isDense) return;
         throw new Error('The server ended the subscription');
@@ -134,10 +134,10 @@ class Density {
   isDense = false;
 
   /** The answers until events are dense. */
-  async *while(answers: AsyncIterable<ReadAnswer>): AsyncGenerator<ReadAnswer> {
-    for await (const answer of answers) {
-      yield answer;
-      this.#take(answer);
+  async *while(batches: AsyncIterable<readonly ReadAnswer[]>): AsyncGenerator<readonly ReadAnswer[]> {
+    for await (const answers of batches) {
+      yield answers;
+      for (const answer of answers) this.#take(answer);
       if (this.isDense) return;
     }
   }
@@ -149,7 +149,7 @@ class Density {
     this.#count += 1;
     if (this.#count % MANY !== 1) return;
     const nowMs = this.#system.monotonicMs();
-    this.isDense = this.#count > 1 && nowMs - this.#sinceMs < MANY_WITHIN_MS;
+    this.isDense ||= this.#count > 1 && nowMs - this.#sinceMs < MANY_WITHIN_MS;
     this.#sinceMs = nowMs;
   }
 }
