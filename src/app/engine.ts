@@ -354,7 +354,7 @@ async function startReading(library: DocumentServices, projector: Projector): Pr
 /** What is not folded or not written yet is folded at the next start. */
 async function stopReading({ projector, history, models, onFault }: ReadingDeps): Promise<void> {
   await projector.stop();
-  await history.flush().catch(onFault);
+  await history.flushAll().catch(onFault);
   await models.close();
 }
 

@@ -179,14 +179,28 @@ export class Projector {
     const runId = runIdOf(recorded.stream);
     if (runId === null || !this.#caughtUp || !history.hasRoom) return false;
     try {
-      const run = this.#foldedHere(runId, recorded) ?? views.applyHeld(runId, runEventOf(recorded));
-      if (run === null) return false;
-      history.note(summaryOf(run));
-      onFolded?.(recorded, run);
+      const own = this.#foldedHere(runId, recorded);
+      if (own !== null) {
+        history.note(summaryOf(own));
+        onFolded?.(recorded, own);
+      } else if (!this.#takeForeign(runId, recorded)) return false;
+      const overdue = views.overdue();
+      if (overdue !== null) history.note(summaryOf(overdue));
     } catch (error) {
       this.#passOver(error);
     }
     this.#taken(recorded);
+    return true;
+  }
+
+  /** The same for an event that was not folded here before; it is put off where nobody needs it now. */
+  #takeForeign(runId: string, recorded: RecordedEvent): boolean {
+    const { views, history, onFolded } = this.#options;
+    if (views.putOff(runId, recorded, this.#position)) return true;
+    const run = views.applyHeld(runId, runEventOf(recorded));
+    if (run === null) return false;
+    if (!views.putOffRow(run, this.#position)) history.note(summaryOf(run));
+    onFolded?.(recorded, run);
     return true;
   }
 

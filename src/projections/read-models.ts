@@ -8,6 +8,7 @@ import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
 import { viewRepair } from './view-repair.js';
 import { RunReader } from './run-reader.js';
+import { summaryOf } from './run-summary.js';
 import { RunViews } from './run-views.js';
 import type { ViewsOptions } from './views/views-client.js';
 import { openViews } from './views/views-client.js';
@@ -73,11 +74,20 @@ export async function openReadModels({
     onUnknown: () => stored.discard(),
     onFault,
   });
-  const history = new History({ views: stored, repair, system, onFault });
+  const putOff = {
+    since: () => views.putOffSince,
+    take: () => views.takePutOff().map(summaryOf),
+  };
+  const history = new History({ views: stored, repair, system, putOff, onFault });
   const reader = new RunReader({
     ...readerOptions,
-    seen: async (runId) => (isLive(runId) ? null : await history.seen(runId)),
+    seen: async (runId) => (isLive(runId) ? null : (views.heard(runId) ?? (await history.seen(runId)))),
   });
-  const views = new RunViews(source, { slices, assertReaches: (runId) => reader.assertReaches(runId) });
+  const views: RunViews = new RunViews(source, {
+    slices,
+    assertReaches: (runId) => reader.assertReaches(runId),
+    isUnheeded: (runId) => !isLive(runId),
+    onCorrupt: (error) => corruptRuns.found(error),
+  });
   return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

@@ -7,12 +7,14 @@ import { createStore } from '@xstate/store';
 import type { System } from '../system/system.js';
 import { Broadcast } from '../system/async/broadcast.js';
 import type { Slices } from '../system/async/slices.js';
-import type { RunCorrupt } from '../run/errors.js';
+import type { Position, RecordedEvent } from '../eventlog/port.js';
+import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
-import { assertFollows, foldNext } from '../run/stream.js';
+import { assertFollows, foldNext, runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
+import { UnfoldedRuns } from './unfolded-runs.js';
 
 /** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
 export interface UnwatchedBounds {
@@ -20,6 +22,14 @@ export interface UnwatchedBounds {
   /** Characters of topics and drafts. */
   readonly text: number;
 }
+
+/** Types of the events that change neither who owns a run, nor whether it waits for somebody or has ended. */
+const WITHIN: ReadonlySet<string> = new Set<RunEvent['type']>([
+  'NodeStarted',
+  'ToolCalled',
+  'NodeCompleted',
+  'NodeFailed',
+]);
 
 /** More runs than two instances admit at a time, each 10,000 that are pending and 1,000 that are active. */
 const BOUNDS = { runs: 25_000, text: 200_000_000 } as const;
@@ -55,6 +65,10 @@ export interface RunViewsOptions {
   readonly bounds?: UnwatchedBounds;
   /** Asked before a run is shown: see run-reader.ts. */
   readonly assertReaches?: RunReader['assertReaches'];
+  /** Whether nobody here runs a run: its row may be put only when it is asked for. Default: each is put at once. */
+  readonly isUnheeded?: (runId: string) => boolean;
+  /** Called when an event that was put off turns out not to be one. */
+  readonly onCorrupt?: (error: RunCorrupt) => void;
 }
 
 export class RunViews {
@@ -62,17 +76,22 @@ export class RunViews {
   readonly #assertReaches: RunReader['assertReaches'];
   readonly #bounds: UnwatchedBounds;
   readonly #slices: Slices;
+  readonly #isUnheeded: (runId: string) => boolean;
+  readonly #onCorrupt: (error: RunCorrupt) => void;
+  readonly #unfolded = new UnfoldedRuns();
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold' | 'events'>, { slices, bounds = BOUNDS, assertReaches }: RunViewsOptions) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunViewsOptions) {
     this.#reader = reader;
-    this.#slices = slices;
-    this.#bounds = bounds;
-    this.#assertReaches = assertReaches ?? (async () => undefined);
+    this.#slices = options.slices;
+    this.#bounds = options.bounds ?? BOUNDS;
+    this.#assertReaches = options.assertReaches ?? (async () => undefined);
+    this.#isUnheeded = options.isUnheeded ?? (() => false);
+    this.#onCorrupt = options.onCorrupt ?? (() => undefined);
   }
 
   /** Runs held in memory. */
@@ -90,15 +109,106 @@ export class RunViews {
   async apply(runId: string, event: RunEvent, sha256: System['sha256'] | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
+    this.#foldUp(runId, view);
     const before = view.run;
     if (sha256 !== null && event.seq === before.head.seq + 1) assertFollows(runId, before.head, { event, sha256 });
+    const run = this.#advance(runId, view, event);
+    this.#unfolded.put(runId);
+    return run;
+  }
+
+  /** The same for a run in memory, whose links need no check: at once. Null when it is not in memory, nor begins. */
+  applyHeld(runId: string, event: RunEvent): RunState | null {
+    const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
+    const view = this.#views.get(runId) ?? (begins ? this.#keep(runId, foldNext(runId, null, event)) : null);
+    if (view === null) return null;
+    const isRest = event.seq - 1 === this.#unfolded.last(runId);
+    if (isRest && event.type === 'RunCompleted' && event.data.usage !== undefined) this.#complete(runId, view, event);
+    else this.#foldUp(runId, view);
     return this.#advance(runId, view, event);
   }
 
-  /** The same for a run in memory, whose links need no check: at once. Null when it is not in memory. */
-  applyHeld(runId: string, event: RunEvent): RunState | null {
+  /** Folds the event that completes a run without those before it: it tells all that is told of a completed run here. */
+  #complete(runId: string, view: View, event: RunEvent): void {
+    this.#unfolded.take(runId);
+    view.run = foldNext(runId, view.run, event);
+    view.store = null;
+  }
+
+  /**
+   * Keeps an event for later: of a run that nobody here runs or watches, and one that matters to its row alone.
+   *
+   * @param since position up to which everything was taken before it
+   * @returns false: it has to be applied
+   */
+  putOff(runId: string, event: RecordedEvent, since: Position | null): boolean {
     const view = this.#views.get(runId);
-    return view === undefined ? null : this.#advance(runId, view, event);
+    if (view === undefined || !WITHIN.has(event.type) || !this.#mayWait(runId, view)) return false;
+    if (event.revision === this.#heard(runId, view) + 1) this.#unfolded.add(runId, since, event);
+    return true;
+  }
+
+  /**
+   * Puts off the row of a run as it is after an event, until somebody asks.
+   *
+   * @param since position up to which everything was taken before the event
+   * @returns false: it has to be put
+   */
+  putOffRow({ runId, phase: { status } }: RunState, since: Position | null): boolean {
+    const view = this.#views.get(runId);
+    const isUnderWay = status === 'pending' || status === 'running';
+    const mayWait = view !== undefined && isUnderWay && this.#mayWait(runId, view);
+    if (mayWait) this.#unfolded.add(runId, since, null);
+    else this.#unfolded.put(runId);
+    return mayWait;
+  }
+
+  #mayWait(runId: string, view: View): boolean {
+    return view.watchers === 0 && this.#isUnheeded(runId) && !this.#loading.has(runId);
+  }
+
+  /** Revision of the last event that has come of a run; null: it is not in memory. */
+  heard(runId: string): number | null {
+    const view = this.#views.get(runId);
+    return view === undefined ? null : this.#heard(runId, view);
+  }
+
+  #heard(runId: string, view: View): number {
+    return this.#unfolded.last(runId) ?? view.run.head.seq;
+  }
+
+  /** Position up to which nothing was put off; undefined: nothing is. */
+  get putOffSince(): Position | null | undefined {
+    return this.#unfolded.since;
+  }
+
+  /** Counts an event of the log; a run whose row was put off too long ago, and is to be put now. */
+  overdue(): RunState | null {
+    const runId = this.#unfolded.overdue();
+    return runId === null ? null : this.#foldedUp(runId);
+  }
+
+  /** The runs whose rows were put off, as they are now: to be put now. */
+  takePutOff(): readonly RunState[] {
+    return this.#unfolded.ids.map((runId) => this.#foldedUp(runId)).filter((run) => run !== null);
+  }
+
+  #foldedUp(runId: string): RunState | null {
+    const view = this.#views.get(runId);
+    if (view === undefined) return null;
+    this.#foldUp(runId, view);
+    this.#unfolded.put(runId);
+    return view.run;
+  }
+
+  /** Folds what was put off; at an invalid event the view keeps its last valid state. */
+  #foldUp(runId: string, view: View): void {
+    try {
+      for (const recorded of this.#unfolded.take(runId)) this.#take(view, runEventOf(recorded));
+    } catch (error) {
+      if (!(error instanceof RunCorrupt)) throw error;
+      this.#onCorrupt(error);
+    }
   }
 
   /**
@@ -109,6 +219,8 @@ export class RunViews {
     if (this.#loading.has(runId)) return false;
     const view = this.#views.get(runId) ?? this.#keep(runId, run);
     if (view.watchers > 0) return false;
+    this.#foldUp(runId, view);
+    this.#unfolded.put(runId);
     if (run.head.seq > view.run.head.seq) view.run = run;
     view.store = null;
     this.#settle(runId, view);
@@ -170,6 +282,7 @@ export class RunViews {
   #join(runId: string, view: View): () => void {
     view.watchers += 1;
     if (view.watchers === 1) this.#watched += 1;
+    this.#foldUp(runId, view);
     return () => {
       view.watchers -= 1;
       if (view.watchers === 0) this.#watched -= 1;
@@ -212,19 +325,22 @@ export class RunViews {
     return view;
   }
 
-  /** Evicts views that are not needed in memory. */
+  /** Evicts this view, when it is not needed in memory, or others beyond the bounds. */
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view;
-    const rests = isFinished(run) || (run.phase.status === 'paused' && run.ownership.owner === null);
     this.#drop(runId, view);
-    if (rests) return;
+    if (isAtRest(run)) return;
     this.#views.set(runId, view);
     view.text = run.progress.inputTopic.length + (run.progress.shown.draft?.length ?? 0);
     this.#text += view.text;
+    this.#evict();
+  }
+
+  #evict(): void {
     for (const [oldest, each] of this.#views) {
       if (this.#views.size - this.#watched <= this.#bounds.runs && this.#text <= this.#bounds.text) return;
-      if (each.watchers === 0) this.#drop(oldest, each);
+      if (each.watchers === 0 && !this.#unfolded.has(oldest)) this.#drop(oldest, each);
     }
   }
 
@@ -232,6 +348,11 @@ export class RunViews {
     this.#views.delete(runId);
     this.#text -= view.text;
   }
+}
+
+/** Whether nothing happens to a run by itself. */
+function isAtRest(run: RunState): boolean {
+  return isFinished(run) || (run.phase.status === 'paused' && run.ownership.owner === null);
 }
 
 interface RunStore {

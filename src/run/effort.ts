@@ -50,6 +50,8 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'NodeCompleted':
     case 'NodeFailed':
       return ended(effort, event.data);
+    case 'RunCompleted':
+      return { models: event.data.usage?.byModel ?? effort.models, open: [], waitedMs: effort.waitedMs };
     case 'GateDecided':
     case 'RunFailed':
       return pausedAt === null ? effort : waited(effort, pausedAt, event.at);

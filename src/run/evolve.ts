@@ -280,13 +280,13 @@ function overriddenV1(state: RunState, override: StateOverride, { gate, route }:
 }
 
 function completed(state: RunState, event: Of<'RunCompleted'>): RunState {
-  const { finalDraft, criticScore } = event.data;
+  const { finalDraft, criticScore, iterationCount } = event.data;
   const shown = { ...branchAtEnd(state), draft: finalDraft, score: criticScore };
   return {
     ...state,
     phase: { status: 'completed', completedAt: event.at, finalDraft },
     ownership: { ...state.ownership, owner: null },
-    progress: { ...state.progress, activeNode: 'done', shown },
+    progress: { ...state.progress, iterationCount: iterationCount ?? 0, activeNode: 'done', shown },
   };
 }
 

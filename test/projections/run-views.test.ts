@@ -3,13 +3,14 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
+import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import { Slices } from '../../src/system/async/slices.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { elementAt, present } from '../../src/system/element.js';
 import { isFinished } from '../../src/run/state.js';
-import { foldNext } from '../../src/run/stream.js';
+import { runStream } from '../../src/run/events.js';
+import { foldNext, runEventOf } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -68,7 +69,8 @@ describe(`RunViews (SEED=${SEED})`, () => {
       },
     });
     const reader = storyReader(log);
-    const views = new RunViews(storyReader(slow), { slices: slicesOf(1 + pick(3)) });
+    const isUnheeded = (): boolean => random() < 0.7;
+    const views = new RunViews(storyReader(slow), { slices: slicesOf(1 + pick(3)), isUnheeded });
     const runId = uuid();
     let recorded = 1 + pick(4);
     await tell(log, runId, story, 0, recorded);
@@ -83,12 +85,13 @@ describe(`RunViews (SEED=${SEED})`, () => {
     const folding = async (): Promise<void> => {
       for (let seq = 0; seq < story.length; seq += 1) {
         while (seq >= recorded) await nextTurn();
-        const [event] = await recordOf(log, runId).then((events) => events.slice(seq));
-        if (event === undefined) throw new Error(`There is no event ${seq}`);
+        const recordedEvent = await recordedAt(log, runId, seq);
+        const event = runEventOf(recordedEvent);
         // Some were folded where they were decided: then up to the end of their append.
         const folded = random() < 0.5 ? await reader.fold(runId) : null;
         if (folded === null || !views.moveOn(runId, folded)) {
-          const run = await views.apply(runId, event);
+          if (views.putOff(runId, recordedEvent, null)) continue;
+          const run = views.applyHeld(runId, event) ?? (await views.apply(runId, event));
           expect(run?.head.seq).to.be.at.least(seq);
         }
         await idle(pick(3));
@@ -285,3 +288,8 @@ describe(`RunViews (SEED=${SEED})`, () => {
     expect(views.size).to.equal(1);
   });
 });
+
+async function recordedAt(log: EventLog, runId: string, seq: number): Promise<RecordedEvent> {
+  for await (const recorded of log.readStream(runStream(runId), { from: seq, max: 1 })) return recorded;
+  throw new Error(`There is no event ${seq}`);
+}
