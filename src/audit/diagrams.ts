@@ -12,6 +12,7 @@ import type {
   GenealogyOutcome,
   Graph,
 } from '../generated/schemas.js';
+import { beginsWith } from '../system/element.js';
 import { clipped } from './digest.js';
 
 /** Prefix of a transition's target outside the current state. */
@@ -134,7 +135,7 @@ function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, Genealogy
 /** The ids that are in none of some lists: mostly those at the end, where a run is reworked a thousand times. */
 function newIn(ids: readonly string[], lists: readonly (readonly string[])[]): readonly string[] {
   const [first = [], ...others] = lists;
-  if (others.length === 0 && first.every((id, index) => ids[index] === id)) return ids.slice(first.length);
+  if (others.length === 0 && beginsWith(ids, first)) return ids.slice(first.length);
   const known = new Set(lists.flat());
   return ids.filter((id) => !known.has(id));
 }

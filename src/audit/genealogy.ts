@@ -182,8 +182,9 @@ class GenealogyFold {
     const feedback = this.#provenance.addFeedback(event, from, critique);
     const verdict = after.progress.frontier.find((each) => each.step === step)?.branch.decision ?? null;
     const { seq, at } = event;
-    const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict };
-    this.#provenance.addScore({ ...score, drafts: parents.drafts, feedback, iteration });
+    const { drafts } = parents;
+    const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict, drafts, feedback, iteration };
+    this.#provenance.addScore(score);
   }
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {
