@@ -214,8 +214,8 @@ export const MUTATIONS: readonly Mutation[] = [
   of(
     'the checkpoint is written before its rows',
     'projections/run-history.js',
-    'await this.#views.write(rows, this.#checkpoint);',
-    'await this.#views.write({ runs: [], blueprints: [], documents: [] }, this.#checkpoint); await this.#views.write(rows, this.#checkpoint);',
+    'await this.#views.write(rows, this.#writtenUp());',
+    'await this.#views.write({ runs: [], blueprints: [], documents: [] }, this.#writtenUp()); await this.#views.write(rows, this.#writtenUp());',
   ),
   of(
     'the chain leaves out the event before',
