@@ -66,6 +66,25 @@ describe('Embedded log: its file', () => {
     expect((await all(log.readStream('run-1')))[0]?.data).to.equal(data);
   });
 
+  it('gives every event once, in order, however small and large ones follow each other', async () => {
+    const log = await logs.open();
+    const chars = [...Array.from({ length: 140 }, () => 1), 400_000, 1, 1, 400_000, 400_000, 400_000, 1];
+    const events = [...chars, ...chars].map((length) => ({ ...newEvent(), data: `{"a":"${'x'.repeat(length)}"}` }));
+    for (const [at, event] of events.entries()) {
+      await log.append('run-1', [event], at === 0 ? 'none' : at - 1);
+      await log.append('other-1', [newEvent()], at === 0 ? 'none' : at - 1);
+    }
+    const ids = idsOf(events);
+    expect(idsOf(await all(log.readStream('run-1')))).to.deep.equal(ids);
+    expect(idsOf(await all(log.readStream('run-1', { direction: 'backwards' })))).to.deep.equal([...ids].reverse());
+    expect(idsOf(await all(log.readStream('run-1', { from: 139, max: 9 })))).to.deep.equal(ids.slice(139, 148));
+    expect(idsOf(await all(log.readAll(null, { categories: ['run'] })))).to.deep.equal(ids);
+    const both = await all(log.readAll(null));
+    expect(both.map(({ position }) => position)).to.deep.equal([...both.map(({ position }) => position)].sort());
+    expect(idsOf(both.filter(({ stream }) => stream === 'run-1'))).to.deep.equal(ids);
+    expect(both).to.have.length(2 * events.length);
+  });
+
   it('lets all others have their turn between the pages of a long stream, however slow its reader is', async () => {
     const log = await logs.open();
     await log.append('run-1', numbered(3_000), 'none');

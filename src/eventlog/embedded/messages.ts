@@ -4,18 +4,20 @@ import type { FileFault } from './faults.js';
 import { numberIn, textIn } from './cells.js';
 
 /** The events on a page of the worker, in its order and in the port's shape. */
-export function eventsOn({ texts, numbers }: Page): readonly RecordedEvent[] {
+export function eventsOn({ streams, texts, numbers }: Page): readonly RecordedEvent[] {
   const events: RecordedEvent[] = [];
-  for (let text = 0, number = 0; text < texts.length; text += TEXTS_PER_EVENT, number += NUMBERS_PER_EVENT) {
+  for (let event = 0, text = 0, number = 0; text < texts.length; event += 1) {
     events.push({
-      stream: textIn(texts, text),
-      id: textIn(texts, text + 1),
-      type: textIn(texts, text + 2),
-      data: textIn(texts, text + 3),
-      metadata: flatMetadata(textIn(texts, text + 4)),
+      stream: typeof streams === 'string' ? streams : textIn(streams, event),
+      id: textIn(texts, text),
+      type: textIn(texts, text + 1),
+      data: textIn(texts, text + 2),
+      metadata: flatMetadata(textIn(texts, text + 3)),
       position: positionOf(numberIn(numbers, number)),
       revision: numberIn(numbers, number + 1),
     });
+    text += TEXTS_PER_EVENT;
+    number += NUMBERS_PER_EVENT;
   }
   return events;
 }
@@ -63,7 +65,9 @@ export type PageQuery =
     };
 
 export interface Page {
-  /** Five per event: stream, id, type, data, metadata as JSON. */
+  /** The stream of all events, or one per event. */
+  readonly streams: string | readonly string[];
+  /** Four per event: id, type, data, metadata as JSON. */
   readonly texts: readonly string[];
   /** Two per event: position, revision. */
   readonly numbers: readonly number[];
@@ -72,7 +76,7 @@ export interface Page {
 }
 
 /** Texts per event on a page. */
-const TEXTS_PER_EVENT = 5;
+const TEXTS_PER_EVENT = 4;
 /** Numbers per event on a page. */
 const NUMBERS_PER_EVENT = 2;
 

@@ -12,11 +12,16 @@ const PAGE_CHARS = 1024 * 1024;
 /** Most positions scanned for one page when filtering by category: about 4 ms. */
 const PAGE_POSITIONS = 4096;
 
-const EVENT = 's.name, e.id, e.type, e.data, e.metadata, e.position, e.revision';
+/** Rows that one call gives, at most: it costs half of one call a row. */
+const ROWS_AT_ONCE = 128;
+/** Rows of the first call, by which the size of the others is judged. */
+const ROWS_AT_FIRST = 4;
+
+const EVENT = 'e.id, e.type, e.data, e.metadata, e.position, e.revision';
 
 /** LEFT JOIN: an event without a stream is damage, never passed over. */
 const ALL = `
-  SELECT ${EVENT} FROM events e LEFT JOIN streams s ON s.id = e.stream
+  SELECT ${EVENT}, s.name FROM events e LEFT JOIN streams s ON s.id = e.stream
   WHERE e.position > ? AND e.position <= ?`;
 
 const CATEGORY = `substr(s.name, 1, instr(s.name || '-', '-') - 1)`;
@@ -24,6 +29,9 @@ const CATEGORY = `substr(s.name, 1, instr(s.name || '-', '-') - 1)`;
 const STREAM = `
   SELECT ${EVENT} FROM streams s CROSS JOIN events e ON e.stream = s.id
   WHERE s.name = ?`;
+
+/** Columns of both. */
+const [DATA, METADATA, POSITION, REVISION, STREAM_NAME] = [2, 3, 4, 5, 6];
 
 type StreamQuery = Extract<PageQuery, { of: 'stream' }>;
 type AllQuery = Extract<PageQuery, { of: 'all' }>;
@@ -37,42 +45,47 @@ export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) =
   const backwards = prepare(`${STREAM} AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`);
 
   function pageOfStream(query: StreamQuery): Page {
-    const read = query.backwards ? backwards : forwards;
-    const from = query.from ?? (query.backwards ? Number.MAX_SAFE_INTEGER : 0);
-    const limit = Math.min(query.max, PAGE_EVENTS);
-    const { texts, numbers, isFull } = read([query.stream, from, limit], limit);
-    return { texts, numbers, end: isFull ? (numbers.at(-1) ?? null) : null };
+    const [read, step] = query.backwards ? [backwards, -1] : [forwards, 1];
+    let from = query.from ?? (query.backwards ? Number.MAX_SAFE_INTEGER : 0);
+    const { rows, isFull } = collect(Math.min(query.max, PAGE_EVENTS), (last, most) => {
+      if (last !== null) from = numberIn(last, REVISION) + step;
+      return read(query.stream, from, most);
+    });
+    const end = rows.at(-1);
+    return {
+      streams: query.stream,
+      ...cellsOf(rows),
+      end: isFull && end !== undefined ? numberIn(end, REVISION) : null,
+    };
   }
 
   function pageOfAll({ after, until, categories, max }: AllQuery): Page {
-    const limit = Math.min(max, PAGE_EVENTS);
-    const last = categories === null ? until : Math.min(until, after + PAGE_POSITIONS);
-    const { texts, numbers, isFull } =
-      categories === null
-        ? all([after, last, limit], limit)
-        : some([after, last, JSON.stringify(categories), limit], limit);
-    const end = isFull ? (numbers.at(-2) ?? last) : last;
-    return { texts, numbers, end: end < until ? end : null };
+    const end = categories === null ? until : Math.min(until, after + PAGE_POSITIONS);
+    const names = categories === null ? null : JSON.stringify(categories);
+    const { rows, isFull } = collect(Math.min(max, PAGE_EVENTS), (last, most) => {
+      const from = last === null ? after : numberIn(last, POSITION);
+      return names === null ? all(from, end, most) : some(from, end, names, most);
+    });
+    const last = rows.at(-1);
+    const seen = isFull && last !== undefined ? numberIn(last, POSITION) : end;
+    const streams = rows.map((row) => textIn(row, STREAM_NAME));
+    return { streams, ...cellsOf(rows), end: seen < until ? seen : null };
   }
 
   return (query) => (query.of === 'stream' ? pageOfStream(query) : pageOfAll(query));
 }
 
-/** What a statement finds with these parameters. */
-type Read = (parameters: readonly (string | number)[], limit: number) => Collected;
+type Row = readonly unknown[];
 
-interface Collected {
-  readonly texts: readonly string[];
-  readonly numbers: readonly number[];
-  readonly isFull: boolean;
-}
+/** The rows that a statement finds with these parameters. */
+type Read = (...parameters: (string | number)[]) => readonly Row[];
 
 /** A statement that has failed fails once more when it is used again, whatever it is asked: it is prepared anew. */
 function reading(prepare: () => StatementSyncInstance): Read {
   let statement = prepare();
-  return (parameters, limit) => {
+  return (...parameters) => {
     try {
-      return collect(statement.iterate(...parameters), limit);
+      return rowsIn(statement.all(...parameters));
     } catch (error) {
       statement = prepare();
       throw error;
@@ -80,20 +93,45 @@ function reading(prepare: () => StatementSyncInstance): Read {
   };
 }
 
-function collect(rows: Iterable<unknown>, limit: number): Collected {
+function rowsIn(rows: readonly unknown[]): readonly Row[] {
+  if (!rows.every(isRow)) throw new TypeError('No row');
+  return rows;
+}
+
+/**
+ * The rows of a page, read some at a time, and more as they prove small: little is read beyond what the page may hold.
+ *
+ * @param next the rows, so many at most, that follow one; null: the first
+ */
+function collect(
+  limit: number,
+  next: (last: Row | null, most: number) => readonly Row[],
+): { readonly rows: readonly Row[]; readonly isFull: boolean } {
+  const rows: Row[] = [];
+  let [chars, most] = [0, ROWS_AT_FIRST];
+  while (rows.length < limit) {
+    const wanted = Math.min(most, limit - rows.length);
+    const found = next(rows.at(-1) ?? null, wanted);
+    for (const row of found) {
+      rows.push(row);
+      chars += textIn(row, DATA).length + textIn(row, METADATA).length;
+      if (chars >= PAGE_CHARS) return { rows, isFull: true };
+    }
+    if (found.length < wanted) return { rows, isFull: false };
+    const fitting = Math.ceil((PAGE_CHARS - chars) / (chars / rows.length));
+    most = Math.min(2 * most, fitting, ROWS_AT_ONCE);
+  }
+  return { rows, isFull: true };
+}
+
+function cellsOf(rows: readonly Row[]): Pick<Page, 'texts' | 'numbers'> {
   const texts: string[] = [];
   const numbers: number[] = [];
-  let chars = 0;
   for (const row of rows) {
-    if (!isRow(row)) throw new TypeError('No row');
-    const data = textIn(row, 3);
-    const metadata = textIn(row, 4);
-    texts.push(textIn(row, 0), textIn(row, 1), textIn(row, 2), data, metadata);
-    numbers.push(numberIn(row, 5), numberIn(row, 6));
-    chars += data.length + metadata.length;
-    if (chars >= PAGE_CHARS || numbers.length === 2 * limit) return { texts, numbers, isFull: true };
+    for (let column = 0; column <= METADATA; column += 1) texts.push(textIn(row, column));
+    numbers.push(numberIn(row, POSITION), numberIn(row, REVISION));
   }
-  return { texts, numbers, isFull: false };
+  return { texts, numbers };
 }
 
 /** The events of a range of a stream, read page by page in its order; a missing stream has none. */
