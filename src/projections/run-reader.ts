@@ -1,6 +1,7 @@
 /** Reads and verifies runs from the log; a run that was found corrupt is not read again. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from '../run/errors.js';
+import type { VerifiedRange } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
@@ -41,10 +42,9 @@ export class RunReader {
 
   /** A run's events from a revision on, as they are stored. @throws {RunCorrupt} */
   async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
-    const { log, sha256 } = this.#options;
     await this.assertReaches(runId);
     try {
-      yield* readChecked(log, runId, { sha256, from, ...(max !== undefined && { max }) });
+      yield* this.#checked(runId, { from, max });
     } catch (error) {
       throw this.#noted(error);
     }
@@ -52,11 +52,17 @@ export class RunReader {
 
   /** Applies another fold to a run's record, or to its first events. @throws {RunCorrupt} */
   async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>, max?: number): Promise<T> {
+    await this.assertReaches(runId);
     try {
-      return await fold(this.events(runId, max === undefined ? {} : { max }));
+      return await fold(this.#checked(runId, { max }));
     } catch (error) {
       throw this.#noted(error);
     }
+  }
+
+  #checked(runId: string, range: Omit<VerifiedRange, 'sha256'>): AsyncIterable<RunEvent> {
+    const { log, sha256 } = this.#options;
+    return readChecked(log, runId, { sha256, ...range });
   }
 
   /** @throws {RunCorrupt} for a run that was found corrupt, or whose record ends before an event that it has had */
