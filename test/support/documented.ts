@@ -36,11 +36,14 @@ async function read(url: string, headers: Readonly<Record<string, string>>): Pro
   const reply = await fetch(`${url}/api/openapi.json`, { headers });
   if (reply.status !== 200) throw new Error(`The OpenAPI document is not shown: ${reply.status}`);
   const document = (await reply.json()) as Document;
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false });
+  const lax = { strict: false, validateFormats: false, validateSchema: false };
+  const ajv = new Ajv2020({ ...lax, code: { optimize: false } });
   ajv.addSchema(document, 'document');
   const validators = new Map<string, ValidateFunction>();
   // Words come before ids.
-  const templates = Object.keys(document.paths).sort((a, b) => a.split('{').length - b.split('{').length);
+  const templates = Object.keys(document.paths)
+    .sort((a, b) => a.split('{').length - b.split('{').length)
+    .map((template) => [template, patternOf(template)] as const);
 
   const validatorAt = (names: readonly string[]): ValidateFunction => {
     const pointer = names.map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
@@ -51,7 +54,7 @@ async function read(url: string, headers: Readonly<Record<string, string>>): Pro
 
   const operationAt = (path: string, verb: string): { template: string; responses: Operation['responses'] } | null => {
     const [bare = ''] = path.split('?');
-    const template = templates.find((each) => matches(each, bare)) ?? '';
+    const [template = ''] = templates.find(([, pattern]) => pattern.test(bare)) ?? [];
     const operation = document.paths[template]?.[verb];
     return operation === undefined ? null : { template, responses: operation.responses };
   };
@@ -92,6 +95,7 @@ function valuesIn(text: string, type: string): readonly unknown[] {
   return texts.map((each): unknown => JSON.parse(each));
 }
 
-function matches(template: string, path: string): boolean {
-  return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`).test(path);
+/** What the paths of a template look like. */
+function patternOf(template: string): RegExp {
+  return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`);
 }
