@@ -51,16 +51,6 @@ describe('The process on EventStoreDB', () => {
 
   const startRun = (url: string): Promise<string> => restClient(url).start();
 
-  it('runs a council, and after a kill goes on with those in flight', async () => {
-    const first = start({ OFFLINE_LATENCY_MS: '100' });
-    const url = await addressOf(first);
-    const runId = await startRun(url);
-    await first.kill();
-    const second = await addressOf(start());
-    const rest = restClient(second);
-    expect(isOver(await rest.until(runId, isOver))).to.equal(true);
-  });
-
   it('takes up at once what each of those left that were killed before it, not the last alone', async () => {
     const [stuck, single] = [{ OFFLINE_LATENCY_MS: '60000' }, { MAX_ACTIVE_RUNS: '1' }];
     const first = start(stuck);
@@ -86,23 +76,18 @@ describe('The process on EventStoreDB', () => {
     for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
   });
 
-  it('keeps its record on the server alone: another data directory shows the same', async () => {
+  it('waits for a server that is down at its start, says so, and keeps its record there alone', async () => {
+    await server.kill();
     const first = start();
-    const runId = await startRun(await addressOf(first));
+    await first.waitFor((lines) => lines.some((line) => line.includes('cannot be reached: waiting')));
+    await server.restart();
     const url = await addressOf(first);
+    const runId = await startRun(url);
     const told = await restClient(url).until(runId, isOver);
     first.signal('SIGTERM');
     expect(await first.ended).to.equal(0);
     const rest = restClient(await addressOf(start({ DATA_DIR: join(dir.path, 'elsewhere') })));
     expect(await rest.until(runId, isOver)).to.deep.equal(told);
-  });
-
-  it('waits for a server that is down at its start, and says so', async () => {
-    await server.kill();
-    const child = start();
-    await child.waitFor((lines) => lines.some((line) => line.includes('cannot be reached: waiting')));
-    await server.restart();
-    await startRun(await addressOf(child));
   });
 
   it('stops at once on a signal while it waits', async () => {
