@@ -14,7 +14,7 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SEED = Number(process.env['SEED'] ?? 20261122);
-const REQUESTS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 1_000_000 : 1_500));
+const REQUESTS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 1_000_000 : 800));
 /** At once. */
 const CLIENTS = 8;
 /** Most ids of each kind that are remembered. */
