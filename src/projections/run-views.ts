@@ -52,7 +52,8 @@ const DAMAGE = { kind: 'damage' } as const;
 
 /** Its functions must not throw. */
 export interface Watcher {
-  readonly onState: (run: RunState) => void;
+  /** @param hasMore whether the next state comes right after it; absent: it does not */
+  readonly onState: (run: RunState, hasMore?: boolean) => void;
   /** Called when the run is found corrupt: nothing more of it should be shown. */
   readonly onCorrupt?: () => void;
   /** Ends the watching. */
@@ -255,7 +256,9 @@ export class RunViews {
       return true;
     }
     view.store ??= runStore(view.run, this.#slices);
-    const listening = view.store.watchers.listen((news) => (news.kind === 'state' ? onState(news.run) : onCorrupt()));
+    const listening = view.store.watchers.listen((news, hasMore) =>
+      news.kind === 'state' ? onState(news.run, hasMore) : onCorrupt(),
+    );
     signal.addEventListener('abort', () => {
       listening.leave();
       leave();

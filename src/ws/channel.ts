@@ -38,15 +38,24 @@ export function serveChannel(peer: Peer, runId: string, { views, outbox, slices,
   const push = (messages: readonly ChannelMessage[]): void => {
     if (!outbox.send(peer, messages)) leave();
   };
-  const onState = (run: RunState): void => {
+  /** To be written together. */
+  let due: ChannelMessage[] = [];
+  const onState = (run: RunState, hasMore = false): void => {
     const announcement = announcedOnce(run, announced ?? NOTHING_ANNOUNCED);
-    push(announced === null ? [connectedMessage(run), ...announcement.messages] : announcement.messages);
+    if (announced === null) due.push(connectedMessage(run));
+    due.push(...announcement.messages);
     announced = announcement.announced;
+    if (hasMore && !announcement.isLast) return;
+    push(due);
+    due = [];
     if (announcement.isLast) endInTurn();
   };
 
   // The corruption has been logged, once for all sockets.
-  const onDamaged = (): void => end(CLOSE_FAULT);
+  const onDamaged = (): void => {
+    push(due);
+    end(CLOSE_FAULT);
+  };
   views.watch(runId, { onState, onCorrupt: onDamaged, signal }).then(
     (isKnown) => {
       if (isKnown) return;

@@ -54,6 +54,23 @@ describe(`A broadcast (SEED=${SEED})`, () => {
     expect(new Set(crowds.flat().map(String))).to.deep.equal(new Set(['1']));
   });
 
+  it('says with each item whether the next comes right after it', () => {
+    const broadcast = new Broadcast<Item>(slicesOf(1));
+    crowd(broadcast, 1);
+    const told: (readonly [number, boolean])[] = [];
+    broadcast.listen(({ number }, hasMore) => told.push([number, hasMore]));
+    for (let number = 1; number <= 3; number += 1) broadcast.tell({ number });
+    while (turn());
+    broadcast.tell({ number: 4 });
+    while (turn());
+    expect(told).to.deep.equal([
+      [1, true],
+      [2, true],
+      [3, false],
+      [4, false],
+    ]);
+  });
+
   it('tells few at once also while many others are being told', () => {
     const slices = slicesOf(50);
     const [loud, quiet] = [new Broadcast<Item>(slices), new Broadcast<Item>(slices)];

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { setMaxListeners } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { serveChannel } from '../../src/ws/channel.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { elementAt } from '../../src/system/element.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
@@ -123,6 +125,31 @@ describe('A crowd that watches one run', () => {
       expect(stream.events.map(({ id }) => Number(id))).to.deep.equal(seqs);
     }
     expect(service.faults).to.deep.equal([]);
+  });
+
+  it('is sent in one write what has come before its turn', async () => {
+    const runId = await pausedRun();
+    const { engine } = service;
+    for (let n = 0; n < CROWD; n += 1)
+      await engine.views.watch(runId, { onState: () => undefined, signal: gone.signal });
+    const sent: (readonly string[])[] = [];
+    const send = (_: unknown, messages: readonly { readonly event: string }[]): boolean => {
+      sent.push(messages.map(({ event }) => event));
+      return true;
+    };
+    const { socket } = openChannel(service.url, `/ws/council/${runId}`);
+    const peer = { socket, connection: new PassThrough() };
+    serveChannel(peer, runId, { views: engine.views, outbox: { send }, slices: engine.slices, onFault: String });
+    await untilTrue(() => sent.length > 0);
+    isHeld = true;
+    await engine.registry.decideGate(runId, decision('approve'));
+    await untilTrue(async () => (await engine.queries.state(runId))?.phase.status === 'paused');
+    while (turn());
+    expect(sent).to.deep.equal([
+      ['connected', 'node_active', 'run_paused'],
+      ['run_resumed', 'node_active', 'run_paused'],
+    ]);
+    socket.terminate();
   });
 
   it('is told each piece of a draft between the start and the end of its node', async () => {

@@ -23,8 +23,11 @@ interface Listener<Item> {
   /** After what it was told last. */
   place: Place<Item>;
   hasLeft: boolean;
-  readonly take: (item: Item) => void;
+  readonly take: Take<Item>;
 }
+
+/** Told an item, and whether the next comes right after it. Must not throw. */
+export type Take<Item> = (item: Item, hasMore: boolean) => void;
 
 /** How a listener has a say in its being told. */
 export interface Listening {
@@ -50,8 +53,8 @@ export class Broadcast<Item> {
     return this.#listeners.size;
   }
 
-  /** @param take told every item from the next one on; must not throw */
-  listen(take: (item: Item) => void): Listening {
+  /** @param take told every item from the next one on */
+  listen(take: Take<Item>): Listening {
     const listener: Listener<Item> = { place: this.#last, hasLeft: false, take };
     this.#listeners.add(listener);
     return {
@@ -103,7 +106,7 @@ export class Broadcast<Item> {
     this.#listeners.add(listener);
     for (let next = nextFor(listener); next !== null; next = nextFor(listener)) {
       listener.place = next;
-      listener.take(next.item);
+      listener.take(next.item, next.next !== null);
     }
     return listener.place.number - number;
   }
