@@ -16,6 +16,9 @@ import { assertFollows, foldNext, runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 import { UnfoldedRuns } from './unfolded-runs.js';
 
+/** States that a watcher is told in one go when a crowd is being told: what is made of few events, with a draft or two. */
+const STATES_AT_ONCE = 8;
+
 /** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
 export interface UnwatchedBounds {
   readonly runs: number;
@@ -364,7 +367,7 @@ interface RunStore {
 }
 
 function runStore(first: RunState, slices: Slices): RunStore {
-  const watchers = new Broadcast<News>(slices);
+  const watchers = new Broadcast<News>(slices, { atOnce: STATES_AT_ONCE });
   const store = createStore({
     context: { run: first },
     on: { recorded: (_, { run }: { run: RunState }) => ({ run }) },

@@ -36,7 +36,7 @@ export function serveChannel(peer: Peer, runId: string, { views, outbox, slices,
   let announced: Announced | null = null;
 
   const push = (messages: readonly ChannelMessage[]): void => {
-    if (!outbox.send(peer, messages)) leave();
+    if (messages.length > 0 && !outbox.send(peer, messages)) leave();
   };
   /** To be written together. */
   let due: ChannelMessage[] = [];

@@ -54,21 +54,26 @@ describe(`A broadcast (SEED=${SEED})`, () => {
     expect(new Set(crowds.flat().map(String))).to.deep.equal(new Set(['1']));
   });
 
-  it('says with each item whether the next comes right after it', () => {
-    const broadcast = new Broadcast<Item>(slicesOf(1));
-    crowd(broadcast, 1);
-    const told: (readonly [number, boolean])[] = [];
-    broadcast.listen(({ number }, hasMore) => told.push([number, hasMore]));
-    for (let number = 1; number <= 3; number += 1) broadcast.tell({ number });
-    while (turn());
-    broadcast.tell({ number: 4 });
-    while (turn());
-    expect(told).to.deep.equal([
-      [1, true],
-      [2, true],
-      [3, false],
-      [4, false],
-    ]);
+  it('tells a listener one item in a turn, or so many in one go, and says whether the next comes right after', () => {
+    for (const [atOnce, expected] of [
+      [1, ['1', '2', '3', '4']],
+      [2, ['1', '2 and 3', '4']],
+    ] as const) {
+      const broadcast = new Broadcast<Item>(slicesOf(1), { atOnce });
+      crowd(broadcast, 1);
+      const told: string[] = [''];
+      const goes: string[] = [];
+      broadcast.listen(({ number }, hasMore) => {
+        told.push(`${told.pop() ?? ''}${number}${hasMore ? ' and ' : ''}`);
+        if (!hasMore) goes.push(...told.splice(0, 1, ''));
+      });
+      for (let number = 1; number <= 4; number += 1) broadcast.tell({ number });
+      for (let count = 0, more = true; more; count = goes.length) {
+        more = turn();
+        expect(goes.length - count).to.be.at.most(1);
+      }
+      expect(goes).to.deep.equal(expected);
+    }
   });
 
   it('tells few at once also while many others are being told', () => {
@@ -89,7 +94,7 @@ describe(`A broadcast (SEED=${SEED})`, () => {
   /** Listeners come, go and catch up while items are told, also from within the telling. */
   function liveThrough(random: () => number): void {
     const pick = (bound: number): number => Math.floor(random() * bound);
-    const broadcast = new Broadcast<Item>(slicesOf(1 + pick(4)));
+    const broadcast = new Broadcast<Item>(slicesOf(1 + pick(4)), { atOnce: 1 + pick(3) });
     let last = 0;
     interface Watcher {
       readonly from: number;
@@ -129,6 +134,15 @@ describe(`A broadcast (SEED=${SEED})`, () => {
     }
     expect(broadcast.size).to.equal(watchers.filter(({ leftAt }) => leftAt === null).length);
   }
+
+  it('tells more in a turn the more is waiting', () => {
+    const broadcast = new Broadcast<Item>(slicesOf(50));
+    const listeners = crowd(broadcast, 400);
+    for (let number = 1; number <= 4; number += 1) broadcast.tell({ number });
+    const tolds: number[] = [];
+    for (let before = toldIn(listeners); turn(); before = toldIn(listeners)) tolds.push(toldIn(listeners) - before);
+    expect(tolds).to.deep.equal([200, 150, 150, 150, 100, 100, 100, 100, 100, 50, 50, 50, 50, 50, 50, 50, 50]);
+  });
 
   it('keeps no more than 64 items for those who wait: at the bound they are told at once', () => {
     const broadcast = new Broadcast<Item>(slicesOf(10));

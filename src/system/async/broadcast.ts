@@ -5,7 +5,7 @@
  */
 import type { Slices } from './slices.js';
 
-/** Items that are kept for those who are yet to be told. At the bound whoever is further behind is told at once. */
+/** Items that are kept for those who are yet to be told: at the bound a round is ended at once. */
 const MAX_KEPT = 64;
 
 /** A place in the order of telling. */
@@ -19,15 +19,15 @@ interface Told<Item> extends Place<Item> {
   readonly item: Item;
 }
 
+/** Told an item, and whether the next comes right after it. Must not throw. */
+export type Take<Item> = (item: Item, hasMore: boolean) => void;
+
 interface Listener<Item> {
   /** After what it was told last. */
   place: Place<Item>;
   hasLeft: boolean;
   readonly take: Take<Item>;
 }
-
-/** Told an item, and whether the next comes right after it. Must not throw. */
-export type Take<Item> = (item: Item, hasMore: boolean) => void;
 
 /** How a listener has a say in its being told. */
 export interface Listening {
@@ -37,15 +37,31 @@ export interface Listening {
   leave(): void;
 }
 
+/** All listeners one after the other, up to one place. */
+interface Round<Item> {
+  readonly upTo: Place<Item>;
+  readonly listeners: Iterator<Listener<Item>>;
+  next: IteratorResult<Listener<Item>>;
+}
+
+export interface BroadcastOptions {
+  /** Most items that a listener is told in one go when there are more. Default: 1. */
+  readonly atOnce?: number;
+}
+
 export class Broadcast<Item> {
   readonly #slices: Slices;
-  /** Those furthest behind first: whoever was told goes to the end. */
+  readonly #atOnce: number;
   readonly #listeners = new Set<Listener<Item>>();
-  #last: Place<Item> = { number: 0, next: null };
+  /** Where everybody has come to, at least. */
+  #first: Place<Item> = { number: 0, next: null };
+  #last = this.#first;
+  #round: Round<Item> | null = null;
   #isTelling = false;
 
-  constructor(slices: Slices) {
+  constructor(slices: Slices, { atOnce = 1 }: BroadcastOptions = {}) {
     this.#slices = slices;
+    this.#atOnce = atOnce;
   }
 
   /** How many listen. */
@@ -58,7 +74,7 @@ export class Broadcast<Item> {
     const listener: Listener<Item> = { place: this.#last, hasLeft: false, take };
     this.#listeners.add(listener);
     return {
-      catchUp: () => void this.#tellAllTo(listener),
+      catchUp: () => void tellUpTo(this.#last, listener),
       leave: () => {
         listener.hasLeft = true;
         this.#listeners.delete(listener);
@@ -67,49 +83,60 @@ export class Broadcast<Item> {
   }
 
   tell(item: Item): void {
-    if (this.#listeners.size === 0) return;
+    if (this.#listeners.size === 0 && !this.#isTelling) return;
     const told: Told<Item> = { item, number: this.#last.number + 1, next: null };
     this.#last.next = told;
     this.#last = told;
-    if (this.#isTelling) return this.#tellTheLast();
+    if (this.#isTelling) return this.#keepBound();
     this.#isTelling = true;
     this.#slices.start((units) => {
-      this.#isTelling = this.#tellSome(units);
+      // The more is waiting the longer a slice, so that a crowd does not fall ever further behind what happens.
+      this.#isTelling = this.#tellSome(units * this.#kept());
       return this.#isTelling;
     });
   }
 
-  /** Returns whether some are left. */
+  #keepBound(): void {
+    if (this.#kept() > MAX_KEPT) this.#tellSome(Number.POSITIVE_INFINITY);
+  }
+
+  #kept(): number {
+    return this.#last.number - this.#first.number;
+  }
+
+  /** Goes on with a round, to its end at most: what comes next for a listener comes in another turn. Whether more is left. */
   #tellSome(units: number): boolean {
-    let left = units;
-    for (const listener of this.#listeners) {
-      if (listener.place === this.#last) return false;
+    const round = (this.#round ??= this.#nextRound());
+    for (let left = units; round.next.done !== true;) {
       if (left <= 0) return true;
-      left -= this.#tellAllTo(listener);
+      const listener = round.next.value;
+      round.next = round.listeners.next();
+      left -= Math.max(1, tellUpTo(round.upTo, listener));
     }
-    return false;
+    // Unless a listener has led to the end of the round.
+    if (this.#round === round) {
+      this.#first = round.upTo;
+      this.#round = null;
+    }
+    return this.#first !== this.#last;
   }
 
-  /** Keeps the bound. */
-  #tellTheLast(): void {
-    for (const listener of this.#listeners) {
-      if (this.#last.number - listener.place.number <= MAX_KEPT) return;
-      this.#tellAllTo(listener);
-    }
+  #nextRound(): Round<Item> {
+    let upTo = this.#first;
+    for (let count = 0; count < this.#atOnce; count += 1) upTo = upTo.next ?? upTo;
+    const listeners = this.#listeners.values();
+    return { upTo, listeners, next: listeners.next() };
   }
+}
 
-  /** Returns how many items that were. */
-  #tellAllTo(listener: Listener<Item>): number {
-    const { number } = listener.place;
-    if (nextFor(listener) === null) return 0;
-    this.#listeners.delete(listener);
-    this.#listeners.add(listener);
-    for (let next = nextFor(listener); next !== null; next = nextFor(listener)) {
-      listener.place = next;
-      listener.take(next.item, next.next !== null);
-    }
-    return listener.place.number - number;
+/** Returns how many items that were. */
+function tellUpTo<Item>({ number: last }: Place<Item>, listener: Listener<Item>): number {
+  const { number } = listener.place;
+  for (let next = nextFor(listener); next !== null && next.number <= last; next = nextFor(listener)) {
+    listener.place = next;
+    listener.take(next.item, next.number < last);
   }
+  return listener.place.number - number;
 }
 
 function nextFor<Item>({ place, hasLeft }: Listener<Item>): Told<Item> | null {
