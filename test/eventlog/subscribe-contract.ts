@@ -7,6 +7,8 @@ import { all, eventsIn, freshCategory, idsOf, newEvent, numbered, until } from '
 import { following } from './open-subscription.js';
 
 const NEVER = new AbortController().signal;
+/** Appends of two events by each of forty writers, one after the other. */
+const EACH = process.env['SOAK'] === undefined ? 10 : 25;
 
 /** History, then what is appended, in one order. */
 export function subscribeContract(current: CurrentLog, open: OpenLog): void {
@@ -63,7 +65,7 @@ export function subscribeContract(current: CurrentLog, open: OpenLog): void {
       const category = freshCategory(current());
       const before = await log.head();
       const writers = Array.from({ length: 40 }, async (_, writer) => {
-        for (let n = 0; n < 25; n += 1)
+        for (let n = 0; n < EACH; n += 1)
           await log.append(`${category}-${writer}`, numbered(2), n === 0 ? 'none' : n * 2 - 1);
       });
       const subscriber = following(log, before, [category]);
@@ -74,7 +76,7 @@ export function subscribeContract(current: CurrentLog, open: OpenLog): void {
       await Promise.all(writers);
       const stored = idsOf(await all(log.readAll(before, { categories: [category] })));
       for (const { collected, waitFor, stop } of [subscriber, await late]) {
-        await waitFor((seen) => eventsIn(seen).length >= 2_000);
+        await waitFor((seen) => eventsIn(seen).length >= 40 * EACH * 2);
         await stop();
         expect(idsOf(eventsIn(collected))).to.deep.equal(stored);
       }
