@@ -29,6 +29,7 @@ export class Instance implements Line {
   cutUntilMs = 0;
   slowUntilMs = 0;
   deafUntilMs = 0;
+  readonly isAlone: boolean;
   drops = 0;
   repeats = 0;
   appending = 0;
@@ -53,6 +54,7 @@ export class Instance implements Line {
   constructor(index: number, deps: InstanceDeps) {
     this.index = index;
     this.#deps = deps;
+    this.isAlone = !deps.plan.isCluster;
   }
 
   told(stream: string, events: number): void {

@@ -112,6 +112,8 @@ export type AppendFault =
 
 /** The line of an instance to the log, and what is wrong with it. */
 export interface Line {
+  /** The log is in the process, as an embedded one is: what is on its way when it dies is not made. */
+  readonly isAlone: boolean;
   /** Until when nothing comes through, in virtual milliseconds. */
   cutUntilMs: number;
   /** Until when everything takes a second more. */
@@ -176,7 +178,7 @@ export function openLine(
       if (isOfRun) storage.onTheWay += 1;
       scheduler.after(arrivesMs, null, () => {
         if (isOfRun) storage.onTheWay -= 1;
-        if (isCut() || fault === 'lost') return;
+        if (isCut() || fault === 'lost' || (line.isAlone && process.isDead)) return;
         const make = (): Appended =>
           fault === 'forgotten' ? { revision: 0, position: positionOf(0) } : storage.append(stream, events, expected);
         const answer = outcomeOf(make, { resolve, reject });
@@ -334,7 +336,7 @@ function news(
 ): Promise<void> {
   const { process, signal, delayMs, isOld } = wait;
   return new Promise((resolve) => {
-    if (!isOld()) return resolve();
+    if (signal.aborted || !isOld()) return resolve();
     const end = (): void => {
       leave();
       signal.removeEventListener('abort', end);
