@@ -310,6 +310,22 @@ describe('EventStoreDB log: subscriptions', () => {
     await stop();
   });
 
+  it('are all served, and other calls beside them, when they are more than a server takes on a socket', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.append('run-1', [newEvent()], 'none');
+    const readers = Array.from({ length: 120 }, () => new AbortController());
+    let caughtUp = 0;
+    const subscribed = readers.map(async ({ signal }) => {
+      for await (const { kind } of log.subscribe(null, { signal })) if (kind === 'caughtUp') caughtUp += 1;
+    });
+    await untilTrue(() => caughtUp === subscribed.length);
+    await log.append('run-1', [newEvent()], 0);
+    expect(server.connections()).to.equal(2);
+    for (const reader of readers) reader.abort();
+    await Promise.all(subscribed);
+  });
+
   it('are dropped when the server says nothing at all', async () => {
     const server = await bench.server();
     server.behave({ read: () => 'silence' });

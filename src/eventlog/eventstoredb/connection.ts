@@ -1,6 +1,7 @@
 /**
- * The connection to the server: finds the leading node, keeps one channel to it, and begins every call on it. A channel
- * that is lost or hangs is given up with its calls; the next call opens another.
+ * The connection to the server: finds the leading node, keeps a channel to it, and begins every call on it; on another
+ * beside it when it has all the calls that a server takes. A connection that is lost or hangs is given up with its calls;
+ * the next call opens another.
  */
 import type { CallOptions, ChannelInterface } from '@grpc/grpc-js';
 import { Client, Metadata, connectivityState, status } from '@grpc/grpc-js';
@@ -15,8 +16,19 @@ import { LEADER, gossip, read } from './wire.js';
 
 /** A connection that was ready when it was handed out; pass it to `failed` when a call on it fails. */
 export interface Route {
-  readonly streams: Client;
+  readonly node: string;
+  readonly lanes: Lane[];
 }
+
+/** A channel, which has a socket of its own. */
+interface Lane {
+  readonly streams: Client;
+  /** Calls under way. */
+  calls: number;
+}
+
+/** Calls at a time on one channel. A server takes 100 on a socket and leaves any other without an answer. */
+const MAX_CALLS = 90;
 
 export interface ConnectionOptions {
   /** Connection string of the server or cluster. */
@@ -84,9 +96,14 @@ export class Connection {
     if (route !== this.#attempt?.route) throw new LogUnavailable();
     const metadata = new Metadata();
     for (const [name, value] of Object.entries(this.#address.headers)) metadata.set(name, value);
-    const call = start(route.streams, metadata, {});
+    const lane = route.lanes.find(({ calls }) => calls < MAX_CALLS) ?? this.#laneBeside(route);
+    const call = start(lane.streams, metadata, {});
+    lane.calls += 1;
     this.#calls.add(call);
-    call.on('status', () => this.#calls.delete(call));
+    call.on('status', () => {
+      lane.calls -= 1;
+      this.#calls.delete(call);
+    });
     call.on('error', () => undefined);
     return call;
   }
@@ -123,9 +140,18 @@ export class Connection {
     const node = await this.#node(attempt.over.signal);
     attempt.over.signal.throwIfAborted();
     const streams = new Client(node, security, channelOptions);
-    attempt.route = { streams };
+    attempt.route = { node, lanes: [{ streams, calls: 0 }] };
     await whenReady(streams.getChannel()).catch(async () => Promise.reject(await whyNot(streams)));
     return attempt.route;
+  }
+
+  #laneBeside({ node, lanes }: Route): Lane {
+    const { security, channelOptions } = this.#address;
+    // Else it would share the socket of the first.
+    const ownSocket = { ...channelOptions, 'grpc.use_local_subchannel_pool': 1 };
+    const lane = { streams: new Client(node, security, ownSocket), calls: 0 };
+    lanes.push(lane);
+    return lane;
   }
 
   async #node(signal: AbortSignal): Promise<string> {
@@ -144,7 +170,7 @@ export class Connection {
     const calls = [...this.#calls];
     this.#calls.clear();
     for (const call of calls) call.cancel();
-    attempt.route?.streams.close();
+    for (const { streams } of attempt.route?.lanes ?? []) streams.close();
   }
 }
 
