@@ -191,4 +191,15 @@ describe(`A broadcast (SEED=${SEED})`, () => {
       [200, 200],
     ]);
   });
+
+  it('lets what may wait wait no longer than many slices, however much is told', () => {
+    const slices = slicesOf(50);
+    slices.start(() => true);
+    let isClosed = false;
+    slices.postpone(() => (isClosed = true));
+    for (let turns = 0; turns < 200; turns += 1) turn();
+    expect(isClosed).to.equal(false);
+    turn();
+    expect(isClosed).to.equal(true);
+  });
 });

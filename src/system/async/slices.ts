@@ -3,6 +3,8 @@ import type { System } from '../system.js';
 
 /** Units of work in a slice. What telling one listener takes is a unit: a slice takes about as long as a request. */
 const UNITS = 50;
+/** Slices of work after which a slice goes to what may wait. */
+const MAX_PASSED_OVER = 200;
 
 /** Does at most so many units of what is to be done; returns whether something is left. Must not throw. */
 export type SlicedWork = (units: number) => boolean;
@@ -19,6 +21,8 @@ export class Slices {
   /** Works under way, in the order of their turns. */
   readonly #works: SlicedWork[] = [];
   #postponed: (() => void)[] = [];
+  /** Slices of work since the last that went to what is postponed. */
+  #passedOver = 0;
   #isExpected = false;
   #isStopped = false;
 
@@ -51,7 +55,10 @@ export class Slices {
     });
   }
 
-  /** Calls back once no work is under way, at once when there is none. For what may wait, one unit each; must not throw. */
+  /**
+   * Calls back once no work is under way, at once when there is none; where there always is some, after many slices of it.
+   * For what may wait, one unit each; must not throw.
+   */
   postpone(callback: () => void): void {
     if (this.#works.length === 0) return callback();
     this.#postponed.push(callback);
@@ -76,11 +83,13 @@ export class Slices {
 
   #slice(): void {
     const [work] = this.#works;
-    if (work === undefined) {
+    if (work === undefined || this.#passedOver >= MAX_PASSED_OVER) {
+      this.#passedOver = 0;
       const due = this.#postponed.slice(0, this.#units);
       this.#postponed = this.#postponed.slice(this.#units);
       for (const callback of due) callback();
     } else {
+      if (this.#postponed.length > 0) this.#passedOver += 1;
       const isLeft = work(this.#units);
       this.#works.shift();
       if (isLeft) this.#works.push(work);
