@@ -276,7 +276,9 @@ describe('POST /api/councils/upload-pdf', () => {
         const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`;
         const answered = rawExchange(service.url, [head, ...inChunks(pieces(formOf(part())))]);
         const from = performance.now();
-        expect((await rest.get('/api/health')).status).to.equal(200);
+        // On a connection of its own: one that was kept may have been closed while the form was made.
+        const health = 'GET /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+        expect((await rawExchange(service.url, [health])).status).to.equal(200);
         expect(performance.now() - from).to.be.below(20_000);
         expect((await answered).status).to.equal(413);
       });
