@@ -90,6 +90,7 @@ const MINIFIED = {
     if_return: true,
     join_vars: true,
     properties: true,
+    reduce_vars: true,
     side_effects: true,
   },
   mangle: true,

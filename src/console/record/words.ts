@@ -110,11 +110,11 @@ function attemptFailureWords({ node, attempt, kind, message, retryable, outageMs
   const { what } = modelFailure(kind);
   const then =
     outageMs !== undefined
-      ? `The run waits for the server up to ${lengthText(outageMs)}.`
+      ? ` The run waits for the server up to ${lengthText(outageMs)}.`
       : retryable
         ? ''
-        : 'It is not tried again.';
-  return `${node} failed at attempt ${attempt}: ${what ?? excerpt(message)}${then === '' ? '' : ` ${then}`}`;
+        : ' It is not tried again.';
+  return `${node} failed at attempt ${attempt}: ${what ?? excerpt(message)}${then}`;
 }
 
 function decisionWords(data: Data<'GateDecided'>): string {
@@ -133,14 +133,12 @@ const DECIDED: Readonly<Record<GateAction, string>> = {
 
 function changes(override: StateOverride | null): string {
   const fields = Object.keys(override ?? {});
-  return fields.length === 0 ? ' unchanged' : ` with ${fields.map(fieldWords).join(', ')} changed`;
+  return fields.length === 0
+    ? ' unchanged'
+    : ` with ${fields.map((field) => FIELDS[field] ?? field).join(', ')} changed`;
 }
 
-/** A field of a run's state, as a person names it. */
-function fieldWords(field: string): string {
-  return Object.hasOwn(FIELDS, field) ? (FIELDS[field] ?? field) : field;
-}
-
+/** The fields of a run's state, as a person names them. */
 const FIELDS: Readonly<Record<string, string>> = {
   ...{ input_topic: 'topic', current_draft: 'draft', final_draft: 'final draft', critic_score: 'score' },
   ...{ iteration_count: 'number of drafts', feedback_history: 'feedback', route_decision: 'verdict' },
@@ -165,10 +163,10 @@ export interface FailureWords {
 
 /** Why a run ended without a result. */
 export function failureOf({ kind, error, node, actor = null }: RunFailedData): FailureWords {
-  const at = node === null ? '' : ` at ${node}`;
   const { what, todo } = RUN_FAILURES[kind];
   const by = kind === 'cancelled' && actor !== null ? ` by ${actor}` : '';
-  return { what: `${what}${by}${at === '' || kind === 'cancelled' || kind === 'rejected' ? '' : at}. ${error}`, todo };
+  const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` at ${node}`;
+  return { what: `${what}${by}${at}. ${error}`, todo };
 }
 
 const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureWords>> = {
