@@ -38,7 +38,7 @@ export interface EngineDeps {
   /** The compiled charts, which engines may share. Default: its own. */
   readonly charts?: MachineCache;
   /** How those who watch are told. Default: its own. */
-  readonly slices?: Slices;
+  readonly slices?: Slices | undefined;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
   /** Opens the stored read models. Default: a file in the data directory. */

@@ -1,5 +1,6 @@
 /** The real service on a free port and a folder of its own: what tests of the edges talk to. */
 import { hostname } from 'node:os';
+import type { Slices } from '../../src/system/async/slices.js';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { StartThread } from '../../src/system/thread.js';
@@ -24,6 +25,8 @@ export interface ServiceOverrides extends Partial<Config> {
   readonly extractsAnew?: boolean;
   /** Default: those that have served before. */
   readonly startThread?: StartThread;
+  /** How those who watch are told. Default: as in production. */
+  readonly slices?: Slices;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -48,6 +51,7 @@ export async function startService({
   system,
   extractsAnew = false,
   startThread = startWarmThread,
+  slices,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
@@ -62,6 +66,7 @@ export async function startService({
     dataDir,
     system: clock,
     startThread,
+    slices,
     ...(!extractsAnew && { extractor: rememberingExtractor() }),
     model: model ?? offlineModel({ system: clock }),
     openLog: async (at) => decorate(await openLog(at)),

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { setMaxListeners } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { serveChannel } from '../../src/ws/channel.js';
+import { Slices } from '../../src/system/async/slices.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { elementAt } from '../../src/system/element.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
@@ -44,9 +45,11 @@ describe('A crowd that watches one run', () => {
       if (ms === PING_MS) beat = callback;
       return later(ms, callback);
     };
+    const held = { ...system, after, soon };
     service = await startService({
       model: streamingModel(scriptedModel(() => ({ text: DRAFT }))),
-      system: { ...system, after, soon },
+      system: held,
+      slices: new Slices(held, { units: 50 }),
     });
     rest = restClient(service.url);
   });
