@@ -77,7 +77,7 @@ export class ConsoleFiles {
     if (isVisit(ctx)) return ctx.redirect('/console/');
     const files = await this.#all();
     const page = files.get(INDEX);
-    if (page === undefined) throw notYet();
+    if (page === undefined) return tellNotYet(ctx);
     const file = files.get(fileAt(ctx.path));
     if (file === undefined) {
       // Who visits is told by the page itself, which knows the way back.
@@ -122,10 +122,14 @@ export class ConsoleFiles {
   }
 }
 
-/** After a first start; a browser asks again by itself. */
-function notYet(): RequestRefused {
+/** After a first start; a browser asks again by itself. @throws {RequestRefused} 503 for others */
+function tellNotYet(ctx: Context): void {
   const headers = { 'Retry-After': '1', Refresh: '1' };
-  return new RequestRefused('The console is still being made: ask again in a second', { status: 503, headers });
+  const detail = 'The console is still being made: ask again in a second';
+  if (!isAskedFor(ctx)) throw new RequestRefused(detail, { status: 503, headers });
+  ctx.set(headers);
+  ctx.status = 503;
+  ctx.body = 'The console is being made, this once. It will be here in a few seconds.';
 }
 
 /** The file that is served at a path, from the folder. */

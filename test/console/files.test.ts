@@ -121,6 +121,10 @@ describe('The files of a console that is still being made', () => {
       expect(early.status).to.equal(503);
       expect(early.headers.get('Retry-After')).to.equal('1');
       expect(early.headers.get('Refresh')).to.equal('1');
+      const seen = await fetch(`http://127.0.0.1:${port}/console/`, { headers: { Accept: 'text/html' } });
+      expect(seen.status).to.equal(503);
+      expect(seen.headers.get('Refresh')).to.equal('1');
+      expect(await seen.text()).to.include('in a few seconds');
       writeFileSync(join(dir.path, 'console.css'), 'p{}');
       expect((await page()).status).to.equal(503);
       writeFileSync(join(dir.path, 'index.html'), '<p>there</p>');
