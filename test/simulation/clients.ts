@@ -7,6 +7,7 @@ import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import type { GateAnswer } from '../../src/run/commands/decide-pause.js';
 import type { RunEvent } from '../../src/run/events.js';
+import { runStream } from '../../src/run/events.js';
 import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
 import { forkedRun } from '../../src/run/fork.js';
 import { requestedRun } from '../../src/run/request.js';
@@ -263,6 +264,7 @@ export class Clients {
     const states = { runId, isAlive, seq: -1, hasEnded: false };
     const events = { runId, isAlive: () => isAlive() && isFollowing, seq: -1, hasEnded: false };
     this.#watched.push(events);
+    instance.watched.add(runStream(runId));
     const { signal } = new AbortController();
     const watched = engine.views.watch(runId, {
       signal,

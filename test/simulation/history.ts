@@ -34,8 +34,8 @@ export interface Outcome {
 const LIVENESS_MS = 240_000;
 /** Many times those of any history that ends. */
 const MAX_TURNS = 100_000;
-/** In which the views and the watchers have to follow, and who acts has to come to rest. */
-const SETTLING_MS = 3_000;
+/** In which the views and the watchers have to follow, and who acts to come to rest, an unanswered append behind them. */
+const SETTLING_MS = 10_000;
 /** For which it goes on then, in case something is left that would act. */
 const TRAILING_MS = 250;
 

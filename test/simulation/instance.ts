@@ -30,6 +30,8 @@ export class Instance implements Line {
   slowUntilMs = 0;
   deafUntilMs = 0;
   readonly isAlone: boolean;
+  /** Streams of runs that somebody watches here. */
+  readonly watched = new Set<string>();
   drops = 0;
   repeats = 0;
   appending = 0;
@@ -59,6 +61,11 @@ export class Instance implements Line {
 
   told(stream: string, events: number): void {
     this.known.set(stream, Math.max(events, this.known.get(stream) ?? 0));
+  }
+
+  /** What is read for somebody who watches tells who runs the run nothing: a subscription does, or a conflict. */
+  hasRead(stream: string, events: number): void {
+    if (!this.watched.has(stream)) this.told(stream, events);
   }
 
   /** Its subscriptions end. */
@@ -98,6 +105,7 @@ export class Instance implements Line {
     for (const tell of this.#onDeath) tell();
     this.#onDeath.clear();
     this.known.clear();
+    this.watched.clear();
   }
 
   /** What follows begins on another machine: without views, and not knowing who was here before. */

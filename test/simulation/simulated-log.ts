@@ -128,6 +128,8 @@ export interface Line {
   appending: number;
   /** Its process was told of a stream when that had so many events. */
   told(stream: string, events: number): void;
+  /** The same by a read of it, which may have been for somebody who watches. */
+  hasRead(stream: string, events: number): void;
   takeFault(): AppendFault | null;
   /** Ends the process, unless it has ended. */
   end(process: Process): void;
@@ -261,7 +263,7 @@ export function openLine(
         const size = Math.min(left, draws.whole(4, 60));
         const page = await ask(() => pageOf(storage.stream(stream), { at, step, size }));
         const last = page.at(-1);
-        if (last !== undefined) line.told(stream, last.revision + 1);
+        if (last !== undefined) line.hasRead(stream, last.revision + 1);
         yield* page;
         if (last === undefined || page.length < size) return;
         at = last.revision + step;
