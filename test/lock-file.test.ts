@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+
+interface LockedPackage {
+  readonly dev?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+}
+
+describe('The lock file', () => {
+  const text = readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8');
+  const { packages } = JSON.parse(text) as { packages: Readonly<Record<string, LockedPackage>> };
+  const native = Object.entries(packages).filter(([, { cpu }]) => cpu !== undefined);
+
+  it('has native tools for Linux, macOS and Windows, on both processors', () => {
+    for (const tool of ['@oxfmt', '@oxlint', '@oxlint-tsgolint'])
+      for (const system of ['linux', 'darwin', 'win32'])
+        for (const processor of ['x64', 'arm64']) {
+          const fits = native.filter(([, { os, cpu }]) => os?.includes(system) === true && cpu?.includes(processor));
+          const paths = fits.map(([path]) => path);
+          expect(paths.join('\n'), `${system} ${processor}`).to.include(`node_modules/${tool}/`);
+        }
+  });
+
+  it('brings no native package but SQLite where the service is installed', () => {
+    const installed = native.filter(([, { dev, os }]) => dev !== true && os?.join() !== 'android');
+    expect(installed.map(([path]) => path)).to.deep.equal(['node_modules/@photostructure/sqlite']);
+  });
+});
