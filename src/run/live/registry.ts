@@ -81,6 +81,8 @@ export class RunRegistry {
   readonly #overtaken = new Set<string>();
   /** Runs being claimed here: their claim is not appended or not adopted yet. */
   readonly #claiming = new RefCount();
+  /** Runs to which something is being appended here that claims nothing: a cancel, a vote. */
+  readonly #appending = new RefCount();
   /** What is known of runs that are queued to be taken up: see `UnfinishedRun.seq`. */
   readonly #known = new Map<string, number>();
   readonly #taking = places(TAKEN_AT_ONCE);
@@ -213,9 +215,10 @@ export class RunRegistry {
     this.#known.delete(runId);
   }
 
-  /** Another instance has appended an event to a run; if the run is live here, its actor catches up. */
+  /** A run has come to an event: an actor that is live here catches up, one whose claim is about to be acknowledged reads on first. */
   noticed(runId: string, seq: number): void {
     const actor = this.#live.get(runId);
+    if (actor === undefined && this.#claiming.of(runId) > 0) this.#overtaken.add(runId);
     if (actor === undefined || actor.run.head.seq >= seq) return;
     this.#tasks.track(actor.catchUp()).catch((error: unknown) => this.#deps.onFault(runId, error));
   }
@@ -284,7 +287,7 @@ export class RunRegistry {
   /** Appends facts to a run that is not live here, or to a new one; if they claim the run, its actor starts. */
   #record(runId: string, replayed: Replayed, facts: readonly RunFact[]): Promise<RunState> {
     const append = (): Promise<RunState> => this.#append(runId, replayed, facts);
-    return claimsRun(facts) ? this.#claim(runId, append) : append();
+    return claimsRun(facts) ? this.#claim(runId, append) : this.#appending.during(runId, append);
   }
 
   /** Work that may claim a run; once none is left, nothing can overtake it. */
@@ -300,27 +303,23 @@ export class RunRegistry {
     const { log, system, ownAppends } = this.#deps;
     const { chart, snapshot, claim, waitsForRoom = false } = replayed;
     const before = snapshot?.context.run ?? null;
-    const sealed = sealAppend(this.#deps, {
-      ...factsAfter(before?.head ?? null, runId, facts),
-      ...decidedAt(replayed),
-    });
+    const placed = factsAfter(before?.head ?? null, runId, facts);
+    const sealed = sealAppend(this.#deps, { ...placed, ...decidedAt(replayed) });
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const to = outcomeOf(replayed, { start, recorded: sealed.recorded });
     const append = { before, events: sealed.recorded, after: to.context.run };
     const { isRepeated } = await ownAppends.during(append, () =>
       this.#tasks.untilEnd((end) => appendWithRetry(log, sealed, retryUntil(end, { system, waitsForRoom }))),
     );
-    if (!claimsRun(facts)) return this.#appended(to.context.run);
-    const isLate = this.#overtaken.delete(runId) || isRepeated;
+    if (!claimsRun(facts)) {
+      this.noticed(runId, append.after.head.seq);
+      return append.after;
+    }
+    // What is appended beside the claim may be recorded already, and its answer on the way.
+    const hasWaited = await this.#appending.none(runId);
+    const isLate = this.#overtaken.delete(runId) || isRepeated || hasWaited;
     const claimed = { recorded: sealed.recorded, decided: { to, assignments: claim?.assignments }, isLate };
     return await this.#goOn(new RunActor(chart, start, this.#deps), claimed);
-  }
-
-  /** Facts that claim nothing are recorded: an actor that is live by now, or whose claim is about to be acknowledged, learns of it. */
-  #appended(run: RunState): RunState {
-    this.noticed(run.runId, run.head.seq);
-    if (!this.#live.has(run.runId) && this.#claiming.of(run.runId) > 0) this.#overtaken.add(run.runId);
-    return run;
   }
 
   /** Makes an actor live whose run was claimed here, which holds a slot. */
@@ -360,7 +359,9 @@ export class RunRegistry {
   async #replayForWork(runId: string): Promise<Replay | null> {
     this.#assertTakingWork();
     await this.#options.assertReaches?.(runId);
-    return await this.#replay(runId);
+    const replayed = await this.#replay(runId);
+    if (replayed !== null) this.noticed(runId, replayed.snapshot.context.run.head.seq);
+    return replayed;
   }
 
   #replay(runId: string): Promise<Replay | null> {

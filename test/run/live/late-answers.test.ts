@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { AppendOutcomeUnknown } from '../../../src/eventlog/errors.js';
+import { AppendOutcomeUnknown, RevisionConflict } from '../../../src/eventlog/errors.js';
 import type { EventLog } from '../../../src/eventlog/port.js';
+import { RunFinished } from '../../../src/run/errors.js';
 import { runStream } from '../../../src/run/events.js';
 import { nodeSystem } from '../../../src/system/system.js';
 import { changedLog } from '../../support/changed-log.js';
@@ -9,6 +10,7 @@ import { graphOf } from '../../support/given.js';
 import type { TestEngine } from '../../support/open-engine.js';
 import { openTestEngine, runRequest } from '../../support/open-engine.js';
 import { checkRecord } from '../../support/record-of.js';
+import { rejectionOf } from '../../support/rejection.js';
 import { runWhen } from '../../support/run-when.js';
 import { scriptedModel } from '../../support/scripted-model.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -27,6 +29,18 @@ function lateLog(log: EventLog, runId: string, answers: Promise<void>): EventLog
       return appended;
     },
   });
+}
+
+/** An answer of the log that a test holds back. */
+function heldAnswer() {
+  let [ask, give] = [(): void => undefined, (): void => undefined];
+  const isAskedFor = new Promise<void>((resolve) => (ask = resolve));
+  const isGiven = new Promise<void>((resolve) => (give = resolve));
+  const given = (): Promise<void> => {
+    ask();
+    return isGiven;
+  };
+  return { isAskedFor, given, give: () => give() };
 }
 
 describe('A start that is acknowledged late', () => {
@@ -90,6 +104,89 @@ describe('A start that is acknowledged late', () => {
   });
 
   it('calls no model for a run that was cancelled meanwhile', () => expectNoCall(lateLog));
+
+  it('calls no model for a run whose cancel is recorded, and answered after its start', async () => {
+    const runId = nodeSystem().uuid();
+    const [start, cancel] = [heldAnswer(), heldAnswer()];
+    const model = scriptedModel(() => 'hold');
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        async append(stream, events, expected) {
+          const appended = await log.append(stream, events, expected);
+          if (stream === runStream(runId)) await (expected === 'none' ? start : cancel).given();
+          return appended;
+        },
+      });
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    const starting = engine.registry.start(runRequest(runId));
+    await start.isAskedFor;
+    const cancelling = engine.registry.cancel(runId);
+    await cancel.isAskedFor;
+    start.give();
+    for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();
+    expect(model.requests).to.have.length(0);
+    cancel.give();
+    await Promise.all([starting, cancelling]);
+    expect(engine.registry.live(runId)).to.equal(null);
+    expect(model.requests).to.have.length(0);
+  });
+
+  it('calls no model for a run that was cancelled elsewhere while a cancel here was under way', async () => {
+    const runId = nodeSystem().uuid();
+    const [start, cancel] = [heldAnswer(), heldAnswer()];
+    const model = scriptedModel(() => 'hold');
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        async append(stream, events, expected) {
+          if (events[0]?.type === 'RunFailed') {
+            await cancel.given();
+            const { revision } = await log.append(stream, events, expected);
+            // As if another instance had appended it.
+            throw new RevisionConflict({ stream, expected, actual: revision });
+          }
+          const appended = await log.append(stream, events, expected);
+          if (expected === 'none') await start.given();
+          return appended;
+        },
+      });
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    const starting = engine.registry.start(runRequest(runId));
+    await start.isAskedFor;
+    const cancelling = rejectionOf(engine.registry.cancel(runId));
+    await cancel.isAskedFor;
+    start.give();
+    for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();
+    cancel.give();
+    await starting;
+    expect(await cancelling).to.be.instanceOf(RunFinished);
+    expect(engine.registry.live(runId)).to.equal(null);
+    expect(model.requests).to.have.length(0);
+  });
+
+  it('calls no model for a run that was found cancelled here before its start was acknowledged', async () => {
+    const runId = nodeSystem().uuid();
+    const start = heldAnswer();
+    const model = scriptedModel(() => 'hold');
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        async append(stream, events, expected) {
+          const appended = await log.append(stream, events, expected);
+          if (expected === 'none') await start.given();
+          // As if another instance had cancelled it: nobody is told.
+          if (events[0]?.type === 'RunFailed')
+            throw new RevisionConflict({ stream, expected, actual: appended.revision });
+          return appended;
+        },
+      });
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    const starting = engine.registry.start(runRequest(runId));
+    await start.isAskedFor;
+    expect(await rejectionOf(engine.registry.cancel(runId))).to.be.instanceOf(RunFinished);
+    start.give();
+    await starting;
+    expect(engine.registry.live(runId)).to.equal(null);
+    expect(model.requests).to.have.length(0);
+  });
 
   it('begins no call that waited for a slot while the answer to a cancel is awaited', async () => {
     const { uuid } = nodeSystem();
