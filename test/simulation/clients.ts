@@ -33,6 +33,8 @@ interface Decided {
   readonly keyHash: string;
   readonly actor: string | null;
   readonly answer: GateAnswer;
+  /** Whether an event said so when it was answered. */
+  readonly isRecorded: boolean;
 }
 
 export class Clients {
@@ -149,13 +151,14 @@ export class Clients {
     }
   }
 
-  #checkDecided({ runId, keyHash, actor, answer }: Decided): void {
+  #checkDecided({ runId, keyHash, actor, answer, isRecorded }: Decided): void {
     const events = this.#world.records.get(runId)?.events ?? [];
     const own = this.#recordedWith(runId, keyHash);
     const type = answer.status === 'paused' ? 'VoteCast' : 'GateDecided';
-    // Who has said the same before is answered the same, and nothing more is recorded.
+    // Who has said the same before is answered the same, and nothing more is recorded; so another instance, asked with
+    // the same key but with no pause named when the next is open, takes it as said about that.
     const isSaid = events.some((event) => event.type === 'VoteCast' && event.data.actor === actor);
-    const isThere = own.length === 1 ? own[0]?.type === type : own.length === 0 && type === 'VoteCast' && isSaid;
+    const isThere = isRecorded ? own.length === 1 && own[0]?.type === type : type === 'VoteCast' && isSaid;
     this.#world.must(
       isThere,
       'no acknowledged event lost',
@@ -325,7 +328,10 @@ export class Clients {
     const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);
     const answer = await this.#ask(slot, (engine) => engine.registry.decideGate(runId, request));
     if (answer === null) return;
-    if ('value' in answer) return void this.#decided.push({ runId, keyHash, actor, answer: answer.value });
+    if ('value' in answer) {
+      const isRecorded = this.#recordedWith(runId, keyHash).length > 0;
+      return void this.#decided.push({ runId, keyHash, actor, answer: answer.value, isRecorded });
+    }
     const { error } = answer;
     this.#mustNotBe(isRepeated && !isOfLog(error), error);
     const isRefusal = error instanceof RunNotPaused || error instanceof PauseMoved || error instanceof NotApprover;

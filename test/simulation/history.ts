@@ -184,7 +184,8 @@ export class World {
     if (this.storage.onTheWay > 0 || this.clients.areWaiting) return false;
     for (const { appending, engine } of this.instances) {
       if (appending > 0 || engine === null) return false;
-      for (const runId of this.records.keys()) if (engine.registry.live(runId) !== null) return false;
+      // A claim that is tried again later is still under way.
+      for (const runId of this.records.keys()) if (engine.registry.holds(runId)) return false;
     }
     return true;
   }

@@ -152,7 +152,7 @@ export class Instance implements Line {
         system: process.system,
         charts,
         // One watcher at a time: there are few.
-        slices: new Slices(process.system, { units: 1 }),
+        slices: new Slices(process.system, { sliceMs: 0 }),
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
         openLog: () =>
           Promise.resolve(openLine(storage, scheduler, { line: this, process, longestMs: plan.pace.latencyMs })),
