@@ -8,7 +8,7 @@ import type { System } from '../system/system.js';
 export interface Answer {
   readonly status: number;
   /** A value to serialize as JSON; or the text itself, whole or as chunks that are read as fast as the client takes them. */
-  readonly body: object | string | AsyncIterable<string> | null;
+  readonly body: object | string | AsyncIterable<string | Buffer> | null;
   /** Media type of the text. Default: JSON. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -38,12 +38,12 @@ export function sendAnswer(
     ctx.set('Connection', 'close');
     ctx.body = Readable.from(answerThenDrain(text, ctx.req, system));
   } else {
-    ctx.body = typeof text === 'string' ? text : Readable.from(text);
+    ctx.body = typeof text === 'string' || text instanceof Readable ? text : Readable.from(text);
   }
   if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
 }
 
-function isChunked(body: object): body is AsyncIterable<string> {
+function isChunked(body: object): body is AsyncIterable<string | Buffer> {
   return Symbol.asyncIterator in body;
 }
 
@@ -58,10 +58,10 @@ function isStillSending(request: IncomingMessage): boolean {
  * and reads later.
  */
 async function* answerThenDrain(
-  text: string | AsyncIterable<string>,
+  text: string | AsyncIterable<string | Buffer>,
   request: IncomingMessage,
   system: Pick<System, 'after'>,
-): AsyncGenerator<string> {
+): AsyncGenerator<string | Buffer> {
   if (typeof text === 'string') yield text;
   else yield* text;
   await drainRequest(request, system);

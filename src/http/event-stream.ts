@@ -1,15 +1,18 @@
 /** Server-sent events (WHATWG HTML, section 9.2) as an answer that is read as fast as its client takes it. */
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { ServiceStopping } from '../errors.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
+/** A comment, which is no event. */
+const BEAT = Buffer.from(':\n\n');
 /** Time between beats, which keep proxies from closing a silent connection, in milliseconds. */
 const BEAT_MS = 15_000;
 /** Beats after which a client that has read nothing of what is queued is cut off. */
 const MAX_STALLED_BEATS = 4;
-/** Unsent characters, beside what is in the socket, at which a slow reader is cut off; it can resume. As with sockets (contract, section 3). */
-const MAX_UNSENT_CHARS = 1024 * 1024;
+/** Unsent bytes, beside what is in the socket, at which a slow reader is cut off; it can resume. As with sockets (contract, section 3). */
+const MAX_UNSENT_BYTES = 1024 * 1024;
 /** The `retry` field: how long a client waits before it connects again, in milliseconds. */
 const RETRY_MS = 1_000;
 
@@ -22,7 +25,7 @@ export const EVENT_STREAM_HEADERS = { 'Content-Type': 'text/event-stream', 'X-Ac
 /** The header by which a client resumes. */
 export const LAST_EVENT_ID = 'Last-Event-ID';
 
-/** An event on its way to a client. */
+/** An event on its way to clients; encoded once for all who are sent the same object. */
 export interface ServerEvent {
   /** What a client names to go on after it; null: it goes on after the one before. */
   readonly id: string | null;
@@ -51,8 +54,8 @@ export interface EventStreamOptions {
 }
 
 /** The body of an answer that begins at once. */
-export function eventStream({ http, response, tell, passed = () => null }: EventStreamOptions): AsyncIterable<string> {
-  const queue = new SendQueue();
+export function eventStream({ http, response, tell, passed = () => null }: EventStreamOptions): Readable {
+  const queue = new SendQueue(response);
   const gone = new AbortController();
   const stopBeats = keepAlive(queue, { http, response, passed });
   whenClosed(response, () => {
@@ -61,13 +64,13 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
     queue.close();
   });
   // Sent at once, and the headers with it.
-  queue.put(`retry: ${RETRY_MS}\n\n`);
+  queue.put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
   const send = (event: ServerEvent): Promise<void> => {
-    queue.put(textOf(event));
-    if (queue.chars > MAX_UNSENT_CHARS) response.destroy();
+    queue.put(bytesOf(event));
+    if (queue.bytes > MAX_UNSENT_BYTES) response.destroy();
     return queue.emptied();
   };
-  tell({ send, place: (id) => queue.put(placeText(id)), signal: gone.signal }).then(
+  tell({ send, place: (id) => queue.put(placeBytes(id)), signal: gone.signal }).then(
     () => queue.close(),
     (error: unknown) => {
       // The answer has begun: all that is left is to break it off.
@@ -75,7 +78,18 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
       response.destroy();
     },
   );
-  return queue;
+  return queue.body;
+}
+
+const encoded = new WeakMap<ServerEvent, Buffer>();
+
+function bytesOf(event: ServerEvent): Buffer {
+  let bytes = encoded.get(event);
+  if (bytes === undefined) {
+    bytes = Buffer.from(textOf(event));
+    encoded.set(event, bytes);
+  }
+  return bytes;
 }
 
 /** JSON holds no line break, so that one line of data is all of it. */
@@ -84,8 +98,8 @@ function textOf({ id, type, data }: ServerEvent): string {
 }
 
 /** An id without data moves a client's place on and is no event to it. */
-function placeText(id: string): string {
-  return `id: ${id}\n\n`;
+function placeBytes(id: string): Buffer {
+  return Buffer.from(`id: ${id}\n\n`);
 }
 
 /** Beats while no events come, and cuts off a client that reads nothing; returns the function that stops it. */
@@ -96,11 +110,11 @@ function keepAlive(
   let [stalledBeats, takenBefore] = [0, 0];
   let told = passed();
   const beat = (): void => {
-    stalledBeats = queue.chars > 0 && queue.taken === takenBefore ? stalledBeats + 1 : 0;
+    stalledBeats = queue.bytes > 0 && queue.taken === takenBefore ? stalledBeats + 1 : 0;
     takenBefore = queue.taken;
     if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
     const place = passed();
-    if (queue.chars === 0) queue.put(place === null || place === told ? ':\n\n' : placeText(place));
+    if (queue.bytes === 0) queue.put(place === null || place === told ? BEAT : placeBytes(place));
     told = place;
     cancel = http.system.after(BEAT_MS, beat);
   };
@@ -108,56 +122,75 @@ function keepAlive(
   return () => cancel();
 }
 
-/** Texts on their way to a client that takes them one by one. */
-class SendQueue implements AsyncIterable<string> {
-  readonly #texts: string[] = [];
+/** What is on its way to a client that takes it piece by piece. */
+class SendQueue {
+  /** Gives the pieces as fast as the client takes them. */
+  readonly body: Readable;
+  readonly #response: ServerResponse;
+  readonly #pieces: Buffer[] = [];
+  #isWanted = false;
   #isClosed = false;
-  #chars = 0;
+  #bytes = 0;
   #taken = 0;
-  #wake: () => void = () => undefined;
   readonly #emptied: (() => void)[] = [];
 
-  /** Characters not yet taken. */
-  get chars(): number {
-    return this.#chars;
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    const read = (): void => {
+      this.#isWanted = true;
+      this.#give();
+    };
+    // One piece waits in it at most.
+    this.body = new Readable({ highWaterMark: 1, read });
   }
 
-  /** How many texts have been taken. */
+  /** Bytes not yet taken. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** How many pieces have been taken. */
   get taken(): number {
     return this.#taken;
   }
 
-  put(text: string): void {
+  put(piece: Buffer): void {
     if (this.#isClosed) return;
-    this.#texts.push(text);
-    this.#chars += text.length;
-    this.#wake();
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+    // Written before this returns, where the client has taken all before it: Node itself would write after the turn's other
+    // work, and who tells many in slices has to see how long that takes.
+    const { socket } = this.#response;
+    socket?.cork();
+    this.#give();
+    socket?.uncork();
   }
 
   /** Ends it once what is in it has been taken. */
   close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#wake();
+    this.#give();
     this.#notifyEmptied();
   }
 
   /** Resolves once everything has been taken, or nothing more is going to be. */
   emptied(): Promise<void> {
-    if (this.#texts.length === 0 || this.#isClosed) return Promise.resolve();
+    if (this.#pieces.length === 0 || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#emptied.push(resolve));
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<string> {
-    for (;;) {
-      for (let text = this.#texts.shift(); text !== undefined; text = this.#texts.shift()) {
-        this.#chars -= text.length;
-        this.#taken += 1;
-        yield text;
-      }
-      if (this.#isClosed) return;
-      this.#notifyEmptied();
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+  #give(): void {
+    while (this.#isWanted) {
+      const piece = this.#pieces.shift();
+      if (piece === undefined) break;
+      this.#bytes -= piece.length;
+      this.#taken += 1;
+      this.#isWanted = this.body.push(piece);
     }
+    if (this.#pieces.length > 0) return;
+    this.#notifyEmptied();
+    if (this.#isClosed) this.body.push(null);
   }
 
   #notifyEmptied(): void {

@@ -35,7 +35,7 @@ const GOODBYE_MS = 2_000;
 export interface ChannelServerOptions
   extends Omit<ChannelOptions & RichChannelOptions, 'outbox'>, SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
-  readonly system: Pick<System, 'after' | 'uuid'>;
+  readonly system: Pick<System, 'after' | 'soon' | 'uuid'>;
   readonly slices: Pick<Slices, 'forEach' | 'postpone'>;
   readonly limits: Pick<Limits, 'request'>;
 }

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { setMaxListeners } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { serveChannel } from '../../src/ws/channel.js';
-import { Slices } from '../../src/system/async/slices.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { elementAt } from '../../src/system/element.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
@@ -17,6 +16,7 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { streamingModel } from '../support/streaming-model.js';
 import { untilTrue } from '../support/until-true.js';
+import { slicesOf } from '../support/slices-of.js';
 
 /** Time between pings in milliseconds (contract, section 3). */
 const PING_MS = 20_000;
@@ -49,7 +49,7 @@ describe('A crowd that watches one run', () => {
     service = await startService({
       model: streamingModel(scriptedModel(() => ({ text: DRAFT }))),
       system: held,
-      slices: new Slices(held, { units: 50 }),
+      slices: slicesOf(50, held),
     });
     rest = restClient(service.url);
   });
@@ -84,7 +84,7 @@ describe('A crowd that watches one run', () => {
     await untilTrue(() => states === 1_000);
     [states, isHeld] = [0, true];
     await service.engine.registry.cancel(runId);
-    await untilTrue(() => events > 0);
+    await untilTrue(() => events > 0 || (turn(), false));
     const { status } = await fetch(`${service.url}/api/health`);
     expect([status, states > 0 && states < 1_000, events > 0 && events < 1_000]).to.deep.equal([200, true, true]);
     while (turn());
@@ -104,7 +104,9 @@ describe('A crowd that watches one run', () => {
 
     isHeld = true;
     await service.engine.registry.cancel(runId);
-    await Promise.all([anyTold(channels), anyTold(rich)]);
+    await anyTold(channels);
+    turn();
+    await anyTold(rich);
     const lost = [channels, rich].map((each) => elementAt(each, CROWD - 1));
     for (const { socket } of lost) socket.terminate();
     const late = [path, `${path}?events=all`].map((each) => openChannel(service.url, each));

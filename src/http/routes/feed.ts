@@ -1,4 +1,5 @@
 /** The events of all runs in the log's order, as server-sent events: one stream for dashboards and warehouses. */
+import type { Readable } from 'node:stream';
 import type { RouterContext } from '@koa/router';
 import type { FeedEvent, FeedStart } from '../../projections/log-feed.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
@@ -96,7 +97,7 @@ interface Wanted {
 function feedStream(
   { start: { after, cursor }, ...wanted }: Wanted,
   deps: { readonly http: HttpContext; readonly ctx: RouterContext },
-): AsyncIterable<string> {
+): Readable {
   return placedStream(deps, ({ send, place, signal, onPassed }) => {
     // Asked for the head again, a client that is cut off before the first event would miss it.
     if (cursor !== null) place(cursor);
@@ -113,7 +114,7 @@ export interface PlacedSink extends EventSink {
 export function placedStream(
   { http, ctx }: { readonly http: HttpContext; readonly ctx: RouterContext },
   tell: (sink: PlacedSink) => Promise<void>,
-): AsyncIterable<string> {
+): Readable {
   let passed: string | null = null;
   return eventStream({
     http,

@@ -3,7 +3,8 @@
  * once, many in slices. What is told is kept once for all, until the last of them has been told it: a listener holds no
  * more than its place.
  */
-import type { Slices } from './slices.js';
+import type { Slice, Slices } from './slices.js';
+import { WITHOUT_END } from './slices.js';
 
 /** Items that are kept for those who are yet to be told: at the bound a round is ended at once. */
 const MAX_KEPT = 64;
@@ -17,6 +18,8 @@ interface Place<Item> {
 
 interface Told<Item> extends Place<Item> {
   readonly item: Item;
+  /** When it was to be told. */
+  readonly sinceMs: number;
 }
 
 /** Told an item, and whether the next comes right after it. Must not throw. */
@@ -40,6 +43,8 @@ export interface Listening {
 /** All listeners one after the other, up to one place. */
 interface Round<Item> {
   readonly upTo: Place<Item>;
+  /** When the first item of it was to be told. */
+  readonly sinceMs: number | undefined;
   readonly listeners: Iterator<Listener<Item>>;
   next: IteratorResult<Listener<Item>>;
 }
@@ -74,7 +79,7 @@ export class Broadcast<Item> {
     const listener: Listener<Item> = { place: this.#last, hasLeft: false, take };
     this.#listeners.add(listener);
     return {
-      catchUp: () => void tellUpTo(this.#last, listener),
+      catchUp: () => tellUpTo(this.#last, listener),
       leave: () => {
         listener.hasLeft = true;
         this.#listeners.delete(listener);
@@ -84,34 +89,29 @@ export class Broadcast<Item> {
 
   tell(item: Item): void {
     if (this.#listeners.size === 0 && !this.#isTelling) return;
-    const told: Told<Item> = { item, number: this.#last.number + 1, next: null };
+    const told: Told<Item> = { item, sinceMs: this.#slices.nowMs(), number: this.#last.number + 1, next: null };
     this.#last.next = told;
     this.#last = told;
     if (this.#isTelling) return this.#keepBound();
     this.#isTelling = true;
-    this.#slices.start((units) => {
-      // The more is waiting the longer a slice, so that a crowd does not fall ever further behind what happens.
-      this.#isTelling = this.#tellSome(units * this.#kept());
+    this.#slices.start((slice) => {
+      this.#isTelling = this.#tellSome(slice);
       return this.#isTelling;
     });
   }
 
   #keepBound(): void {
-    if (this.#kept() > MAX_KEPT) this.#tellSome(Number.POSITIVE_INFINITY);
-  }
-
-  #kept(): number {
-    return this.#last.number - this.#first.number;
+    if (this.#last.number - this.#first.number > MAX_KEPT) this.#tellSome(WITHOUT_END);
   }
 
   /** Goes on with a round, to its end at most: what comes next for a listener comes in another turn. Whether more is left. */
-  #tellSome(units: number): boolean {
+  #tellSome(slice: Slice): boolean {
     const round = (this.#round ??= this.#nextRound());
-    for (let left = units; round.next.done !== true;) {
-      if (left <= 0) return true;
+    while (round.next.done !== true) {
       const listener = round.next.value;
       round.next = round.listeners.next();
-      left -= Math.max(1, tellUpTo(round.upTo, listener));
+      tellUpTo(round.upTo, listener);
+      if (round.next.done !== true && !slice.hasRoom(round.sinceMs)) return true;
     }
     // Unless a listener has led to the end of the round.
     if (this.#round === round) {
@@ -125,18 +125,15 @@ export class Broadcast<Item> {
     let upTo = this.#first;
     for (let count = 0; count < this.#atOnce; count += 1) upTo = upTo.next ?? upTo;
     const listeners = this.#listeners.values();
-    return { upTo, listeners, next: listeners.next() };
+    return { upTo, sinceMs: this.#first.next?.sinceMs, listeners, next: listeners.next() };
   }
 }
 
-/** Returns how many items that were. */
-function tellUpTo<Item>({ number: last }: Place<Item>, listener: Listener<Item>): number {
-  const { number } = listener.place;
+function tellUpTo<Item>({ number: last }: Place<Item>, listener: Listener<Item>): void {
   for (let next = nextFor(listener); next !== null && next.number <= last; next = nextFor(listener)) {
     listener.place = next;
     listener.take(next.item, next.number < last);
   }
-  return listener.place.number - number;
 }
 
 function nextFor<Item>({ place, hasLeft }: Listener<Item>): Told<Item> | null {

@@ -2,58 +2,82 @@
 import type { System } from '../system.js';
 
 /**
- * Units of work in a slice. What telling one listener takes is a unit, some 10 to 30 µs. Of 8,800 listeners the last was
- * told after 0.4 to 0.9 s so, after 2 s with 50, while others waited as long for an answer (test/bench/README.md).
+ * What a turn of the event loop gives to long work, in milliseconds. What telling one listener takes differs by a hundred
+ * (10 µs for a line, 300 µs for a draft of 120 KB), so time is what is shared out, not listeners.
  */
-const UNITS = 400;
+const SLICE_MS = 5;
+/**
+ * What has waited adds this share of its waiting to a slice, so that a crowd does not fall ever further behind what happens:
+ * after a second a turn takes 30 ms.
+ */
+const WAITING_SHARE = 1 / 40;
 /** Slices of work after which a slice goes to what may wait. */
 const MAX_PASSED_OVER = 200;
 
-/** Does at most so many units of what is to be done; returns whether something is left. Must not throw. */
-export type SlicedWork = (units: number) => boolean;
+/** What of a turn is left to long work. */
+export interface Slice {
+  /**
+   * Whether more may be done in this turn.
+   *
+   * @param sinceMs since when it has waited, by `nowMs`. Default: since now
+   */
+  hasRoom(sinceMs?: number): boolean;
+}
+
+/** Does what is to be done, one unit at least and more while there is room; returns whether something is left. Must not throw. */
+export type SlicedWork = (slice: Slice) => boolean;
 
 export interface SlicesOptions {
-  /** Default: 400. */
-  readonly units?: number;
+  /** Milliseconds of a slice. Default: 5; 0: one unit of work a slice. */
+  readonly sliceMs?: number;
 }
 
 /** What all long work of a service goes through, so that many works at once take no longer a turn than one. */
 export class Slices {
-  readonly #system: Pick<System, 'soon'>;
-  readonly #units: number;
+  readonly #system: Pick<System, 'soon' | 'monotonicMs'>;
+  readonly #sliceMs: number;
   /** Works under way, in the order of their turns. */
   readonly #works: SlicedWork[] = [];
   #postponed: (() => void)[] = [];
   /** Slices of work since the last that went to what is postponed. */
   #passedOver = 0;
-  #isExpected = false;
+  /** This turn's, once something was done in it. */
+  #slice: Slice | null = null;
   #isStopped = false;
 
-  constructor(system: Pick<System, 'soon'>, { units = UNITS }: SlicesOptions = {}) {
+  constructor(system: Pick<System, 'soon' | 'monotonicMs'>, { sliceMs = SLICE_MS }: SlicesOptions = {}) {
     this.#system = system;
-    this.#units = units;
+    this.#sliceMs = sliceMs;
   }
 
-  /** Does the first slice of a work at once, so that little work waits for nothing, and what is left in turn with others. */
+  /** The clock by which work tells since when it has waited. */
+  nowMs(): number {
+    return this.#system.monotonicMs();
+  }
+
+  /**
+   * Does the beginning of a work at once where this turn has room for it, so that little work waits for nothing; the rest in
+   * turn with others.
+   */
   start(work: SlicedWork): void {
     if (this.#isStopped) return finish(work);
-    if (!work(this.#units)) return;
-    this.#works.push(work);
-    this.#expect();
+    const slice = this.#slice;
+    const isFull = slice !== null && !slice.hasRoom();
+    if (isFull || work(slice ?? this.#newSlice())) this.#works.push(work);
   }
 
   /** A unit of work for each of some items, which are asked for as it comes to them, and then what follows. */
   forEach<Item>(items: Iterable<Item>, act: (item: Item) => void, then: () => void): void {
     const iterator = items[Symbol.iterator]();
-    this.start((units) => {
-      for (let left = units; left > 0; left -= 1) {
+    this.start((slice) => {
+      do {
         const next = iterator.next();
         if (next.done === true) {
           then();
           return false;
         }
         act(next.value);
-      }
+      } while (slice.hasRoom());
       return true;
     });
   }
@@ -74,32 +98,46 @@ export class Slices {
     for (const callback of this.#postponed.splice(0)) callback();
   }
 
-  #expect(): void {
-    if (this.#isExpected || this.#works.length + this.#postponed.length === 0) return;
-    this.#isExpected = true;
+  /** Opens this turn's slice; the next turn's follows if something is left. */
+  #newSlice(): Slice {
+    const fromMs = this.nowMs();
+    const slice: Slice = {
+      hasRoom: (sinceMs = fromMs) => this.nowMs() - fromMs < this.#sliceMs + (fromMs - sinceMs) * WAITING_SHARE,
+    };
+    this.#slice = slice;
     this.#system.soon(() => {
-      this.#isExpected = false;
-      this.#slice();
-      this.#expect();
+      this.#slice = null;
+      if (this.#works.length + this.#postponed.length > 0) this.#work(this.#newSlice());
     });
+    return slice;
   }
 
-  #slice(): void {
-    const [work] = this.#works;
-    if (work === undefined || this.#passedOver >= MAX_PASSED_OVER) {
-      this.#passedOver = 0;
-      const due = this.#postponed.slice(0, this.#units);
-      this.#postponed = this.#postponed.slice(this.#units);
-      for (const callback of due) callback();
-    } else {
-      if (this.#postponed.length > 0) this.#passedOver += 1;
-      const isLeft = work(this.#units);
-      this.#works.shift();
-      if (isLeft) this.#works.push(work);
+  #work(slice: Slice): void {
+    if (this.#works.length === 0 || this.#passedOver >= MAX_PASSED_OVER) return this.#doPostponed(slice);
+    if (this.#postponed.length > 0) this.#passedOver += 1;
+    // Each once at most: what is left of a work though there is room is for another turn.
+    for (let count = this.#works.length; count > 0; count -= 1) {
+      const isLeft = this.#works[0]?.(slice) === true;
+      const work = this.#works.shift();
+      if (isLeft && work !== undefined) this.#works.push(work);
+      if (!slice.hasRoom()) return;
     }
+  }
+
+  #doPostponed(slice: Slice): void {
+    this.#passedOver = 0;
+    const due = this.#postponed;
+    this.#postponed = [];
+    let count = 0;
+    do due[count++]?.();
+    while (count < due.length && slice.hasRoom());
+    this.#postponed = [...due.slice(count), ...this.#postponed];
   }
 }
 
+/** For what cannot wait. */
+export const WITHOUT_END: Slice = { hasRoom: () => true };
+
 function finish(work: SlicedWork): void {
-  while (work(UNITS));
+  while (work(WITHOUT_END));
 }
