@@ -12,6 +12,7 @@ import { positionOf, serverPositionOf } from '../../src/eventlog/eventstoredb/re
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
+import { freePort } from '../support/free-port.js';
 import { rejectionOf } from '../support/rejection.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventStoreBench, heldDeadline, SHORT_MS, surely } from './eventstoredb-bench.js';
@@ -171,6 +172,26 @@ describe('EventStoreDB log: closing', () => {
     expect(await append).to.be.instanceOf(AppendOutcomeUnknown);
     expect(await rejectionOf(subscription.ended)).to.be.instanceOf(SubscriptionDropped);
     while (server.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it('leaves no connection behind at a server that was away, then answered too late', async () => {
+    const open = new Set<Socket>();
+    const server = createServer((socket) => {
+      open.add(socket);
+      socket.on('error', () => undefined).on('close', () => open.delete(socket));
+      socket.resume();
+    });
+    const port = await freePort();
+    const log = bench.log(`esdb://127.0.0.1:${port}?tls=false`, { deadlineMs: SHORT_MS });
+    expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    // Longer than a channel waits, unless told otherwise, before it tries again.
+    for (let tries = 0; tries < 5; tries += 1) expect(await rejectionOf(log.ping())).to.be.instanceOf(LogUnavailable);
+    await log.close();
+    // HTTP/2 begins at last: a frame of settings that sets none.
+    for (const socket of open) socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+    while (open.size > 0) await new Promise((resolve) => setImmediate(resolve));
+    server.close();
   });
 
   it('ends though there is no server', async () => {

@@ -41,7 +41,13 @@ const REFUSALS: Readonly<Partial<Record<AppendFate, Parameters<typeof failed>[1]
 };
 
 export type ReadFate =
-  'answered' | 'silence' | 'reset' | 'not ready' | 'access denied' | 'busy for a moment' | 'not yet';
+  | 'answered'
+  | 'silence'
+  | 'reset'
+  | 'not ready'
+  | 'access denied'
+  | 'busy for a moment'
+  | 'not yet';
 
 export type ReadKind = 'stream' | 'all' | 'subscription';
 

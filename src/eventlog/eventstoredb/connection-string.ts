@@ -65,6 +65,9 @@ export function addressIn(url: string): Address {
       'grpc.max_receive_message_length': MAX_RECEIVED,
       // Otherwise channels share sockets, and a new one would inherit the hung socket of the one it replaces.
       'grpc.use_local_subchannel_pool': 1,
+      // A channel that is closed after a refused connection still tries once more, and nobody closes the socket if that
+      // succeeds: it shall try at once, not when the server is back.
+      'grpc.initial_reconnect_backoff_ms': 1,
     },
     headers: {
       'connection-name': textOf('connectionName') ?? 'council-run-service',

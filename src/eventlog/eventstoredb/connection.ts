@@ -187,8 +187,10 @@ function whyNot(streams: Client): Promise<Error> {
 function whenReady(channel: ChannelInterface): Promise<void> {
   return new Promise((resolve, reject) => {
     const look = (): void => {
-      const state = channel.getConnectivityState(true);
+      const state = channel.getConnectivityState(false);
       if (state === connectivityState.READY) return resolve();
+      // Asked to connect, a channel that was closed meanwhile would open a socket that nobody closes.
+      if (state === connectivityState.IDLE) channel.getConnectivityState(true);
       if (state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN)
         return reject(new Error(`No connection: ${connectivityState[state]}`));
       channel.watchConnectivityState(state, Infinity, (error) => (error === undefined ? look() : reject(error)));

@@ -40,7 +40,9 @@ interface StreamIdentifier {
 export interface AppendRequest {
   readonly correlationId: WireUuid;
   readonly options: { readonly stream: StreamIdentifier } & (
-    { readonly position: number } | { readonly noStream: Empty } | { readonly any: Empty }
+    | { readonly position: number }
+    | { readonly noStream: Empty }
+    | { readonly any: Empty }
   );
   readonly proposed: readonly {
     readonly id: WireUuid;
@@ -63,7 +65,9 @@ export interface AppendAnswer {
 export interface ReadRequest {
   readonly options: {
     readonly stream?: { readonly stream: StreamIdentifier } & (
-      { readonly revision: number } | { readonly start: Empty } | { readonly end: Empty }
+      | { readonly revision: number }
+      | { readonly start: Empty }
+      | { readonly end: Empty }
     );
     readonly all?: { readonly position: WirePosition } | { readonly start: Empty } | { readonly end: Empty };
     readonly direction: 0 | 1;
