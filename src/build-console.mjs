@@ -1,7 +1,7 @@
 /**
- * Makes dist/console, what browsers load: the page, its styles, and as native modules all that src/console/main.tsx
- * loads, of this tree and of packages. They become a few modules; what nobody uses of them is left out, and names are
- * shortened: a third of what they would weigh one by one.
+ * Makes dist/console, what browsers load: the page, its styles, and as one native module all that src/console/main.tsx
+ * loads, of this tree and of packages; what a shared file takes with it is another. What nobody uses of them is left out,
+ * and names are shortened: a third of what they would weigh one by one.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = join(root, 'src/console/index.html');
 export const CONSOLE_ENTRY = join(root, 'src/console/main.tsx');
-/** Loaded by no page: a file that somebody shares takes what this loads with it. */
+/** Loaded by no page: a file that somebody shares takes it with it. */
 const SHARED_ENTRY = join(root, 'src/console/share/main.tsx');
 const STYLES = join(root, 'src/console/styles');
 /** Come before the other styles, in this order. */
@@ -26,21 +26,28 @@ export const CONSOLE_BUILDER = fileURLToPath(import.meta.url);
  * @param moduleOf gives the JavaScript of a source, JSX in it, by its path from the root and its text
  */
 export async function buildConsole(moduleOf) {
-  const { chunks, sources } = await chunksFrom({ main: CONSOLE_ENTRY, share: SHARED_ENTRY }, moduleOf);
-  const files = new Map([...chunks.map(({ fileName, code }) => [fileName, code]), ['console.css', styles()]]);
+  const sources = new Set([PAGE, ...styleFiles()]);
+  const plugin = sourcesAndPackages(moduleOf, (path) => sources.add(path));
+  const files = new Map([
+    ['main.js', await moduleFrom(CONSOLE_ENTRY, plugin)],
+    ['share.js', await moduleFrom(SHARED_ENTRY, plugin)],
+    ['console.css', styles()],
+  ]);
   const version = versionOf(files);
   const placed = new Map([...files].map(([path, text]) => [`assets/${version}/${path}`, text]));
-  placed.set('index.html', page(version, chunks));
-  return { files: placed, sources: [...sources, PAGE, ...styleFiles()] };
+  placed.set('index.html', page(version));
+  return { files: placed, sources: [...sources] };
 }
 
-/** @param input entries by the name of their chunk */
-async function chunksFrom(input, moduleOf) {
+/**
+ * An entry with all that it loads, as one module: many texts that resemble each other weigh a twentieth less together,
+ * as gzip, than in five parts.
+ */
+async function moduleFrom(entry, plugin) {
   const { rollup } = await import('@rollup/wasm-node');
-  const sources = [];
   const bundle = await rollup({
-    input,
-    plugins: [sourcesAndPackages(moduleOf, (path) => sources.push(path))],
+    input: entry,
+    plugins: [plugin],
     // Of the two ways to make elements the one whose calls are shorter.
     jsx: { mode: 'classic', factory: 'h', fragment: 'Fragment', importSource: 'preact' },
     // Of this tree a module is loaded for what it exports.
@@ -49,55 +56,22 @@ async function chunksFrom(input, moduleOf) {
       throw new Error(message);
     },
   });
-  const { output } = await bundle.generate({
-    format: 'es',
-    manualChunks: chunkOf,
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name].js',
-  });
+  const { output } = await bundle.generate({ format: 'es' });
   const { minify } = await import('terser');
-  const smaller = async (chunk) => ({ ...chunk, code: (await minify(chunk.code, MINIFIED)).code });
-  return { chunks: await Promise.all(output.map(smaller)), sources };
+  const { code } = await minify(output[0].code, MINIFIED);
+  return code;
 }
 
-/**
- * What becomes one module, by the first pattern that fits: few of many texts that resemble each other weigh less than
- * many of few. A visit loads `base` and `main` first, the others when their pages are opened.
- */
-const CHUNKS = {
-  // A run and all its moments: of the modules a shared file loads these and `base`, which ask no service.
-  record:
-    /^(node_modules\/diff\/|src\/(run|graph|council|eventsourcing)\/|src\/console\/(share\/shared|ui\/(graph|camera|text-diff)|record\/(?!counts|durations|draft-|plain-)|pages\/run\/(?!page|head|fork|pause|share)))/,
-  base: /^(node_modules\/|src\/(client\/|console\/(shell\/router|ui\/(?!resource)|record\/)))/,
-  runs: /^src\/console\/pages\/(run|compare|inbox)\//,
-  blueprints: /^src\/console\/pages\/blueprint/,
-  main: /^src\/console\/(main|shell|ui|pages)/,
-};
-
-function chunkOf(path) {
-  return Object.keys(CHUNKS).find((chunk) => CHUNKS[chunk].test(nameOf(path)));
-}
-
-/** Of what makes code smaller only what takes no time that counts: all of it gains another 1 % for a second of work. */
+/** What is inlined less and written alike everywhere is longer, but shorter as gzip. */
 const MINIFIED = {
   module: true,
   ecma: 2022,
-  compress: {
-    defaults: false,
-    booleans: true,
-    conditionals: true,
-    evaluate: true,
-    if_return: true,
-    join_vars: true,
-    properties: true,
-    reduce_vars: true,
-    side_effects: true,
-  },
-  mangle: true,
+  compress: { passes: 2, inline: 1, lhs_constants: false },
 };
 
 /** How modules are found, and become JavaScript. @param onLoad hears the path of each */
 function sourcesAndPackages(moduleOf, onLoad) {
+  const loaded = new Map();
   return {
     name: 'sources-and-packages',
     resolveId(specifier, importer) {
@@ -106,9 +80,12 @@ function sourcesAndPackages(moduleOf, onLoad) {
       return sourceAt(specifier, importer) ?? join(dirname(importer), specifier);
     },
     load(path) {
-      onLoad(path);
-      const text = readFileSync(path, 'utf8');
-      return /\.tsx?$/.test(path) ? moduleOf(nameOf(path), text) : text;
+      if (!loaded.has(path)) {
+        onLoad(path);
+        const text = readFileSync(path, 'utf8');
+        loaded.set(path, /\.tsx?$/.test(path) ? moduleOf(nameOf(path), text) : text);
+      }
+      return loaded.get(path);
     },
   };
 }
@@ -152,14 +129,12 @@ function versionOf(files) {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** The page, which names what its first script loads so that browsers ask for all of it at once. */
-function page(version, chunks) {
+/** The page, with the addresses of what it loads. */
+function page(version) {
   const base = `/console/assets/${version}/`;
-  const first = chunks.find(({ facadeModuleId }) => facadeModuleId === CONSOLE_ENTRY);
   const tags = [
     `<link rel="stylesheet" href="${base}console.css" />`,
-    ...first.imports.map((path) => `<link rel="modulepreload" href="${base}${path}" />`),
-    `<script type="module" src="${base}${first.fileName}"></script>`,
+    `<script type="module" src="${base}main.js"></script>`,
   ];
   return readFileSync(PAGE, 'utf8').replace('<!-- assets -->', tags.join('\n    '));
 }

@@ -8,6 +8,12 @@ import { startService } from '../support/running-service.js';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> & "quotes" \u202Eevil';
 
+/** For each node with a fault that edges are drawn from, whether the one lies over the other. */
+const FAULTS_OVER_PORTS = `[...document.querySelectorAll('.graph-place')].flatMap((place) => {
+  const [fault, port] = ['.graph-fault', '.graph-port'].map((part) => place.querySelector(part)?.getBoundingClientRect());
+  return fault && port ? [fault.top < port.bottom] : [];
+})`;
+
 describeInBrowser('The list of blueprints', (browser) => {
   let service: RunningService;
   let council: CouncilClient;
@@ -91,6 +97,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await edge(page, 'Critic back to Writer').focus();
     await page.keyboard.press('Enter');
     await page.getByText('A run of it would fail').waitFor();
+    expect(await page.evaluate(FAULTS_OVER_PORTS)).to.deep.equal([false]);
     await page.getByRole('button', { name: 'On a condition' }).press('Enter');
     await page.getByLabel('Condition', { exact: true }).fill('score <');
     await edge(page, /Critic back to Writer, if score <, Cannot be read at character 8/).waitFor();

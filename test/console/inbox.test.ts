@@ -181,6 +181,8 @@ describeInBrowser('The inbox', (browser) => {
     await page.keyboard.press('e');
     const dialog = page.getByRole('dialog');
     expect(await button(dialog, 'Send the edit').isDisabled()).to.equal(true);
+    await page.keyboard.type('Here: ');
+    expect(await dialog.getByLabel('Draft', { exact: true }).inputValue()).to.equal('Here: The sea is wide and blue.');
     await dialog.getByLabel('Draft', { exact: true }).fill('The sea is wide and green.');
     await dialog.getByLabel('Score').fill('11');
     await dialog.locator('del', { hasText: 'blue' }).waitFor();
@@ -188,6 +190,8 @@ describeInBrowser('The inbox', (browser) => {
     await button(dialog, 'Send the edit').click();
     await dialog.getByRole('alert').waitFor();
     expect(await dialog.getByLabel('Score').getAttribute('aria-invalid')).to.equal('true');
+    const topOf = async (label: string) => (await dialog.getByLabel(label).boundingBox())?.y;
+    expect(await topOf('Route'), 'beside the field that is refused').to.equal(await topOf('Score'));
     await dialog.getByLabel('Score').fill('');
     await dialog.getByLabel('Comment').fill('Greener');
     await button(dialog, 'Send the edit').click();

@@ -10,6 +10,12 @@ import { untilTrue } from '../support/until-true.js';
 const UNNAMED =
   /^\s*- (button|link|textbox|searchbox|combobox|listbox|checkbox|radio|switch|spinbutton|slider|tab|menuitem|progressbar|dialog)\b(?! ["/])/m;
 
+const CHOSEN_VIEW_STANDS_OUT = `(() => {
+  const chosen = document.querySelector('.segments [aria-pressed=true]');
+  const [one, other] = [chosen, chosen.parentElement].map((each) => getComputedStyle(each).backgroundColor);
+  return one !== other;
+})()`;
+
 describeInBrowser('Every page of the console', (browser) => {
   let town: LivedInService;
 
@@ -64,6 +70,12 @@ describeInBrowser('Every page of the console', (browser) => {
     const [failed, done] = [1, 2].map((attempt) => page.getByRole('region', { name: `Attempt ${attempt}` }));
     await failed?.getByText('The model is overloaded').waitFor();
     await done?.getByText('It was done in').waitFor();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await page.evaluate(CHOSEN_VIEW_STANDS_OUT), 'the chosen view, in the dark').to.equal(true);
+    await page.evaluate('scrollTo(0, 400)');
+    const graph = await page.getByRole('group', { name: 'The council, and where' }).boundingBox();
+    expect(await page.evaluate('scrollY')).to.equal(400);
+    expect(graph?.y, 'the graph, scrolled').to.be.at.least(0);
   });
 
   it('shows hostile texts as texts', async () => {

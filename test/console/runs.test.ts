@@ -140,7 +140,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
   before(async () => {
     dir = tempDir();
     await copiedRuns(dir.path, { model: instantModel(), runs: RUNS });
-    service = await startService({ dataDir: dir.path, model: instantModel() });
+    service = await startService({ dataDir: dir.path, eventStore: null, model: instantModel() });
     council = new CouncilClient({ url: service.url });
     // Lists are answered while the views are still folded.
     await untilTrue(async () => (await council.runs.count()) === RUNS);

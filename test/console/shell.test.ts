@@ -25,12 +25,14 @@ describeInBrowser('The console', (browser) => {
     expect(await page.getByRole('main').count()).to.equal(1);
   });
 
-  it('asks for a key where the service wants one, and takes it back when asked to', async () => {
+  it('asks for a key where the service wants one, in the field that is typed in, and takes it back when asked to', async () => {
     const locked = await startService();
     try {
       const { key } = await new CouncilClient({ url: locked.url }).keys.add({ name: 'ann', scopes: ['admin', 'read'] });
       const page = await browser.open(`${locked.url}/console/`, { expectsRefusals: true });
-      await page.getByLabel('Key').fill('council_wrong');
+      await page.getByLabel('Key').waitFor();
+      await page.keyboard.type('council_wrong');
+      expect(await page.getByLabel('Key').inputValue()).to.equal('council_wrong');
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('alert').waitFor();
       await page.getByLabel('Key').fill(key);

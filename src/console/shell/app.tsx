@@ -1,9 +1,15 @@
 /** The frame of every page: who is looking, where to go, and the page itself. */
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { BlueprintPage } from '../pages/blueprint/page.js';
+import { BlueprintsPage } from '../pages/blueprints/page.js';
+import { ComparePage } from '../pages/compare/page.js';
+import { DocumentsPage } from '../pages/documents/page.js';
+import { InboxPage } from '../pages/inbox/page.js';
+import { RunPage } from '../pages/run/page.js';
+import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
-import { Away, Empty, Failure, Loading, tellError } from '../ui/states.js';
+import { Away, Empty, Loading, tellError } from '../ui/states.js';
 import { waiting } from './council.js';
 import { isGuarded, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
@@ -11,25 +17,26 @@ import { Toasts, toastError } from './toasts.js';
 
 /** A page of the console. It has one `main` and in it one `h1`. */
 interface Page {
-  /** Where it stands in the navigation; null: reached from other pages. */
-  readonly place: string | null;
-  load(): Promise<ComponentType>;
+  /** Where it stands in the navigation. */
+  readonly place: string;
+  readonly Shown: ComponentType;
 }
 
-const RUNS: Page = { place: 'Runs', load: async () => (await import('../pages/runs/page.js')).RunsPage };
+const RUNS: Page = { place: 'Runs', Shown: RunsPage };
+const DOCUMENTS: Page = { place: 'Documents', Shown: DocumentsPage };
 
 /** By the shape of the path: `*` stands for an id. */
 const PAGES: Readonly<Record<string, Page>> = {
   '': RUNS,
   // What is left of a run's address without its id.
   runs: RUNS,
-  'runs/*': { place: 'Runs', load: async () => (await import('../pages/run/page.js')).RunPage },
-  compare: { place: 'Runs', load: async () => (await import('../pages/compare/page.js')).ComparePage },
-  inbox: { place: 'Inbox', load: async () => (await import('../pages/inbox/page.js')).InboxPage },
-  blueprints: { place: 'Blueprints', load: async () => (await import('../pages/blueprints/page.js')).BlueprintsPage },
-  'blueprints/*': { place: 'Blueprints', load: async () => (await import('../pages/blueprint/page.js')).BlueprintPage },
-  documents: { place: 'Documents', load: async () => (await import('../pages/documents/page.js')).DocumentsPage },
-  'documents/*': { place: 'Documents', load: async () => (await import('../pages/documents/page.js')).DocumentsPage },
+  'runs/*': { place: 'Runs', Shown: RunPage },
+  compare: { place: 'Runs', Shown: ComparePage },
+  inbox: { place: 'Inbox', Shown: InboxPage },
+  blueprints: { place: 'Blueprints', Shown: BlueprintsPage },
+  'blueprints/*': { place: 'Blueprints', Shown: BlueprintPage },
+  documents: DOCUMENTS,
+  'documents/*': DOCUMENTS,
 };
 
 const NAVIGATION = [
@@ -93,64 +100,11 @@ function Content({ page }: { readonly page: Page | null }) {
       {isLocked && <SignIn kept={isKept ? who : null} />}
       {(!isLocked || isKept) && (
         <div class="content" hidden={isLocked}>
-          {page === null ? <NoPage /> : <Lazy key={`${who} ${path.value.join('/')}`} page={page} />}
+          {page === null ? <NoPage /> : <page.Shown key={`${who} ${path.value.join('/')}`} />}
         </div>
       )}
     </>
   );
-}
-
-/** A page, once its modules are there. */
-function Lazy({ page }: { readonly page: Page }) {
-  const found = useSignal<{ readonly Shown: ComponentType } | null>(null);
-  const fault = useSignal<unknown>(null);
-  useEffect(() => {
-    page.load().then(
-      (Shown) => {
-        window.sessionStorage.removeItem(LOADED_ANEW);
-        found.value = { Shown };
-      },
-      (error: unknown) => (fault.value = error),
-    );
-  }, [page]);
-  if (fault.value !== null) return <NotLoaded error={fault.value} />;
-  if (found.value === null) return <Waiting />;
-  const { Shown } = found.value;
-  return <Shown />;
-}
-
-/** Between two looks at whether the service is back, in milliseconds. */
-const LOOK_MS = 1_000;
-/** Set while a page has been loaded anew because a module of it was missing, and is not there yet. */
-const LOADED_ANEW = 'council.loaded-anew';
-
-function NotLoaded({ error }: { readonly error: unknown }) {
-  useEffect(reloadOnReturn, []);
-  return (
-    <main id="page">
-      <h1>This page could not be loaded</h1>
-      <p>The service is away, or was updated since this tab was opened. The page comes by itself once it answers.</p>
-      <Failure error={error} onRetry={() => window.location.reload()} />
-    </main>
-  );
-}
-
-/** Loads anew once the service answers: twice in a row only if it was away, as a module may be missing for good. */
-function reloadOnReturn(): () => void {
-  let mayReload = window.sessionStorage.getItem(LOADED_ANEW) === null;
-  const timer = window.setInterval(() => {
-    fetch('/api/health').then(
-      ({ ok }) => {
-        if (!ok) return;
-        window.clearInterval(timer);
-        if (!mayReload) return;
-        window.sessionStorage.setItem(LOADED_ANEW, 'yes');
-        window.location.reload();
-      },
-      () => (mayReload = true),
-    );
-  }, LOOK_MS);
-  return () => window.clearInterval(timer);
 }
 
 function Waiting() {

@@ -1,7 +1,7 @@
 /** One blueprint: its editor, its versions. */
 import type { Signal } from '@preact/signals';
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import type { LeaveGuard } from '../../shell/router.js';
 import { guardLeaving, navigate, navigateFromHere, pageUrl, path, query, setQuery } from '../../shell/router.js';
@@ -247,14 +247,17 @@ function commandOf({
 function useLeaveGuard(editor: Editor): Signal<string | null> {
   const leaving = useSignal<string | null>(null);
   const isChanged = editor.isChanged.value;
-  useEffect(() => {
+  // Before it is seen that something has changed: the tab may be closed right then.
+  useLayoutEffect(() => {
     if (!isChanged) return undefined;
     const onLeave: LeaveGuard = (url) => {
       // What was saved a moment ago is not in this effect yet.
       if (editor.isChanged.value) leaving.value = url;
       return !editor.isChanged.value;
     };
-    const onUnload = (event: BeforeUnloadEvent): void => event.preventDefault();
+    const onUnload = (event: BeforeUnloadEvent): void => {
+      if (editor.isChanged.value) event.preventDefault();
+    };
     guardLeaving(onLeave);
     window.addEventListener('beforeunload', onUnload);
     return () => {

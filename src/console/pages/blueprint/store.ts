@@ -34,7 +34,8 @@ interface Answer {
 }
 
 export type EditorState =
-  { readonly status: 'loading' | 'ready' } | { readonly status: 'failed'; readonly error: unknown };
+  | { readonly status: 'loading' | 'ready' }
+  | { readonly status: 'failed'; readonly error: unknown };
 
 /** How long nothing is typed before the whole is checked. */
 const CHECK_AFTER_MS = 300;
