@@ -38,8 +38,8 @@ const FOLDER = fileURLToPath(new URL('../../console/', import.meta.url));
 export const consolePart: Part = {
   name: 'console',
   method: ({ rounds, consoleSeconds, consoleEvents, requests }) =>
-    `Chromium, headless, on the machine of the service, which runs in this process. Bytes: each file of dist/console, ` +
-    `gzip -9. Start: ${rounds} times the list of runs in a new browser profile over loopback; first paint as the browser ` +
+    `Chromium, headless, on the machine of the service, which runs in this process. Bytes: each file of dist/console but ` +
+    `share.js, which only shared files load, gzip -9. Start: ${rounds} times the list of runs in a new browser profile over loopback; first paint as the browser ` +
     `tells it, interactive once the list shows and the main thread has had a turn. Feed: ${EVENTS_A_SECOND} events/s for ` +
     `${consoleSeconds} s while the list of runs is looked at; the share is that of a core which the page's main thread took ` +
     `(TaskDuration). Steps: ${requests} key presses on the scrubber of a run of ${LONG_EVENTS} events, each to the frame ` +
@@ -66,7 +66,9 @@ export const consolePart: Part = {
 };
 
 function kilobytes(): number {
-  const files = readdirSync(FOLDER, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+  const files = readdirSync(FOLDER, { recursive: true, withFileTypes: true }).filter(
+    (each) => each.isFile() && each.name !== 'share.js',
+  );
   const bytes = files.map(
     ({ parentPath, name }) => gzipSync(readFileSync(join(parentPath, name)), { level: 9 }).length,
   );

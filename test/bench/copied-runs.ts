@@ -2,6 +2,7 @@
 import { nodeSystem } from '../../src/system/system.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import { openLog } from '../../src/eventlog/open.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
@@ -44,7 +45,7 @@ export async function copiedRuns(
 }
 
 async function factsOfOneRun(path: string, model: LanguageModel): Promise<readonly RunFact[]> {
-  const engine = await openTestEngine({ path, model });
+  const engine = await openTestEngine({ path, model, openLog: (at) => openLog({ ...at, eventStore: null }) });
   await engine.recover();
   const runId = nodeSystem().uuid();
   await engine.registry.start(runRequest(runId));

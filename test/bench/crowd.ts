@@ -23,6 +23,11 @@ const HALF_OPEN = 1 / 100;
 /** A draft of a human, told to everybody who watches in full; and how often one is given. */
 const DRAFT_CHARS = 120_000;
 const DRAFTS = 40;
+/**
+ * Time between two decisions. As fast as they can be made, some twenty a second, the one process of all clients does not
+ * read 200 drafts each, and whoever does not keep up is to be cut off.
+ */
+const DECISION_EVERY_MS = 300;
 const HEALTH_EVERY_MS = 20;
 /** Beside readers of drafts of this size there are at most so many, or all that is measured is the machine's memory bus. */
 const MAX_RICH_READERS = 100;
@@ -41,7 +46,7 @@ export const crowdPart: Part = {
     `dist/src/main.js in a process of its own, ${watchers} clients in another: one in ten opens a rich channel and never ` +
     `reads, ${MAX_RICH_READERS} at most do and as many event streams, all of one run in God Mode; the others are channels of ` +
     `another. Beside them ${watchers * HALF_OPEN} connections that never finish their request. ${DRAFTS} decisions with a ` +
-    `draft of ${DRAFT_CHARS / 1_000} KB each on the one, then the other is approved to its end: how long after a run's last ` +
+    `draft of ${DRAFT_CHARS / 1_000} KB each on the one, ${DECISION_EVERY_MS} ms apart, then as many on the other: how long after a run's last ` +
     `event its readers were told of it, and health asked every ${HEALTH_EVERY_MS} ms all the while.`,
   async measure(effort) {
     const dir = tempDir();
@@ -120,8 +125,10 @@ function isCutOff(code: string): boolean {
 
 /** Takes a run from pause to pause to its end; returns when that was. */
 async function played(url: string, runId: string, draftOf: (count: number) => string | undefined): Promise<number> {
-  for (let given = 0; await isPaused(url, runId); given += 1)
+  for (let given = 0; await isPaused(url, runId); given += 1) {
     await decide(url, runId, given < DRAFTS ? draftOf(given) : undefined);
+    await delay(DECISION_EVERY_MS);
+  }
   return await endMs(url, runId);
 }
 
